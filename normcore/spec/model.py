@@ -1,0 +1,44 @@
+"""The recurrent cells one can ask for: one class each, its tag names the file in ``normcore/cells/``."""
+
+from typing import Annotated, Literal
+
+from pydantic import Discriminator, Field
+
+from normcore.spec.part import Part
+
+
+class RecurrentModel(Part):
+    """Sizes and initialization that every cell has."""
+
+    cell: str
+    hidden_size: int = Field(100, ge=1, le=65_536)
+    num_layers: int = Field(1, ge=1, le=64)
+    bidirectional: bool = False
+    recurrent_init: Literal["orthogonal", "identity"] = Field(
+        "orthogonal",
+        description="Recurrent weights: one orthogonal matrix over all gates, or the identity in the candidate's"
+        " block and orthogonal in the others (what the RBN authors ran on pixels).",
+    )
+
+
+class RNN(RecurrentModel):
+    """h' = tanh(W_h h + W_x x + b)."""
+
+    cell: Literal["rnn"] = "rnn"
+
+
+class LSTM(RecurrentModel):
+    """Long short-term memory, gates i, f, g, o."""
+
+    cell: Literal["lstm"] = "lstm"
+    forget_bias: float = Field(1.0, description="Initial bias of the forget gate (the RBN authors' code: 1).")
+
+
+class GRU(RecurrentModel):
+    """Gated recurrent unit, gates r, z, n; z keeps the old state and the reset follows the product."""
+
+    cell: Literal["gru"] = "gru"
+
+
+CELLS: dict[str, type[RecurrentModel]] = {"rnn": RNN, "lstm": LSTM, "gru": GRU}
+Model = Annotated[RNN | LSTM | GRU, Discriminator("cell")]

@@ -1,0 +1,154 @@
+"""From what a user wrote to a resolved spec: fill in the profile, check, and say clearly what is wrong."""
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from normcore.spec.experiment import HASHED, ExperimentSpec
+from normcore.spec.model import CELLS
+from normcore.spec.norm import METHODS
+from normcore.spec.tasks import DEFAULT_PROFILE, TASKS
+from normcore.spec.training import OPTIMIZERS, Training
+
+TAGS: Mapping[tuple[str, ...], tuple[str, Mapping[str, type[BaseModel]]]] = {
+    ("task",): ("name", TASKS),
+    ("model",): ("cell", CELLS),
+    ("norm",): ("method", METHODS),
+    ("training", "optimizer"): ("name", OPTIMIZERS),
+}
+"""Where a spec is a tagged union: the tag's field, and the class that each tag chooses."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpecError:
+    """One thing wrong with a spec: the field's path, what to do about it, and a stable code."""
+
+    loc: tuple[str | int, ...]
+    msg: str
+    type: str
+
+
+class InvalidSpec(ValueError):
+    """The spec is not one; ``errors`` says field by field why."""
+
+    def __init__(self, errors: list[SpecError]) -> None:
+        self.errors = errors
+        super().__init__("; ".join(f"{'.'.join(map(str, e.loc)) or 'spec'}: {e.msg}" for e in errors))
+
+
+def resolve(written: Any) -> ExperimentSpec:
+    """Complete ``written`` from its task's profile and validate it.
+
+    Args:
+        written: a mapping as read from JSON or YAML.
+
+    Raises:
+        InvalidSpec: with one error for every field that is wrong.
+    """
+    if not isinstance(written, Mapping):
+        raise InvalidSpec([SpecError((), "a spec is an object with at least a task", "type")])
+    try:
+        return ExperimentSpec.model_validate(_completed(written))
+    except ValidationError as error:
+        errors = [_spec_error(e) for e in error.errors(include_url=False)]
+        if any(e.loc[:1] == ("task",) for e in errors):  # without its task, what a spec omits is not missing
+            errors = [e for e in errors if e.type != "missing"]
+        raise InvalidSpec(errors) from None
+
+
+def changes(spec: ExperimentSpec) -> dict[str, Any]:
+    """Fields in which ``spec`` departs from its profile's defaults for its method, by dotted path."""
+    task = {"name": spec.task.name, "profile": spec.task.profile}
+    usual = _flat(resolve({"task": task, "model": {"cell": spec.model.cell}, "norm": {"method": spec.norm.method}}))
+    usual["model.cell"] = spec.task.profiles[spec.task.profile].model["cell"]
+    return {path: value for path, value in _flat(spec).items() if path not in usual or usual[path] != value}
+
+
+def _flat(spec: ExperimentSpec) -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+
+    def walk(prefix: str, value: Any) -> None:
+        if isinstance(value, dict):
+            for key, inner in value.items():
+                walk(f"{prefix}.{key}" if prefix else key, inner)
+        else:
+            flat[prefix] = value
+
+    walk("", spec.model_dump(mode="json", include=set(HASHED)))
+    return flat
+
+
+def _completed(written: Mapping[str, Any]) -> dict[str, Any]:
+    """``written`` with everything it omits taken from the profile; what is no mapping is left for validation."""
+    spec = dict(written)
+    task = written.get("task")
+    known = TASKS.get(_tag(task, "name"))
+    if known is None or not isinstance(task, Mapping):
+        return spec
+    profile = known.profiles.get(task.get("profile", DEFAULT_PROFILE))
+    if profile is None:
+        return spec
+
+    spec["task"] = {**profile.task, **task}
+    cell = _tag(written.get("model", {}), "cell", profile.model["cell"])
+    spec["model"] = _over({"cell": cell, **_fields_of(CELLS.get(cell), profile.model)}, written.get("model", {}))
+    method = _tag(written.get("norm", {}), "method", "none")
+    own = METHODS[method].defaults(cell) if method in METHODS else {}
+    spec["norm"] = _over({"method": method, **own, **profile.norm.get(method, {})}, written.get("norm", {}))
+    spec["training"] = _over(profile.training, written.get("training", {}))
+    if isinstance(spec["training"], dict):
+        optimizer = profile.training["optimizer"]
+        chosen = spec["training"]["optimizer"]
+        if _tag(chosen, "name", optimizer["name"]) == optimizer["name"]:
+            spec["training"]["optimizer"] = _over(optimizer, chosen)
+    return spec
+
+
+def _tag(part: Any, name: str, default: str = "") -> str:
+    tag = part.get(name, default) if isinstance(part, Mapping) else default
+    return tag if isinstance(tag, str) else ""
+
+
+def _fields_of(chosen: type[BaseModel] | None, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of a profile's options that the chosen class has, its tag aside."""
+    fields = chosen.model_fields if chosen else {}
+    return {key: value for key, value in options.items() if key in fields and key != "cell"}
+
+
+def _over(defaults: Mapping[str, Any], given: Any) -> Any:
+    return {**defaults, **given} if isinstance(given, Mapping) else given
+
+
+def _spec_error(error: Any) -> SpecError:
+    """Translate one of pydantic's errors: no union tags in the path, and a repair in the message."""
+    loc, context = list(error["loc"]), error.get("ctx", {})
+    for path, (field, classes) in TAGS.items():
+        end = len(path)
+        if tuple(loc[:end]) == path:
+            if len(loc) > end and loc[end] in classes:
+                del loc[end]
+            elif error["type"].startswith("union_tag"):
+                given = _tag(error["input"], field)
+                return SpecError((*path, field), _choices(given, classes), "unknown_" + field)
+    loc += context.get("loc", [])
+    if error["type"] == "extra_forbidden":
+        return SpecError(tuple(loc), _unknown_field(loc), "unknown_field")
+    return SpecError(tuple(loc), error["msg"], error["type"])
+
+
+def _choices(given: str, known: Iterable[str]) -> str:
+    known = sorted(known)
+    close = difflib.get_close_matches(given, known, n=1)
+    meant = f"did you mean '{close[0]}'? " if close else ""
+    return f"unknown '{given[:60]}'; {meant}choose from {', '.join(known)}"
+
+
+def _unknown_field(loc: list[str | int]) -> str:
+    path, name = tuple(map(str, loc[:-1])), str(loc[-1])
+    plain: dict[tuple[str, ...], type[BaseModel]] = {(): ExperimentSpec, ("training",): Training}
+    classes = [plain[path]] if path in plain else list(TAGS[path][1].values()) if path in TAGS else []
+    close = difflib.get_close_matches(name, {f for c in classes for f in c.model_fields}, n=1)
+    return f"unknown field; did you mean '{close[0]}'?" if close else "unknown field; remove it"

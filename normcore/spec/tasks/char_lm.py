@@ -1,0 +1,125 @@
+"""Character-level language modelling (RBN section 5.2)."""
+
+from pathlib import PurePosixPath
+from typing import ClassVar, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+from pydantic_core import PydanticCustomError
+
+from normcore.spec.metric import ACCURACY, BITS_PER_CHAR, Metric
+from normcore.spec.tasks.task import Profile, Published, Task
+
+
+class CharLM(Task):
+    """Predict the next character; the test text is read as one sequence."""
+
+    title: ClassVar[str] = "Character language model"
+    citation: ClassVar[str] = "Cooijmans et al. 2017, arXiv:1603.09025, section 5.2"
+    metric: ClassVar[Metric] = BITS_PER_CHAR
+    selection: ClassVar[Metric] = ACCURACY  # the authors select by error rate, not by loss
+    may_look_ahead: ClassVar[bool] = False
+    published: ClassVar[tuple[Published, ...]] = (
+        Published("none", 1.38, "RBN, Table 2"),
+        Published("recurrent_batch_norm", 1.32, "RBN, Table 2"),
+    )
+    profiles: ClassVar = {
+        "paper": Profile(
+            description="RBN section 5.2: Penn Treebank, 1000 units, 50 epochs.",
+            task={"corpus": "ptb", "sequence_length": 100, "eval_chars": None},
+            model={
+                "cell": "lstm",
+                "hidden_size": 1000,
+                "num_layers": 1,
+                "bidirectional": False,
+                "recurrent_init": "orthogonal",
+                "forget_bias": 1.0,
+            },
+            training={
+                "optimizer": {"name": "adam", "lr": 2e-3},
+                "batch_size": 64,
+                "max_steps": 39_550,
+                "clip_norm": 1.0,
+                "eval_every": 791,
+                "target": 1.5,
+            },
+        ),
+        "small": Profile(
+            description="Python's own documentation, 128 units: minutes on 2 cores.",
+            task={"corpus": "pydoc", "sequence_length": 50, "eval_chars": 20_000},
+            model={
+                "cell": "lstm",
+                "hidden_size": 128,
+                "num_layers": 1,
+                "bidirectional": False,
+                "recurrent_init": "orthogonal",
+                "forget_bias": 1.0,
+            },
+            training={
+                "optimizer": {"name": "adam", "lr": 2e-3},
+                "batch_size": 64,
+                "max_steps": 1000,
+                "clip_norm": 1.0,
+                "eval_every": 50,
+                "target": 3.0,
+            },
+        ),
+        "smoke": Profile(
+            description="Seconds; checks that everything runs.",
+            task={"corpus": "pydoc", "sequence_length": 20, "eval_chars": 1000},
+            model={
+                "cell": "lstm",
+                "hidden_size": 16,
+                "num_layers": 1,
+                "bidirectional": False,
+                "recurrent_init": "orthogonal",
+                "forget_bias": 1.0,
+            },
+            training={
+                "optimizer": {"name": "adam", "lr": 2e-3},
+                "batch_size": 16,
+                "max_steps": 20,
+                "clip_norm": 1.0,
+                "eval_every": 5,
+                "target": 4.5,
+            },
+        ),
+    }
+
+    name: Literal["char_lm"] = "char_lm"
+    corpus: Literal["pydoc", "ptb", "file"] = Field(
+        "pydoc", description="Python's documentation, the Penn Treebank (Mikolov's split), or a text file."
+    )
+    file: str | None = Field(
+        None,
+        max_length=500,
+        description="With corpus file: a text file, plain or .gz, below the data sets' directory; split 90/5/5.",
+    )
+    sha256: str | None = Field(
+        None, pattern="^[0-9a-f]{64}$", description="Digest of the file's text; filled in when omitted."
+    )
+    sequence_length: int = Field(
+        100, ge=2, le=100_000, description="Characters of one training example: one more than predictions."
+    )
+    eval_chars: int | None = Field(
+        None, ge=2, description="Use only so many characters of the validation and of the test text; null uses all."
+    )
+
+    @field_validator("file")
+    @classmethod
+    def stays_below_the_datasets_directory(cls, file: str | None) -> str | None:
+        if file is not None and (PurePosixPath(file).is_absolute() or ".." in PurePosixPath(file).parts):
+            raise PydanticCustomError("path", "give a path below the data sets' directory, without '..'")
+        return file
+
+    @model_validator(mode="after")
+    def file_goes_with_its_corpus(self) -> Self:
+        if (self.corpus == "file") != (self.file is not None):
+            raise PydanticCustomError(
+                "contradiction", "corpus: file and file: NAME go together; give both or neither", {"loc": ["file"]}
+            )
+        if self.sha256 is not None and self.file is None:
+            raise PydanticCustomError("contradiction", "sha256 goes with file: NAME; drop it", {"loc": ["sha256"]})
+        return self
+
+    def datasets(self) -> tuple[str, ...]:
+        return () if self.corpus == "file" else (self.corpus,)

@@ -1,0 +1,182 @@
+"""Images read one pixel at a time (RBN section 5.1, Le et al. 2015)."""
+
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field
+
+from normcore.spec.metric import ACCURACY, Metric
+from normcore.spec.tasks.task import Profile, Published, Task
+
+RBN = "Cooijmans et al. 2017, arXiv:1603.09025, section 5.1"
+INSIDE = {"bias": "both"}  # protocols: with one pixel as input, LN(w x) would not see |x|
+NOISE = {"initial_state_noise": 0.1}  # in-order images begin with a constant border
+
+
+class PixelSequence(Task):
+    """One image, one pixel a step, one label after the last step."""
+
+    metric: ClassVar[Metric] = ACCURACY
+    selection: ClassVar[Metric] = ACCURACY
+
+
+class Permuted(PixelSequence):
+    """The same pixels in one fixed random order."""
+
+    permutation_seed: int = Field(0, ge=0, lt=2**32, description="Draws the order, which all runs share.")
+    legacy_index_map: bool = Field(
+        False, description="Draw indices with replacement, as the RBN authors' code does; repeats some pixels."
+    )
+
+
+def mnist_profiles(**norm: dict[str, Any]) -> dict[Any, Profile]:
+    """Profiles of the MNIST tasks; ``norm`` holds defaults per method."""
+    rmsprop = {"name": "rmsprop", "lr": 1e-3, "decay": 0.9, "momentum": 0.0}
+    lstm = {"cell": "lstm", "num_layers": 1, "bidirectional": False, "recurrent_init": "identity", "forget_bias": 1.0}
+    return {
+        "paper": Profile(
+            description="RBN section 5.1: 784 steps, 100 units, 200 epochs.",
+            model={**lstm, "hidden_size": 100},
+            training={
+                "optimizer": rmsprop,
+                "batch_size": 100,
+                "max_steps": 100_000,
+                "clip_norm": 1.0,
+                "eval_every": 500,
+                "target": 0.90,
+            },
+            norm=norm,
+        ),
+        "small": Profile(
+            description="The first few hundred updates of the paper's run: tens of minutes on 2 cores.",
+            model={**lstm, "hidden_size": 100},
+            training={
+                "optimizer": rmsprop,
+                "batch_size": 100,
+                "max_steps": 600,
+                "clip_norm": 1.0,
+                "eval_every": 100,
+                "target": 0.50,
+            },
+            norm=norm,
+        ),
+        "smoke": Profile(
+            description="Seconds; checks that everything runs.",
+            model={**lstm, "hidden_size": 16},
+            training={
+                "optimizer": rmsprop,
+                "batch_size": 20,
+                "max_steps": 4,
+                "clip_norm": 1.0,
+                "eval_every": 2,
+                "target": 0.50,
+            },
+            norm=norm,
+        ),
+    }
+
+
+def digits_profiles(**norm: dict[str, Any]) -> dict[Any, Profile]:
+    """Profiles of the digits tasks; ``norm`` holds defaults per method."""
+    rmsprop = {"name": "rmsprop", "lr": 1e-3, "decay": 0.9, "momentum": 0.0}
+    lstm = {"cell": "lstm", "num_layers": 1, "bidirectional": False, "recurrent_init": "identity", "forget_bias": 1.0}
+    return {
+        "paper": Profile(
+            description="The hyperparameters of RBN section 5.1 on 64 steps instead of 784.",
+            model={**lstm, "hidden_size": 100},
+            training={
+                "optimizer": rmsprop,
+                "batch_size": 100,
+                "max_steps": 2400,
+                "clip_norm": 1.0,
+                "eval_every": 12,
+                "target": 0.90,
+            },
+            norm=norm,
+        ),
+        "small": Profile(
+            description="Under half a minute a run on 2 cores, the same shape of result.",
+            model={**lstm, "hidden_size": 100},
+            training={
+                "optimizer": rmsprop,
+                "batch_size": 64,
+                "max_steps": 300,
+                "clip_norm": 1.0,
+                "eval_every": 20,
+                "target": 0.80,
+            },
+            norm=norm,
+        ),
+        "smoke": Profile(
+            description="Seconds; checks that everything runs.",
+            model={**lstm, "hidden_size": 16},
+            training={
+                "optimizer": rmsprop,
+                "batch_size": 32,
+                "max_steps": 40,
+                "clip_norm": 1.0,
+                "eval_every": 10,
+                "target": 0.50,
+            },
+            norm=norm,
+        ),
+    }
+
+
+class SequentialMNIST(PixelSequence):
+    """MNIST digits, 784 pixels from top left to bottom right, then the label."""
+
+    title: ClassVar[str] = "Sequential MNIST"
+    citation: ClassVar[str] = RBN
+    profiles: ClassVar = mnist_profiles(layer_norm=INSIDE, recurrent_batch_norm=NOISE)
+    published: ClassVar[tuple[Published, ...]] = (
+        Published("none", 0.989, "RBN, Table 1"),
+        Published("recurrent_batch_norm", 0.990, "RBN, Table 1"),
+    )
+
+    name: Literal["sequential_mnist"] = "sequential_mnist"
+
+    def datasets(self) -> tuple[str, ...]:
+        return ("mnist",)
+
+
+class PermutedMNIST(Permuted):
+    """MNIST digits, 784 pixels in one fixed random order, then the label."""
+
+    title: ClassVar[str] = "Permuted MNIST"
+    citation: ClassVar[str] = RBN
+    profiles: ClassVar = mnist_profiles(layer_norm=INSIDE)
+    published: ClassVar[tuple[Published, ...]] = (
+        Published("none", 0.902, "RBN, Table 1"),
+        Published("recurrent_batch_norm", 0.954, "RBN, Table 1"),
+    )
+
+    name: Literal["permuted_mnist"] = "permuted_mnist"
+
+    def datasets(self) -> tuple[str, ...]:
+        return ("mnist",)
+
+
+class SequentialDigits(PixelSequence):
+    """The 8x8 digits of scikit-learn, 64 pixels from top left to bottom right, then the label."""
+
+    title: ClassVar[str] = "Sequential digits"
+    citation: ClassVar[str] = RBN + ", on the UCI digits (Alpaydin and Kaynak 1998)"
+    profiles: ClassVar = digits_profiles(layer_norm=INSIDE, recurrent_batch_norm=NOISE)
+
+    name: Literal["sequential_digits"] = "sequential_digits"
+
+    def datasets(self) -> tuple[str, ...]:
+        return ("digits",)
+
+
+class PermutedDigits(Permuted):
+    """The 8x8 digits of scikit-learn, 64 pixels in one fixed random order, then the label."""
+
+    title: ClassVar[str] = "Permuted digits"
+    citation: ClassVar[str] = RBN + ", on the UCI digits (Alpaydin and Kaynak 1998)"
+    profiles: ClassVar = digits_profiles(layer_norm=INSIDE)
+
+    name: Literal["permuted_digits"] = "permuted_digits"
+
+    def datasets(self) -> tuple[str, ...]:
+        return ("digits",)

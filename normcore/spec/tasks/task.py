@@ -1,0 +1,58 @@
+"""What every task declares: its options, its profiles, and what the catalogue says of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+from normcore.spec.metric import Metric
+from normcore.spec.part import Part
+
+ProfileName = Literal["paper", "small", "smoke"]
+DEFAULT_PROFILE: ProfileName = "small"
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One size of a task: the defaults of a spec that names it.
+
+    Attributes:
+        description: what the size is for.
+        task, model, training: defaults of these parts.
+        norm: defaults per method, where a task needs others than the method's own.
+    """
+
+    description: str
+    model: Mapping[str, Any]
+    training: Mapping[str, Any]
+    task: Mapping[str, Any] = field(default_factory=dict)
+    norm: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Published:
+    """A number from a paper, shown beside measured ones when asked for."""
+
+    method: str
+    value: float
+    citation: str
+
+
+class Task(Part):
+    """A benchmark. A subclass adds its options as fields and fills in the class variables."""
+
+    title: ClassVar[str]
+    citation: ClassVar[str]
+    metric: ClassVar[Metric]
+    selection: ClassVar[Metric]
+    """Validation metric that selects the model whose test value counts."""
+    profiles: ClassVar[Mapping[ProfileName, Profile]]
+    published: ClassVar[tuple[Published, ...]] = ()
+    may_look_ahead: ClassVar[bool] = True
+    """Whether a model may read the sequence backwards, too."""
+
+    name: str
+    profile: ProfileName = DEFAULT_PROFILE
+
+    def datasets(self) -> tuple[str, ...]:
+        """Names of the data sets that this task reads, as the registry knows them."""
+        raise NotImplementedError
