@@ -1,0 +1,58 @@
+"""Recurrent cells: one step of time each, equations beside code.
+
+One file per cell. A cell's tag in ``normcore/spec/model.py`` names the file, and the class there that holds its
+options names the class here. To add a cell, write both classes and a test; the contract suite finds the tag by
+itself.
+"""
+
+from importlib import import_module
+from typing import Protocol, Self, TypeVar, cast
+
+from torch import Tensor
+
+from normcore.initialization import RecurrentInit
+from normcore.norms import Normalization
+from normcore.spec.model import CELLS
+
+
+class State(Protocol):
+    """What a cell carries from step to step: a NamedTuple whose ``h`` (B, H) is also the cell's output."""
+
+    @property
+    def h(self) -> Tensor: ...
+
+    def _replace(self, *, h: Tensor) -> Self: ...
+
+
+S = TypeVar("S", bound=State)
+
+
+class Cell(Protocol[S]):
+    """One step, in two parts: what depends on the input alone is computed for many steps at once."""
+
+    def initial_state(self, batch_size: int) -> S:
+        """The trained first state, the same for all examples."""
+        ...
+
+    def input_term(self, x: Tensor, t: int) -> Tensor:
+        """What the inputs x (T, B, F) of the steps t, t + 1, ... add to the summed inputs: (T, B, G H)."""
+        ...
+
+    def step(self, term: Tensor, state: S, t: int) -> S:
+        """The state after step t, whose input term (B, G H) is ``term``."""
+        ...
+
+
+def build(
+    cell: str,
+    input_size: int,
+    hidden_size: int,
+    norm: Normalization,
+    recurrent_init: RecurrentInit = "orthogonal",
+    forget_bias: float = 1.0,
+) -> Cell[State]:
+    """The cell with this tag; ``forget_bias`` goes to cells that have a forget gate."""
+    spec = CELLS[cell]
+    own = {"forget_bias": forget_bias} if "forget_bias" in spec.model_fields else {}
+    module = import_module(f"normcore.cells.{cell}")
+    return cast(Cell[State], getattr(module, spec.__name__)(input_size, hidden_size, norm, recurrent_init, **own))

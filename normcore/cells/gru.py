@@ -1,0 +1,65 @@
+"""The gated recurrent unit.
+
+Shapes: T steps, B examples, F inputs, H hidden units; the rows of 3H are the gates r, z and the candidate n.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from normcore.initialization import RecurrentInit, init_recurrent_
+from normcore.norms import Normalization
+
+
+class GRUState(NamedTuple):
+    """h (B, H)."""
+
+    h: Tensor
+
+
+class GRU(nn.Module):
+    """h' = σ(z) h + (1 - σ(z)) n, with r, z = norm_h(W_h h) + norm_x(W_x x) + b and
+    n = tanh(norm_x(W x) + b + σ(r) norm_h(U h)).
+
+    Ba et al. 2016, arXiv:1607.06450v1, Eq. 26-28: the two gates are normalized together, the candidate by itself.
+    With the bias inside, as in their code, the input's terms are norm_x(W_x x + b).
+
+    The first state is trained; it starts at zero, and so do biases.
+
+    Deviations: z keeps the old state, as in the authors' code (Eq. 28 has the complement); there are biases, as in
+    the code; one for the candidate, outside the reset gate, where ``torch.nn.GRU`` has a second one inside.
+    """
+
+    def __init__(
+        self, input_size: int, hidden_size: int, norm: Normalization, recurrent_init: RecurrentInit = "orthogonal"
+    ) -> None:
+        super().__init__()
+        self.bias_place = norm.bias
+        self.gate_rows = 2 * hidden_size
+        self.weight_ih = nn.Parameter(nn.init.orthogonal_(torch.empty(3 * hidden_size, input_size)))
+        self.weight_hh = nn.Parameter(torch.empty(3 * hidden_size, hidden_size))
+        init_recurrent_(self.weight_hh, recurrent_init, candidate=2)
+        self.bias = nn.Parameter(torch.zeros(3 * hidden_size))
+        self.h0 = nn.Parameter(torch.zeros(hidden_size))
+        self.norm_x_gates = norm.norm(2 * hidden_size, "input")
+        self.norm_x_candidate = norm.norm(hidden_size, "input")
+        self.norm_h_gates = norm.norm(2 * hidden_size, "recurrent")
+        self.norm_h_candidate = norm.norm(hidden_size, "recurrent")
+
+    def initial_state(self, batch_size: int) -> GRUState:
+        return GRUState(self.h0.expand(batch_size, -1))
+
+    def input_term(self, x: Tensor, t: int) -> Tensor:
+        a = functional.linear(x, self.weight_ih, None if self.bias_place == "outside" else self.bias)
+        gates, candidate = a.tensor_split([self.gate_rows], -1)
+        a = torch.cat([self.norm_x_gates(gates, t), self.norm_x_candidate(candidate, t)], -1)
+        return a if self.bias_place == "inside" else a + self.bias  # (T, B, 3H)
+
+    def step(self, term: Tensor, state: GRUState, t: int) -> GRUState:
+        gates_x, candidate_x = term.tensor_split([self.gate_rows], 1)
+        gates_h, candidate_h = functional.linear(state.h, self.weight_hh).tensor_split([self.gate_rows], 1)
+        r, z = (gates_x + self.norm_h_gates(gates_h, t)).sigmoid().chunk(2, 1)  # Eq. 26
+        n = torch.addcmul(candidate_x, r, self.norm_h_candidate(candidate_h, t)).tanh()  # Eq. 27
+        return GRUState(torch.lerp(n, state.h, z))  # Eq. 28: z h + (1 - z) n

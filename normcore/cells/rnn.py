@@ -1,0 +1,51 @@
+"""The recurrent network of one tanh layer.
+
+Shapes: T steps, B examples, F inputs, H hidden units.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from normcore.initialization import RecurrentInit, init_recurrent_
+from normcore.norms import Normalization
+
+
+class RNNState(NamedTuple):
+    """h (B, H)."""
+
+    h: Tensor
+
+
+class RNN(nn.Module):
+    """h' = tanh(norm(W_h h + W_x x) + b).
+
+    One norm for the sum of both terms: Ba et al. 2016, arXiv:1607.06450v1, Eq. 4, and Fig. 1a of Cooijmans et al.
+    2017, arXiv:1603.09025v5. With the bias inside, h' = tanh(norm(W_h h + W_x x + b)).
+
+    The first state is trained; it starts at zero.
+    """
+
+    def __init__(
+        self, input_size: int, hidden_size: int, norm: Normalization, recurrent_init: RecurrentInit = "orthogonal"
+    ) -> None:
+        super().__init__()
+        self.bias_place = norm.bias
+        self.weight_ih = nn.Parameter(nn.init.orthogonal_(torch.empty(hidden_size, input_size)))
+        self.weight_hh = nn.Parameter(torch.empty(hidden_size, hidden_size))
+        init_recurrent_(self.weight_hh, recurrent_init, candidate=0)
+        self.bias = nn.Parameter(torch.zeros(hidden_size))
+        self.h0 = nn.Parameter(torch.zeros(hidden_size))
+        self.norm_sum = norm.norm(hidden_size, "sum")
+
+    def initial_state(self, batch_size: int) -> RNNState:
+        return RNNState(self.h0.expand(batch_size, -1))
+
+    def input_term(self, x: Tensor, t: int) -> Tensor:
+        return functional.linear(x, self.weight_ih, None if self.bias_place == "outside" else self.bias)  # (T, B, H)
+
+    def step(self, term: Tensor, state: RNNState, t: int) -> RNNState:
+        a = self.norm_sum(term + functional.linear(state.h, self.weight_hh), t)  # (B, H)
+        return RNNState(torch.tanh(a if self.bias_place == "inside" else a + self.bias))

@@ -1,0 +1,52 @@
+"""Which statistics a model's batch norms use, and where the population's come from.
+
+Models without batch norms are left alone.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from torch import nn
+
+from normcore.norms.recurrent_batch_norm import BatchNormAtSite
+from normcore.norms.step_average import StepAverage
+
+
+@contextmanager
+def batch_statistics(model: nn.Module) -> Iterator[None]:
+    """Inside, batch norms use the statistics of the minibatch, in evaluation mode too."""
+    before = [(norm, norm.uses_batch) for norm in _batch_norms(model)]
+    for norm, _ in before:
+        norm.uses_batch = True
+    try:
+        yield
+    finally:
+        for norm, uses_batch in before:
+            norm.uses_batch = uses_batch
+
+
+@contextmanager
+def population_statistics(model: nn.Module) -> Iterator[None]:
+    """Inside, forward passes are collected; at the end their averages become the population statistics.
+
+    Minibatch means and minibatch biased variances are averaged for every step, all minibatches counting alike
+    (Cooijmans et al. 2017, section 3 and code); the variance of the means plays no part. Use it under
+    ``torch.no_grad``, in evaluation mode. After an exception the former statistics stay.
+
+    Raises:
+        ValueError: at the end, there was no forward pass.
+    """
+    collected = [(norm, StepAverage()) for norm in _batch_norms(model)]
+    for norm, average in collected:
+        norm.collecting = average
+    try:
+        yield
+    finally:
+        for norm, _ in collected:
+            norm.collecting = None
+    for norm, average in collected:
+        norm.keep(average)
+
+
+def _batch_norms(model: nn.Module) -> list[BatchNormAtSite]:
+    return [module for module in model.modules() if isinstance(module, BatchNormAtSite)]
