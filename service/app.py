@@ -1,0 +1,124 @@
+"""The HTTP application: rooms joined, errors translated, nothing decided."""
+
+import logging
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from typing import Any
+
+from fastapi import Depends, FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from starlette.exceptions import HTTPException
+
+from normcore.spec import ExperimentSpec, SpecError
+from service import health
+from service.artifacts import Artifacts
+from service.catalogue import routes as catalogue
+from service.db import Database
+from service.errors import Invalid, ServiceError, Unavailable
+from service.experiments import routes as experiments
+from service.fleet import routes as fleet
+from service.http import Problem, ProblemResponse, problem
+from service.keys.guard import require_key
+from service.leaderboards import routes as leaderboards
+from service.queue import Doorbell, make_celery
+from service.settings import Settings
+
+log = logging.getLogger(__name__)
+
+TITLES = {404: "Not found", 405: "Method not allowed"}
+
+
+def create_app(settings: Settings, *, require_keys: bool) -> FastAPI:
+    """The application on a database that is already migrated.
+
+    Args:
+        require_keys: ask for an API key; so it must be wherever others than this machine can connect.
+    """
+    db = Database(settings.database_url)
+    celery = make_celery(settings)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        app.state.doorbell = Doorbell(celery)
+        yield
+        app.state.doorbell.close()
+        db.close()
+
+    app = FastAPI(
+        title="normbench",
+        version=version("normbench"),
+        summary="A benchmark service for normalization in recurrent networks.",
+        lifespan=lifespan,
+        responses={"4XX": {"model": Problem, "content": {"application/problem+json": {}}}},
+    )
+    app.state.settings, app.state.db, app.state.celery = settings, db, celery
+    app.state.artifacts = Artifacts(settings.artifacts_url)
+    app.state.require_keys = require_keys
+    health.install_metrics(app, db, settings)
+    for room in (experiments, leaderboards, catalogue, fleet):
+        app.include_router(room.router, dependencies=[Depends(require_key)])
+    app.include_router(health.router)
+    _translate_errors(app)
+    _describe_written_spec(app)
+    return app
+
+
+def _translate_errors(app: FastAPI) -> None:
+    """Every refusal is a problem+json, whoever refused."""
+
+    @app.exception_handler(ServiceError)
+    def refused(request: Request, error: ServiceError) -> Response:
+        response = problem(error)
+        if error.status == 401:
+            response.headers["WWW-Authenticate"] = "Bearer"
+        return response
+
+    @app.exception_handler(RequestValidationError)
+    def invalid(request: Request, error: RequestValidationError) -> Response:
+        return problem(Invalid([_outer_error(e) for e in error.errors()]))
+
+    @app.exception_handler(HTTPException)
+    def not_routed(request: Request, error: HTTPException) -> Response:
+        title = TITLES.get(error.status_code, "Error")
+        content = {"type": "about:blank", "title": title, "status": error.status_code, "detail": str(error.detail)}
+        return ProblemResponse(content, error.status_code, dict(error.headers or {}))
+
+    @app.exception_handler(DBAPIError)
+    @app.exception_handler(PoolTimeout)
+    def database_away(request: Request, error: Exception) -> Response:
+        log.error("database: %s", error)
+        return problem(Unavailable("the database cannot do this now; nothing was stored; try again"))
+
+    @app.exception_handler(Exception)
+    def broken(request: Request, error: Exception) -> Response:
+        content = {"type": "about:blank", "title": "Internal error", "status": 500, "detail": type(error).__name__}
+        return ProblemResponse(content, 500)
+
+
+def _outer_error(error: Any) -> SpecError:
+    """A query parameter's or header's error, named as the client wrote it."""
+    loc: Sequence[str | int] = error["loc"]
+    return SpecError(
+        tuple(loc[1:]) if loc[:1] and loc[0] in ("query", "header", "path") else tuple(loc), error["msg"], error["type"]
+    )
+
+
+def _describe_written_spec(app: FastAPI) -> None:
+    """Put the schema of a spec as users write it, everything but the task optional, into the OpenAPI document."""
+    generate = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            schema = ExperimentSpec.model_json_schema(ref_template="#/components/schemas/{model}")
+            parts = schema.pop("$defs")
+            for part in [schema, *parts.values()]:
+                part["required"] = [name for name in part.get("required", []) if name in ("task", "name")]
+            schema["title"] = "WrittenSpec"
+            generate()["components"]["schemas"].update(parts, WrittenSpec=schema)
+        return generate()
+
+    app.openapi = openapi  # type: ignore[method-assign]

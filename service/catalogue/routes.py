@@ -1,0 +1,98 @@
+"""The catalogue over HTTP. It comes from the spec's own classes, so it cannot fall behind them."""
+
+import inspect
+from functools import cache
+
+from fastapi import APIRouter
+
+from normcore.data import registry
+from normcore.spec import resolve
+from normcore.spec.model import CELLS
+from normcore.spec.norm import METHODS
+from normcore.spec.tasks import TASKS
+from service.catalogue import schemas
+from service.errors import NotFound
+from service.http import SettingsDep
+
+router = APIRouter(prefix="/v1", tags=["catalogue"])
+
+
+@router.get("/tasks")
+def list_tasks() -> schemas.TaskList:
+    """Every task with its profiles."""
+    return schemas.TaskList(items=[_task(name) for name in TASKS])
+
+
+@router.get("/tasks/{name}")
+def get_task(name: str) -> schemas.TaskOut:
+    """One task: description, citation, metric, profiles with their resolved specs, JSON Schema of its options."""
+    if name not in TASKS:
+        raise NotFound(f"no task {name!r}; choose from {', '.join(sorted(TASKS))}")
+    return _task(name)
+
+
+@router.get("/methods")
+def list_methods() -> schemas.MethodList:
+    """Every normalization method."""
+    return schemas.MethodList(items=[_method(name) for name in METHODS])
+
+
+@router.get("/methods/{name}")
+def get_method(name: str) -> schemas.MethodOut:
+    """One method: description, citation, JSON Schema of its options."""
+    if name not in METHODS:
+        raise NotFound(f"no method {name!r}; choose from {', '.join(sorted(METHODS))}")
+    return _method(name)
+
+
+@router.get("/datasets")
+def list_datasets(settings: SettingsDep) -> schemas.DatasetList:
+    """Every data set, and whether its files are at hand and genuine."""
+    return schemas.DatasetList(
+        items=[
+            schemas.DatasetOut(
+                name=d.name,
+                title=d.title,
+                citation=d.citation,
+                licence=d.licence,
+                homepage=d.homepage,
+                status=registry.status(d, settings.datasets_dir),
+                files=[file.name for file in d.files],
+            )
+            for d in registry.DATASETS.values()
+        ]
+    )
+
+
+@cache
+def _task(name: str) -> schemas.TaskOut:
+    task = TASKS[name]
+    profiles = {
+        profile: schemas.ProfileOut(
+            description=size.description,
+            spec=resolve({"task": {"name": name, "profile": profile}}).model_dump(mode="json"),
+        )
+        for profile, size in task.profiles.items()
+    }
+    return schemas.TaskOut(
+        name=name,
+        title=task.title,
+        description=inspect.getdoc(task) or "",
+        citation=task.citation,
+        metric=schemas.MetricOut(name=task.metric.name, unit=task.metric.unit, direction=task.metric.direction),
+        profiles=dict(profiles),
+        options=task.model_json_schema(),
+    )
+
+
+@cache
+def _method(name: str) -> schemas.MethodOut:
+    method = METHODS[name]
+    return schemas.MethodOut(
+        name=name,
+        title=method.title,
+        description=inspect.getdoc(method) or "",
+        citation=method.citation,
+        cells=list(CELLS),
+        options=method.model_json_schema(),
+    )

@@ -1,0 +1,76 @@
+"""What the catalogue shows."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel
+
+
+class MetricOut(BaseModel):
+    """What a task is judged by."""
+
+    name: str
+    unit: str
+    direction: Literal["maximize", "minimize"]
+
+
+class ProfileOut(BaseModel):
+    """One size of a task and the spec that naming it resolves to."""
+
+    description: str
+    spec: dict[str, Any]
+
+
+class TaskOut(BaseModel):
+    """A task."""
+
+    name: str
+    title: str
+    description: str
+    citation: str
+    metric: MetricOut
+    profiles: dict[str, ProfileOut]
+    options: dict[str, Any]
+
+
+class MethodOut(BaseModel):
+    """A normalization method."""
+
+    name: str
+    title: str
+    description: str
+    citation: str
+    cells: list[str]
+    options: dict[str, Any]
+
+
+class DatasetOut(BaseModel):
+    """A data set, and whether it is at hand."""
+
+    name: str
+    title: str
+    citation: str
+    licence: str
+    homepage: str
+    status: Literal["bundled", "present", "missing", "corrupt"]
+    files: list[str]
+
+
+class TaskList(BaseModel):
+    """All tasks, in one page."""
+
+    items: list[TaskOut]
+    next_cursor: None = None
+
+
+class MethodList(BaseModel):
+    """All methods, in one page."""
+
+    items: list[MethodOut]
+    next_cursor: None = None
+
+
+class DatasetList(BaseModel):
+    """All data sets, in one page."""
+
+    items: list[DatasetOut]
+    next_cursor: None = None

@@ -1,0 +1,117 @@
+"""The database: one base for all tables, the two kinds of session, and the clock that all processes share."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import JSON, DateTime, Dialect, Engine, Float, MetaData, TypeDecorator, create_engine, event
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.orm import DeclarativeBase, Session
+from sqlalchemy.sql.functions import GenericFunction
+
+SQLITE_BUSY_SECONDS = 30
+Json = JSON().with_variant(JSONB(), "postgresql")
+
+
+class Base(DeclarativeBase):
+    """All tables of the service; each belongs to the room that writes it."""
+
+    metadata = MetaData(
+        naming_convention={
+            "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+            "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+            "pk": "pk_%(table_name)s",
+        }
+    )
+
+
+class UTCDateTime(TypeDecorator[datetime]):
+    """Aware times in UTC on every database; SQLite by itself would forget the zone."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        return value.astimezone(UTC) if value else None
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+class epoch_now(GenericFunction[float]):  # noqa: N801 - a SQL function
+    """Seconds since 1970 by the database's clock, so that leases do not depend on the workers' clocks."""
+
+    type = Float()
+    inherit_cache = True
+
+
+@compiles(epoch_now, "sqlite")
+def _sqlite_now(element: epoch_now, compiler: Any, **options: Any) -> str:
+    return "((julianday('now') - 2440587.5) * 86400.0)"
+
+
+@compiles(epoch_now, "postgresql")
+def _postgresql_now(element: epoch_now, compiler: Any, **options: Any) -> str:
+    return "extract(epoch from clock_timestamp())::double precision"
+
+
+def utc_now() -> datetime:
+    """The time for people: what a row says of when it was made."""
+    return datetime.now(UTC)
+
+
+class Database:
+    """A connection pool and the two ways to use it.
+
+    ``transaction()`` writes: it commits when the block ends and rolls back when it raises. ``snapshot()`` reads.
+    On SQLite a writer takes the write lock at once, and the threads of one process queue for it in order instead
+    of polling the file.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.is_sqlite = url.startswith("sqlite")
+        self.engine = _sqlite_engine(url) if self.is_sqlite else _server_engine(url)
+        self._writing = self.engine.execution_options(normbench_writes=True)
+        self._turn: AbstractContextManager[Any] = threading.Lock() if self.is_sqlite else nullcontext()
+
+    @contextmanager
+    def transaction(self) -> Iterator[Session]:
+        with self._turn, Session(self._writing, expire_on_commit=False) as session, session.begin():
+            yield session
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Session]:
+        with Session(self.engine, expire_on_commit=False) as session:
+            yield session
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+
+def _server_engine(url: str) -> Engine:
+    return create_engine(url, pool_pre_ping=True, pool_size=10, max_overflow=30, connect_args={"connect_timeout": 5})
+
+
+def _sqlite_engine(url: str) -> Engine:
+    engine = create_engine(url, pool_size=10, max_overflow=30, connect_args={"timeout": SQLITE_BUSY_SECONDS})
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: Any, record: Any) -> None:
+        connection.isolation_level = None  # transactions begin where we say, below
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=FULL")  # an accepted experiment survives a power cut
+        connection.execute("PRAGMA foreign_keys=ON")
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Any) -> None:
+        writes = connection.get_execution_options().get("normbench_writes", False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine

@@ -1,0 +1,67 @@
+"""What the service answers when it must refuse. One tree, one HTTP status each.
+
+ServiceError
+├── BadRequest        400   the request cannot be read
+├── Unauthorized      401   no key, or none that is known
+├── NotFound          404   no such thing
+├── Conflict          409   the thing is in a state that forbids this
+├── TooLarge          413   the body is larger than any spec
+├── Invalid           422   the request is readable and wrong; ``errors`` says where
+└── Unavailable       503   something the service needs is away
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from normcore.spec import SpecError
+
+
+class ServiceError(Exception):
+    """A refusal; its message is the problem's ``detail``."""
+
+    status: int
+    title: str
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail)
+        self.detail = detail
+
+    def problem(self) -> dict[str, Any]:
+        """RFC 9457 problem details."""
+        return {"type": "about:blank", "title": self.title, "status": self.status, "detail": self.detail}
+
+
+class BadRequest(ServiceError):
+    status, title = 400, "Bad request"
+
+
+class Unauthorized(ServiceError):
+    status, title = 401, "Unauthorized"
+
+
+class NotFound(ServiceError):
+    status, title = 404, "Not found"
+
+
+class Conflict(ServiceError):
+    status, title = 409, "Conflict"
+
+
+class TooLarge(ServiceError):
+    status, title = 413, "Body too large"
+
+
+class Invalid(ServiceError):
+    status, title = 422, "Invalid input"
+
+    def __init__(self, errors: Sequence[SpecError]) -> None:
+        super().__init__("; ".join(f"{'.'.join(map(str, e.loc)) or 'body'}: {e.msg}" for e in errors))
+        self.errors = list(errors)
+
+    def problem(self) -> dict[str, Any]:
+        return {**super().problem(), "errors": [asdict(error) for error in self.errors]}
+
+
+class Unavailable(ServiceError):
+    status, title = 503, "Unavailable"

@@ -1,0 +1,22 @@
+"""Fewer points of a curve, without losing its extremes."""
+
+from collections.abc import Sequence
+
+Point = tuple[int, float, float]  # step, value, seconds
+
+
+def downsample(points: Sequence[Point], max_points: int) -> list[Point]:
+    """At most ``max_points`` points, in order: the first, the last, and each stretch's lowest and highest.
+
+    Args:
+        max_points: at least 4.
+    """
+    if len(points) <= max_points:
+        return list(points)
+    inner = points[1:-1]
+    stretches = (max_points - 2) // 2
+    kept: list[Point] = []
+    for k in range(stretches):
+        stretch = inner[k * len(inner) // stretches : (k + 1) * len(inner) // stretches]
+        kept += sorted({min(stretch, key=lambda p: p[1]), max(stretch, key=lambda p: p[1])})
+    return [points[0], *kept, points[-1]]

@@ -1,0 +1,124 @@
+"""Reads of experiments, runs and measurements."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy import Select, exists, select
+from sqlalchemy.orm import Session, selectinload
+
+from normcore.spec.metric import metric_of
+from service.errors import NotFound
+from service.experiments import schemas
+from service.experiments.downsampling import downsample
+from service.experiments.tables import Experiment, Label, Measurement, Run
+
+
+def experiment(session: Session, experiment_id: str) -> schemas.ExperimentOut:
+    """Raises:
+    NotFound: no such experiment.
+    """
+    found = session.get(Experiment, experiment_id, options=[selectinload(Experiment.runs)])
+    if found is None:
+        raise NotFound(f"no experiment {experiment_id!r}")
+    return schemas.experiment_out(found)
+
+
+def run(session: Session, run_id: str) -> schemas.RunOut:
+    """Raises:
+    NotFound: no such run.
+    """
+    found = session.get(Run, run_id)
+    if found is None:
+        raise NotFound(f"no run {run_id!r}")
+    return schemas.run_out(found)
+
+
+def experiments(
+    session: Session,
+    *,
+    columns: Mapping[str, str],
+    labels: Sequence[tuple[str, str]],
+    state: schemas.State | None,
+    before: str | None,
+    limit: int,
+) -> list[schemas.ExperimentSummary]:
+    """Experiments, newest first.
+
+    Args:
+        columns: exact values of columns of ``Experiment``.
+        labels: (key, value) pairs that an experiment must all have.
+        before: the id after which the list goes on.
+    """
+    query = select(Experiment).order_by(Experiment.id.desc()).limit(limit)
+    for name, value in columns.items():
+        query = query.where(getattr(Experiment, name) == value)
+    for key, value in labels:
+        query = query.where(
+            exists().where(Label.key == key, Label.value == value, Label.experiment_id == Experiment.id)
+        )
+    if before is not None:
+        query = query.where(Experiment.id < before)
+    if state is not None:
+        query = _in_state(query, state)
+    found = session.scalars(query).all()
+    runs: dict[str, list[tuple[str, bool]]] = {e.id: [] for e in found}
+    rows = session.execute(
+        select(Run.experiment_id, Run.state, Run.started_at).where(Run.experiment_id.in_(runs)).order_by(Run.id)
+    )
+    for experiment_id, run_state, started_at in rows:
+        runs[experiment_id].append((run_state, started_at is not None))
+    return [
+        schemas.ExperimentSummary(
+            id=e.id,
+            fingerprint=e.fingerprint,
+            state=schemas.derived_state(runs[e.id]),
+            spec=e.spec,
+            runs_by_state=Counter(run_state for run_state, _ in runs[e.id]),
+            created_at=e.created_at,
+        )
+        for e in found
+    ]
+
+
+def _in_state(query: Select[Experiment], state: schemas.State) -> Select[Experiment]:
+    """``schemas.derived_state`` as a condition."""
+    of_this = Run.experiment_id == Experiment.id
+    waiting = exists().where(of_this, Run.state.in_(("queued", "running")))
+    if state in ("queued", "running"):
+        started = exists().where(of_this, Run.started_at.is_not(None))
+        return query.where(waiting, started if state == "running" else ~started)
+    failed = exists().where(of_this, Run.state == "failed")
+    cancelled = exists().where(of_this, Run.state == "cancelled")
+    conditions = {"failed": [failed], "cancelled": [~failed, cancelled], "succeeded": [~failed, ~cancelled]}
+    return query.where(~waiting, *conditions[state])
+
+
+def measurements(
+    session: Session, run_id: str, *, series: Sequence[str], max_points: int | None
+) -> schemas.MeasurementsOut:
+    """Curves of a run by name; all of them if ``series`` is empty.
+
+    Raises:
+        NotFound: no such run.
+    """
+    run(session, run_id)
+    query = (
+        select(Measurement.series, Measurement.step, Measurement.value, Measurement.seconds)
+        .where(Measurement.run_id == run_id)
+        .order_by(Measurement.step)
+    )
+    if series:
+        query = query.where(Measurement.series.in_(series))
+    curves: dict[str, list[tuple[int, float, float]]] = {}
+    for row in session.execute(query):
+        curves.setdefault(row.series, []).append((row.step, row.value, row.seconds))
+    return schemas.MeasurementsOut(
+        series={
+            name: schemas.SeriesOut(
+                unit=metric_of(name).unit,
+                direction=metric_of(name).direction,
+                points=points if max_points is None else downsample(points, max_points),
+            )
+            for name, points in sorted(curves.items())
+        }
+    )

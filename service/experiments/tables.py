@@ -1,0 +1,102 @@
+"""Experiments, their runs and what the runs measured."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Float, ForeignKey, Index, Integer, String, text
+from sqlalchemy.orm import Mapped, mapped_column, relationship
+
+from service.db import Base, Json, UTCDateTime
+
+ID = String(32)
+
+
+class Experiment(Base):
+    """A submitted spec with its seeds; never changes."""
+
+    __tablename__ = "experiments"
+
+    id: Mapped[str] = mapped_column(ID, primary_key=True)
+    fingerprint: Mapped[str] = mapped_column(String(64), index=True)
+    setting: Mapped[str] = mapped_column(String(64))  # fingerprint of everything but the norm
+    task: Mapped[str] = mapped_column(String(64))
+    profile: Mapped[str] = mapped_column(String(16))
+    method: Mapped[str] = mapped_column(String(64))
+    spec: Mapped[dict[str, Any]] = mapped_column(Json)
+    idempotency_key: Mapped[str | None] = mapped_column(String(255), unique=True)
+    request_digest: Mapped[str] = mapped_column(String(64))
+    created_at: Mapped[datetime] = mapped_column(UTCDateTime)
+
+    runs: Mapped[list["Run"]] = relationship(order_by="Run.id", back_populates="experiment")
+
+    __table_args__ = (Index("ix_experiments_task_profile_id", "task", "profile", "id"),)
+
+
+class Label(Base):
+    """One label of an experiment, to search by."""
+
+    __tablename__ = "labels"
+
+    key: Mapped[str] = mapped_column(String(64), primary_key=True)
+    value: Mapped[str] = mapped_column(String(256), primary_key=True)
+    experiment_id: Mapped[str] = mapped_column(ForeignKey("experiments.id"), primary_key=True)
+
+
+class Run(Base):
+    """One seed of an experiment: the job on the queue, the row that has a state."""
+
+    __tablename__ = "runs"
+
+    id: Mapped[str] = mapped_column(ID, primary_key=True)
+    experiment_id: Mapped[str] = mapped_column(ForeignKey("experiments.id"), index=True)
+    seed: Mapped[int] = mapped_column(Integer)
+    queue: Mapped[str] = mapped_column(String(8))  # the device asked for
+    priority: Mapped[int] = mapped_column(Integer)
+    max_steps: Mapped[int] = mapped_column(Integer)
+
+    state: Mapped[str] = mapped_column(String(16))
+    attempt: Mapped[int] = mapped_column(Integer, default=1)
+    times_lost: Mapped[int] = mapped_column(Integer, default=0)
+    history: Mapped[list[dict[str, Any]]] = mapped_column(Json, default=list)  # what went wrong, and when
+    worker_id: Mapped[str | None] = mapped_column(ID)
+    lease_expires_at: Mapped[float | None] = mapped_column(Float)
+    rung_at: Mapped[float | None] = mapped_column(Float)
+    cancel_requested: Mapped[bool] = mapped_column(default=False)
+
+    step: Mapped[int] = mapped_column(Integer, default=0)
+    seconds: Mapped[float] = mapped_column(Float, default=0.0)
+    steps_per_second: Mapped[float | None] = mapped_column(Float)
+    resumed_from_step: Mapped[int | None] = mapped_column(Integer)
+    device: Mapped[str | None] = mapped_column(String(32))
+    kernel: Mapped[str | None] = mapped_column(String(16))
+    environment: Mapped[dict[str, Any] | None] = mapped_column(Json)
+
+    outcome: Mapped[str | None] = mapped_column(String(16))
+    value: Mapped[float | None] = mapped_column(Float)
+    steps_to_target: Mapped[int | None] = mapped_column(Integer)
+    seconds_to_target: Mapped[float | None] = mapped_column(Float)
+    result: Mapped[dict[str, Any] | None] = mapped_column(Json)
+    error: Mapped[str | None] = mapped_column()
+
+    created_at: Mapped[datetime] = mapped_column(UTCDateTime)
+    started_at: Mapped[datetime | None] = mapped_column(UTCDateTime)
+    finished_at: Mapped[datetime | None] = mapped_column(UTCDateTime)
+
+    experiment: Mapped[Experiment] = relationship(back_populates="runs")
+
+    __table_args__ = (Index("ix_runs_state_priority_id", "state", text("priority DESC"), "id"),)
+
+
+class Measurement(Base):
+    """One value of one series at one step. The key's order keeps a run's rows together and in time."""
+
+    __tablename__ = "measurements"
+
+    run_id: Mapped[str] = mapped_column(ForeignKey("runs.id"), primary_key=True)
+    step: Mapped[int] = mapped_column(Integer, primary_key=True)
+    series: Mapped[str] = mapped_column(String(64), primary_key=True)
+    value: Mapped[float] = mapped_column(Float)
+    seconds: Mapped[float] = mapped_column(Float)
+    attempt: Mapped[int] = mapped_column(Integer)
+
+    __table_args__ = ({"sqlite_with_rowid": False},)

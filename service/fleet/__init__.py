@@ -1,0 +1,1 @@
+"""The workers that are alive, and what each is doing."""

@@ -1,0 +1,23 @@
+"""One row for each live worker."""
+
+from datetime import datetime
+
+from sqlalchemy import Float, Integer, String
+from sqlalchemy.orm import Mapped, mapped_column
+
+from service.db import Base, UTCDateTime
+
+
+class Worker(Base):
+    """A worker process; its row goes when it leaves, or some time after its last heartbeat."""
+
+    __tablename__ = "workers"
+
+    id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    host: Mapped[str] = mapped_column(String(255))
+    pid: Mapped[int] = mapped_column(Integer)
+    device: Mapped[str] = mapped_column(String(32))
+    queues: Mapped[str] = mapped_column(String(64))  # comma-separated
+    run_id: Mapped[str | None] = mapped_column(String(32))
+    started_at: Mapped[datetime] = mapped_column(UTCDateTime)
+    heartbeat_at: Mapped[float] = mapped_column(Float, index=True)  # seconds since 1970, the database's clock

@@ -1,0 +1,1 @@
+"""API keys: what a service that listens beyond its own machine asks for."""

@@ -1,0 +1,55 @@
+"""Make, list, revoke and check keys."""
+
+import hashlib
+import secrets
+
+from sqlalchemy import exists, select
+from sqlalchemy.orm import Session
+
+from service.db import utc_now
+from service.errors import NotFound
+from service.ids import new_id
+from service.keys.tables import ApiKey
+
+PREFIX = "nb_"
+SECRET_BYTES = 32  # random, so that a plain hash is enough
+
+
+def create(session: Session, name: str) -> tuple[ApiKey, str]:
+    """A new key: its row, and the key itself, which nobody can ever read again."""
+    secret = PREFIX + secrets.token_urlsafe(SECRET_BYTES)
+    key = ApiKey(id=new_id("key"), name=name, sha256=_sha256(secret), created_at=utc_now())
+    session.add(key)
+    return key, secret
+
+
+def keys(session: Session) -> list[ApiKey]:
+    """All keys, revoked ones too, oldest first."""
+    return list(session.scalars(select(ApiKey).order_by(ApiKey.id)))
+
+
+def revoke(session: Session, key_id: str) -> ApiKey:
+    """End a key; ending it again changes nothing.
+
+    Raises:
+        NotFound: no such key.
+    """
+    key = session.get(ApiKey, key_id)
+    if key is None:
+        raise NotFound(f"no key {key_id!r}; `normbench keys list` shows them")
+    key.revoked_at = key.revoked_at or utc_now()
+    return key
+
+
+def any_valid(session: Session) -> bool:
+    """Whether anybody could sign in."""
+    return bool(session.scalar(select(exists().where(ApiKey.revoked_at.is_(None)))))
+
+
+def is_valid(session: Session, secret: str) -> bool:
+    """Whether this is a key that was given out and not revoked."""
+    return bool(session.scalar(select(exists().where(ApiKey.sha256 == _sha256(secret), ApiKey.revoked_at.is_(None)))))
+
+
+def _sha256(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()

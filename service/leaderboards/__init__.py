@@ -1,0 +1,1 @@
+"""Results of many runs, pooled over seeds and ranked."""

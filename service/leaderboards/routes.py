@@ -1,0 +1,42 @@
+"""Leaderboards over HTTP."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+
+from normcore.spec import SpecError
+from normcore.spec.norm import METHODS
+from normcore.spec.tasks import DEFAULT_PROFILE, TASKS, ProfileName
+from service.errors import Invalid, NotFound
+from service.http import DatabaseDep
+from service.leaderboards import queries
+from service.leaderboards.ranking import RankBy
+from service.leaderboards.schemas import Leaderboard, LeaderboardList
+
+router = APIRouter(prefix="/v1/leaderboards", tags=["leaderboards"])
+
+
+@router.get("")
+def list_leaderboards(db: DatabaseDep) -> LeaderboardList:
+    """Tasks and profiles that have entries."""
+    with db.snapshot() as session:
+        return LeaderboardList(items=queries.leaderboards(session))
+
+
+@router.get("/{task}", response_model=Leaderboard)
+def get_leaderboard(
+    task: str,
+    db: DatabaseDep,
+    profile: ProfileName = DEFAULT_PROFILE,
+    rank_by: RankBy = "metric",
+    baseline: Annotated[str, Query(description="The method that speed-ups are measured against.")] = "none",
+    published: Annotated[bool, Query(description="Rank the papers' own numbers among the measured ones.")] = False,
+) -> Response:
+    """Ranked entries: every succeeded run that shares a fingerprint, pooled over seeds."""
+    if task not in TASKS:
+        raise NotFound(f"no task {task!r}; choose from {', '.join(sorted(TASKS))}")
+    if baseline not in METHODS:
+        raise Invalid([SpecError(("baseline",), f"choose from {', '.join(sorted(METHODS))}", "unknown_method")])
+    with db.snapshot() as session:
+        board = queries.leaderboard(session, task, profile, rank_by=rank_by, baseline=baseline, published=published)
+    return Response(board.model_dump_json(), media_type="application/json")

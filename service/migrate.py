@@ -1,0 +1,45 @@
+"""Bring the database up to date, one process at a time."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from filelock import FileLock
+from sqlalchemy import Connection, text
+
+from service.db import Database
+
+ADVISORY_LOCK = 0x6E6F726D  # "norm"; any number, the same in every process
+
+
+def migrate(db: Database, revision: str = "head") -> None:
+    """Run the migrations up or down to ``revision``, whoever else tries at the same time."""
+    with _alone(db) as connection:
+        config = Config()
+        config.set_main_option("script_location", str(files("migrations")).replace("%", "%%"))
+        config.attributes["connection"] = connection
+        if revision == "base":
+            command.downgrade(config, "base")
+        else:
+            command.upgrade(config, revision)
+
+
+@contextmanager
+def _alone(db: Database) -> Iterator[Connection]:
+    """A connection under a lock that other processes wait for."""
+    if db.is_sqlite:
+        path = Path(db.engine.url.database or "")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(f"{path}.migrate.lock"), db.engine.begin() as connection:
+            yield connection
+    else:
+        with db.engine.connect() as holder:
+            holder.execute(text("SELECT pg_advisory_lock(:key)"), {"key": ADVISORY_LOCK})
+            try:
+                with db.engine.begin() as connection:
+                    yield connection
+            finally:
+                holder.execute(text("SELECT pg_advisory_unlock(:key)"), {"key": ADVISORY_LOCK})

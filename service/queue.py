@@ -1,0 +1,138 @@
+"""The doorbell. A run's row is the queue; a message only says that there is something to look at.
+
+It may be lost or come twice without harm: the scheduler rings again for what waits too long, and ``claim`` gives
+a run to one worker only. So messages are acknowledged early, have no result, no delay and no remote control.
+"""
+
+import logging
+import os
+import queue
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from celery import Celery
+from kombu import Exchange, Queue
+from kombu.transport import TRANSPORT_ALIASES, filesystem
+from kombu.utils.json import dumps
+
+from service.experiments.lifecycle import Bell
+from service.settings import Settings
+
+log = logging.getLogger(__name__)
+
+RUN_EXPERIMENT = "normbench.run_experiment"
+PUBLISH_TIMEOUT = 2.0  # seconds; a message that cannot be sent by then is left to the scheduler
+
+
+class AtomicChannel(filesystem.Channel):  # type: ignore[misc]
+    """A message appears in the folder whole; kombu's own can be read while it is being written."""
+
+    def _put(self, queue: str, payload: Any, **options: Any) -> None:
+        folder = Path(self.data_folder_out)
+        name = f"{os.times().elapsed:.3f}_{os.urandom(8).hex()}"
+        hidden = folder / f"{name}.part"
+        hidden.write_text(dumps(payload))
+        hidden.rename(folder / f"{name.replace('.', '')}.{queue}.msg")
+
+
+class AtomicTransport(filesystem.Transport):  # type: ignore[misc]
+    Channel = AtomicChannel
+
+
+TRANSPORT_ALIASES["filesystem"] = f"{__name__}:AtomicTransport"
+
+
+def queue_name(device: str) -> str:
+    """The queue of runs that asked for ``auto``, ``cpu`` or ``cuda``."""
+    return f"normbench-{device}"
+
+
+def make_celery(settings: Settings) -> Celery:
+    """The Celery application that API, scheduler and workers share."""
+    app = Celery("normbench", broker=settings.broker_url)
+    app.conf.update(
+        accept_content=["json"],
+        task_serializer="json",
+        task_ignore_result=True,
+        task_acks_late=False,
+        task_store_errors_even_if_ignored=False,
+        task_queues=[Queue(queue_name(d), Exchange("normbench"), queue_name(d)) for d in ("auto", "cpu", "cuda")],
+        task_default_queue=queue_name("auto"),
+        task_default_exchange="normbench",
+        task_create_missing_queues=False,
+        worker_prefetch_multiplier=1,
+        worker_enable_remote_control=False,
+        worker_send_task_events=False,
+        worker_hijack_root_logger=False,
+        worker_redirect_stdouts=False,
+        broker_connection_retry=True,
+        broker_connection_retry_on_startup=True,
+        broker_connection_max_retries=None,
+        broker_transport_options=_transport_options(settings),
+        broker_connection_timeout=PUBLISH_TIMEOUT,
+    )
+    return app
+
+
+def _transport_options(settings: Settings) -> dict[str, Any]:
+    if settings.broker_url.startswith("filesystem"):
+        folder = settings.data_dir / "broker"
+        for name in ("messages", "control"):
+            (folder / name).mkdir(parents=True, exist_ok=True)
+        return {
+            "data_folder_in": str(folder / "messages"),
+            "data_folder_out": str(folder / "messages"),
+            "processed_folder": str(folder / "messages"),
+            "control_folder": str(folder / "control"),
+            "polling_interval": settings.broker_polling_seconds,
+        }
+    return {
+        "visibility_timeout": settings.visibility_timeout_seconds,
+        "socket_keepalive": True,
+        "socket_connect_timeout": PUBLISH_TIMEOUT,
+        "health_check_interval": 10,
+        "max_retries": 1,
+        "interval_start": 0,
+    }
+
+
+def broker_problem(app: Celery) -> str | None:
+    """Why the broker cannot be reached, or None."""
+    try:
+        with app.connection_for_write(connect_timeout=PUBLISH_TIMEOUT) as connection:
+            connection.ensure_connection(max_retries=1, timeout=PUBLISH_TIMEOUT)
+            connection.default_channel._size(queue_name("auto"))
+    except Exception as error:  # every transport has errors of its own
+        return f"{type(error).__name__}: {error}"
+    return None
+
+
+class Doorbell:
+    """Sends messages from a thread of its own, so that no answer ever waits for a broker."""
+
+    def __init__(self, app: Celery) -> None:
+        self._app = app
+        self._bells: queue.SimpleQueue[Bell | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._send_all, name="doorbell", daemon=True)
+        self._thread.start()
+
+    def ring(self, bells: Iterable[Bell]) -> None:
+        """Send these messages soon; call it after the commit."""
+        for bell in bells:
+            self._bells.put(bell)
+
+    def close(self, timeout: float = PUBLISH_TIMEOUT) -> None:
+        """Send what is waiting, for at most ``timeout`` seconds."""
+        self._bells.put(None)
+        self._thread.join(timeout)
+
+    def _send_all(self) -> None:
+        while (bell := self._bells.get()) is not None:
+            try:
+                self._app.send_task(
+                    RUN_EXPERIMENT, args=[bell.run_id], queue=queue_name(bell.queue), retry=False, ignore_result=True
+                )
+            except Exception as error:  # every transport has errors of its own; the scheduler rings again
+                log.warning("no message for %s: %s: %s", bell.run_id, type(error).__name__, error)

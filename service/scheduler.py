@@ -1,0 +1,53 @@
+"""Notice what was lost: runs whose worker is gone, messages that never arrived, workers that fell silent.
+
+Every step is a conditional UPDATE, so any number of schedulers may run; one is enough.
+"""
+
+import logging
+import threading
+import time
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from service.db import Database
+from service.experiments import lifecycle
+from service.experiments.lifecycle import Bell
+from service.fleet import attendance
+from service.queue import Doorbell, make_celery
+from service.settings import Settings
+
+log = logging.getLogger(__name__)
+
+
+def run_scheduler(db: Database, settings: Settings, stop: threading.Event) -> None:
+    """Look again and again until ``stop`` is set.
+
+    After the database was away nobody could renew a lease, so for one lease's time none is taken back.
+    """
+    doorbell = Doorbell(make_celery(settings))
+    trust_leases_from = time.monotonic()
+    while not stop.wait(settings.scheduler_seconds):
+        try:
+            doorbell.ring(look(db, settings, take_back=time.monotonic() >= trust_leases_from))
+        except SQLAlchemyError as error:
+            log.warning("the database does not answer: %s", type(error).__name__)
+            trust_leases_from = time.monotonic() + settings.lease_seconds
+    doorbell.close()
+
+
+def look(db: Database, settings: Settings, *, take_back: bool = True) -> list[Bell]:
+    """Look once.
+
+    Returns:
+        The messages to send.
+    """
+    bells: list[Bell] = []
+    with db.transaction() as session:
+        if take_back:
+            bells += lifecycle.take_back(session, max_attempts=settings.max_attempts)
+        attendance.sweep(session, settings.heartbeat_seconds)
+        idle = attendance.idle(session, settings.heartbeat_seconds)
+        bells += lifecycle.ring_again(session, idle=idle, after_seconds=settings.ring_again_seconds)
+    for bell in bells:
+        log.info("ringing for %s", bell.run_id)
+    return bells

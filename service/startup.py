@@ -1,0 +1,96 @@
+"""What every process does first: see that it can work at all, and bring the database up to date."""
+
+import ipaddress
+import logging
+import socket
+import time
+
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
+
+from service.artifacts import Artifacts
+from service.db import Database
+from service.keys import keyring
+from service.migrate import migrate
+from service.settings import Settings
+
+log = logging.getLogger(__name__)
+
+DATABASE_PATIENCE = 60.0  # seconds; in a cluster the database may start later than we do
+
+
+class StartupError(Exception):
+    """The process cannot work here; the message says what to change."""
+
+
+def prepare(settings: Settings) -> Database:
+    """Check the places we write to and migrate the database.
+
+    Raises:
+        StartupError: a directory is read-only or full, or the database does not answer.
+    """
+    try:
+        settings.data_dir.mkdir(parents=True, exist_ok=True)
+        probe = settings.data_dir / ".writable"
+        probe.write_bytes(b"x" * 4096)
+        probe.unlink()
+        (settings.data_dir / "datasets").mkdir(exist_ok=True)
+    except OSError as error:
+        raise StartupError(
+            f"cannot write to the data directory {settings.data_dir}: {error.strerror};"
+            " set NORMBENCH_DATA_DIR to a directory with space that this user may write to"
+        ) from None
+    try:
+        Artifacts(settings.artifacts_url).check_writable()
+    except Exception as error:  # every file system has errors of its own
+        raise StartupError(f"cannot write to NORMBENCH_ARTIFACTS_URL={settings.artifacts_url}: {error}") from None
+    db = Database(settings.database_url)
+    deadline = time.monotonic() + (0 if db.is_sqlite else DATABASE_PATIENCE)
+    while True:
+        try:
+            migrate(db)
+            return db
+        except OperationalError as error:
+            if time.monotonic() > deadline:
+                raise StartupError(f"the database does not answer: {error.orig}") from None
+            log.warning("waiting for the database")
+            time.sleep(1)
+        except SQLAlchemyError as error:
+            raise StartupError(f"the database cannot be migrated: {error}") from None
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can connect to ``host``."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def keys_needed(db: Database, host: str) -> bool:
+    """Whether an API on ``host`` must ask for keys.
+
+    Raises:
+        StartupError: it must, and nobody has one.
+    """
+    if is_loopback(host):
+        return False
+    with db.snapshot() as session:
+        if not keyring.any_valid(session):
+            raise StartupError(
+                f"refusing to listen on {host} without API keys: others could reach it;"
+                " run `normbench keys create NAME` first, or listen on 127.0.0.1"
+            )
+    return True
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A bound socket, so that a taken port is known before anything else starts.
+
+    Raises:
+        StartupError: the address cannot be had.
+    """
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family, backlog=1024)
+    except OSError as error:
+        raise StartupError(f"cannot listen on {host}:{port}: {error.strerror or error}; try --port") from None

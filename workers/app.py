@@ -1,0 +1,84 @@
+"""The worker as a process: Celery listens for the bell, a thread keeps the heartbeat, a fork server stays warm."""
+
+import logging
+import os
+import signal
+import sys
+import threading
+
+from celery.signals import setup_logging, worker_shutting_down
+from sqlalchemy.exc import SQLAlchemyError
+
+from service.db import Database
+from service.fleet import attendance
+from service.fleet.attendance import Badge
+from service.queue import Doorbell, make_celery, queue_name
+from service.startup import prepare
+from workers import node, tasks, trainer
+from workers.settings import WorkerSettings
+
+log = logging.getLogger(__name__)
+
+
+def run_worker(settings: WorkerSettings, *, until_stdin_closes: bool = False) -> None:
+    """Serve until SIGTERM or SIGINT; a run in training is given back with a checkpoint.
+
+    Args:
+        until_stdin_closes: stop as well when standard input ends, as it does when the parent is gone.
+
+    Raises:
+        StartupError: see ``service.startup``.
+    """
+    trainer.warm_up()
+    db = prepare(settings)
+    badge = node.badge(settings.device or node.choose_device())
+    celery = make_celery(settings)
+    doorbell = Doorbell(celery)
+    attendant = tasks.Attendant(db, settings, badge, doorbell)
+    tasks.register(celery, attendant)
+    setup_logging.connect(lambda **_: None, weak=False)  # Celery leaves logging as it is
+    worker_shutting_down.connect(lambda **_: attendant.stopping.set(), weak=False)
+
+    gone = threading.Event()
+    heart = threading.Thread(target=_beat, args=(db, settings, badge, gone), name="heart")
+    heart.start()
+    if until_stdin_closes:
+        threading.Thread(target=_stop_when_stdin_closes, name="parent", daemon=True).start()
+    try:
+        celery.Worker(
+            pool_cls="solo",
+            concurrency=1,
+            queues=[queue_name(device) for device in badge.queues],
+            hostname=badge.id,
+            without_gossip=True,
+            without_mingle=True,
+            without_heartbeat=True,
+            loglevel="WARNING",
+            quiet=True,
+        ).start()
+    finally:
+        gone.set()
+        heart.join()
+        doorbell.close()
+        db.close()
+
+
+def _beat(db: Database, settings: WorkerSettings, badge: Badge, gone: threading.Event) -> None:
+    while True:
+        try:
+            with db.transaction() as session:
+                if gone.is_set():
+                    attendance.leave(session, badge.id)
+                    return
+                attendance.beat(session, badge)
+        except SQLAlchemyError as error:
+            log.warning("no heartbeat: %s", type(error).__name__)
+            if gone.is_set():
+                return
+        gone.wait(settings.heartbeat_seconds)
+
+
+def _stop_when_stdin_closes() -> None:
+    while os.read(sys.stdin.fileno(), 1024):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)

@@ -1,0 +1,24 @@
+"""This machine, as a worker sees it: which device it trains on, and which queues that serves."""
+
+import os
+import shutil
+import socket
+import subprocess
+
+from service.fleet.attendance import Badge
+from service.ids import new_id
+
+
+def choose_device() -> str:
+    """The first GPU if there is a driver that lists one, else the CPU; found out without importing torch."""
+    tool = shutil.which("nvidia-smi")
+    if tool is None:
+        return "cpu"
+    listed = subprocess.run([tool, "-L"], capture_output=True, text=True, check=False)
+    return "cuda:0" if listed.returncode == 0 and "GPU 0" in listed.stdout else "cpu"
+
+
+def badge(device: str) -> Badge:
+    """A new worker's identity. It serves runs that asked for its kind of device and those that left it open."""
+    kind = device.partition(":")[0]
+    return Badge(new_id("wrk"), socket.gethostname(), os.getpid(), device, ("auto", kind))

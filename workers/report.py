@@ -1,0 +1,140 @@
+"""Events to the store: batches of measurements, the lease, the wish to cancel, and how a run ended.
+
+While the database is away the training goes on and what it measures is kept here; a lease that ran out meanwhile
+is noticed at the first write, which is then refused.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
+
+from normcore.events import Measured
+from service.db import Database
+from service.experiments import lifecycle
+from service.experiments.lifecycle import Bell, Lease
+from service.fleet import attendance
+from service.leaderboards import entries
+from workers.messages import Began, Ended, Progress
+from workers.settings import WorkerSettings
+
+log = logging.getLogger(__name__)
+Answer = TypeVar("Answer")
+
+RETRY_SECONDS = 1.0  # between two tries to write to a database that is away
+
+
+class Report:
+    """Everything that one attempt writes. Every method raises ``LeaseLost`` once the run belongs to another."""
+
+    def __init__(self, db: Database, settings: WorkerSettings, lease: Lease, worker_id: str) -> None:
+        self.cancel_requested = False
+        self._db, self._settings, self._lease, self._worker_id = db, settings, lease, worker_id
+        self._measured: list[Measured] = []
+        self._step, self._seconds = 0, 0.0
+        self._began: tuple[float, int] | None = None  # when this attempt's training began, and at which step
+        self._flushed = time.monotonic()
+        self._dirty = False
+
+    def began(self, message: Began, device: str) -> None:
+        """The training is under way."""
+        for note in message.notes:
+            log.warning("%s: %s", self._lease.run_id, note)
+        self._step = message.started.step
+        self._began = (time.monotonic(), self._step)
+        self._insist(
+            lambda session: lifecycle.begin(
+                session,
+                self._lease,
+                message.started,
+                device=device,
+                resumed_from=message.resumed_from,
+                notes=message.notes,
+            )
+        )
+
+    def note(self, message: Progress | Measured) -> None:
+        """Take in a message; ``flush`` writes it."""
+        self._step, self._seconds, self._dirty = message.step, message.seconds, True
+        if isinstance(message, Measured):
+            self._measured.append(message)
+
+    @property
+    def is_due(self) -> bool:
+        """Whether there is something to write, or the lease wants renewing."""
+        waited = time.monotonic() - self._flushed
+        return waited >= (self._settings.flush_seconds if self._dirty else self._settings.heartbeat_seconds)
+
+    def flush(self) -> None:
+        """Write what was taken in and renew the lease; try again later if the database is away."""
+        self._flushed = time.monotonic()
+        try:
+            with self._db.transaction() as session:
+                self.cancel_requested = lifecycle.record(
+                    session, self._lease, self._measured, step=self._step, seconds=self._seconds, pace=self._pace()
+                )
+        except SQLAlchemyError as error:
+            self._flushed += RETRY_SECONDS
+            log.warning("measurements of %s wait: %s", self._lease.run_id, type(error).__name__)
+            return
+        self._measured, self._dirty = [], False
+
+    def ended(self, message: Ended) -> None:
+        """Write the last measurements, the result and the leaderboard entry, all or nothing."""
+
+        def write(session: Session) -> None:
+            lifecycle.record(
+                session, self._lease, self._measured, step=self._step, seconds=self._seconds, pace=self._pace()
+            )
+            fingerprint = lifecycle.finish(session, self._lease, message.outcome, message.result)
+            entries.refresh(session, fingerprint)
+            self._leave(session)
+
+        self._insist(write)
+
+    def failed(self, error: str) -> None:
+        """The run cannot go on."""
+        self._close(lambda session: lifecycle.fail(session, self._lease, error))
+
+    def cancelled(self) -> None:
+        """The run was stopped because somebody asked for it."""
+        self._close(lambda session: lifecycle.cancelled(session, self._lease))
+
+    def released(self, reason: str) -> Bell:
+        """The run was stopped because this worker stops."""
+        return self._close(lambda session: lifecycle.release(session, self._lease, reason))
+
+    def lost(self, reason: str) -> Bell | None:
+        """The attempt broke off."""
+        limit = self._settings.max_attempts
+        return self._close(lambda session: lifecycle.lose(session, self._lease, reason, max_attempts=limit))
+
+    def _close(self, verb: Callable[[Session], Answer]) -> Answer:
+        def write(session: Session) -> Answer:
+            lifecycle.record(session, self._lease, self._measured, step=self._step, seconds=self._seconds, pace=None)
+            answer = verb(session)
+            self._leave(session)
+            return answer
+
+        return self._insist(write)
+
+    def _leave(self, session: Session) -> None:
+        attendance.occupy(session, self._worker_id, None)
+
+    def _insist(self, write: Callable[[Session], Answer]) -> Answer:
+        """Write in one transaction, as often as it takes."""
+        while True:
+            try:
+                with self._db.transaction() as session:
+                    return write(session)
+            except SQLAlchemyError as error:
+                log.warning("the end of %s waits: %s", self._lease.run_id, type(error).__name__)
+                time.sleep(RETRY_SECONDS)
+
+    def _pace(self) -> float | None:
+        if self._began is None or self._step <= self._began[1]:
+            return None
+        return (self._step - self._began[1]) / (time.monotonic() - self._began[0])
