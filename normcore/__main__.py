@@ -1,0 +1,70 @@
+"""``python -m normcore spec.yaml``: train in this process, one JSON object a line for every event."""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from normcore.data.registry import DatasetError, pin
+from normcore.events import Stepped, to_json
+from normcore.spec import ExperimentSpec, InvalidSpec, read_spec, resolve
+from normcore.train import train
+
+DATASETS_DIR = "NORMBENCH_DATASETS_DIR"
+USAGE_ERROR, INTERRUPTED = 2, 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    options = _parser().parse_args(arguments)
+    try:
+        spec = pin(resolve(read_spec(options.spec)), options.datasets_dir)
+        for seed in options.seed or spec.seeds:
+            _run(spec, seed, options)
+    except InvalidSpec as error:
+        for wrong in error.errors:
+            print(f"error: {'.'.join(map(str, wrong.loc)) or 'spec'}: {wrong.msg}", file=sys.stderr)
+        return USAGE_ERROR
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads on; say nothing at exit
+        return 0
+    except (OSError, ValueError, DatasetError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return USAGE_ERROR
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m normcore", description=__doc__)
+    parser.add_argument("spec", type=Path, help="the experiment, YAML or JSON")
+    parser.add_argument(
+        "--seed", type=int, action="append", help="run this seed; give it again for more (spec's seeds)"
+    )
+    parser.add_argument("--device", help="cpu, cuda or cuda:N (the spec's)")
+    parser.add_argument("--threads", type=int, help="threads on the CPU (all cores)")
+    parser.add_argument(
+        "--datasets-dir",
+        type=Path,
+        default=os.environ.get(DATASETS_DIR) or None,
+        help=f"where data sets are (${DATASETS_DIR})",
+    )
+    return parser
+
+
+def _run(spec: ExperimentSpec, seed: int, options: argparse.Namespace) -> None:
+    device = options.device or spec.device
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    for event in train(spec, seed, device=device, datasets_dir=options.datasets_dir, threads=options.threads):
+        if not isinstance(event, Stepped):
+            print(json.dumps({"seed": seed, **to_json(event)}), flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,107 @@
+"""Texts as sequences of symbol numbers, in three contiguous splits."""
+
+import hashlib
+import sys
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from normcore.data.registry import DATASETS, DatasetCorrupt, read_bytes
+from normcore.data.text_file import read_text
+from normcore.spec.tasks import CharLM
+
+MAX_SYMBOLS = 10_000
+MIN_CHARACTERS = 200  # so that the smaller splits have 10
+BOUNDARY = "\n"
+PTB_CHARACTERS = {"train": 5_059_550, "valid": 396_412, "test": 446_184}
+PTB_SYMBOLS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """A text in three splits.
+
+    Attributes:
+        train, valid, test: (N,) int64, numbers of symbols.
+        symbols: the alphabet; number i stands for ``symbols[i]``.
+        checksums: digests of what was read.
+    """
+
+    train: Tensor
+    valid: Tensor
+    test: Tensor
+    symbols: str
+    checksums: dict[str, str]
+
+
+def load(task: CharLM, datasets_dir: Path | None) -> Corpus:
+    """Read the corpus that the task asks for.
+
+    Raises:
+        DatasetMissing, DatasetCorrupt: it is not there, or not usable as it is.
+    """
+    if task.corpus == "ptb":
+        return ptb(datasets_dir)
+    if task.corpus == "file":
+        assert task.file is not None
+        text, sha256 = read_text(task.file, datasets_dir, task.sha256)
+        return split(text, {task.file: sha256})
+    return pydoc()
+
+
+def pydoc() -> Corpus:
+    """Python's documentation topics, joined by line ends in the order of their names."""
+    topics: dict[str, str] = import_module("pydoc_data.topics").topics
+    text = "\n".join(topics[name] for name in sorted(topics))
+    version = ".".join(map(str, sys.version_info[:3]))
+    return split(text, {f"pydoc {version}": hashlib.sha256(text.encode()).hexdigest()})
+
+
+def ptb(datasets_dir: Path | None) -> Corpus:
+    """Penn Treebank as the RBN authors count it: every line has a boundary symbol before and after it.
+
+    The authors' array is not public; two symbols a line give its three sizes exactly.
+
+    Raises:
+        DatasetMissing, DatasetCorrupt: a file is not there, or not the official one.
+    """
+    texts = {part: _ptb_text(part, datasets_dir) for part in PTB_CHARACTERS}
+    symbols = "".join(sorted(set(texts["train"])))
+    assert {part: len(text) for part, text in texts.items()} == PTB_CHARACTERS
+    assert len(symbols) == PTB_SYMBOLS
+    numbers = {part: _numbers(text, symbols) for part, text in texts.items()}
+    checksums = {f"ptb/{file.name}": file.sha256 for file in DATASETS["ptb"].files}
+    return Corpus(numbers["train"], numbers["valid"], numbers["test"], symbols, checksums)
+
+
+def split(text: str, checksums: dict[str, str]) -> Corpus:
+    """The first 90% train, the next 5% validate, the rest tests; the alphabet is that of the whole text.
+
+    Raises:
+        DatasetCorrupt: the text is too short, or has too many different symbols to be one in characters.
+    """
+    (name,) = checksums
+    if len(text) < MIN_CHARACTERS:
+        raise DatasetCorrupt(f"text '{name}' has {len(text)} characters; use {MIN_CHARACTERS} or more")
+    symbols = "".join(sorted(set(text)))
+    if len(symbols) > MAX_SYMBOLS:
+        raise DatasetCorrupt(f"text '{name}' has {len(symbols):,} different characters; use {MAX_SYMBOLS:,} at most")
+    numbers = _numbers(text, symbols)
+    first, second = len(text) * 90 // 100, len(text) * 95 // 100
+    return Corpus(numbers[:first], numbers[first:second], numbers[second:], symbols, checksums)
+
+
+def _ptb_text(part: str, datasets_dir: Path | None) -> str:
+    lines = read_bytes(DATASETS["ptb"], f"ptb.char.{part}.txt", datasets_dir).decode("ascii").splitlines()
+    return "".join(f"{BOUNDARY}{''.join(line.split())}{BOUNDARY}" for line in lines)
+
+
+def _numbers(text: str, symbols: str) -> Tensor:
+    """(N,) int64; ``symbols`` is sorted and holds every character of the text."""
+    points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+    alphabet = np.frombuffer(symbols.encode("utf-32-le", "surrogatepass"), np.uint32)
+    return torch.from_numpy(np.searchsorted(alphabet, points).astype(np.int64))

@@ -1,0 +1,47 @@
+"""One label for a whole sequence (RBN section 5.1).
+
+T steps, B sequences, F inputs a step, H hidden units, C classes.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from normcore.models.readout import orthogonal_readout
+from normcore.recurrent import Recurrent
+
+EVALUATION_STEPS = 56  # in one piece when there is no gradient: thousands of images at once must fit into memory
+
+
+class SequenceClassifier(nn.Module):
+    """logits = W_y h + b_y, where h is the state that has read the whole sequence.
+
+    That is the state after the last step and, if the model reads backwards too, the backward state at the first.
+    """
+
+    def __init__(self, recurrent: Recurrent, num_classes: int) -> None:
+        super().__init__()
+        self.recurrent = recurrent
+        self.readout = orthogonal_readout(recurrent.hidden_size * recurrent.directions, num_classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Logits (B, C) of sequences x (T, B, F)."""
+        if self.recurrent.directions == 2:
+            read = self._read_both_ways(x)
+        elif torch.is_grad_enabled():
+            read = self.recurrent(x)[0][-1]
+        else:
+            read = self._read_in_pieces(x)
+        logits: Tensor = self.readout(read)
+        return logits
+
+    def _read_both_ways(self, x: Tensor) -> Tensor:
+        size = self.recurrent.hidden_size
+        y, _ = self.recurrent(x)  # (T, B, 2H)
+        return torch.cat((y[-1, :, :size], y[0, :, size:]), dim=-1)
+
+    def _read_in_pieces(self, x: Tensor) -> Tensor:
+        state = None
+        for piece in torch.split(x, EVALUATION_STEPS):
+            y, state = self.recurrent(piece, state)
+        read: Tensor = y[-1]
+        return read

@@ -1,0 +1,65 @@
+"""Optimizers: a tag in ``normcore/spec/training.py`` names a function here that builds it.
+
+A new one is a class of options there and an entry in ``build``.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from normcore.spec import training as spec
+
+MIN_RMS = 1e-5
+
+
+class RMSProp(Optimizer):
+    """RMSProp as Blocks has it (mila-udem/blocks, ``algorithms.RMSProp``), which trained RBN's pixel tasks.
+
+    v = decay v + (1 - decay) g^2;  p = p - lr u,  where u = g / max(sqrt(v), 1e-5). With momentum,
+    m = momentum m + u takes the place of u. v begins at zero, so the first step is lr / sqrt(1 - decay) everywhere.
+
+    Deviation from ``torch.optim.RMSprop``: the small number bounds the root from below, instead of being added.
+    """
+
+    def __init__(self, parameters: Iterable[nn.Parameter], lr: float, decay: float, momentum: float) -> None:
+        super().__init__(parameters, {"lr": lr, "decay": decay, "momentum": momentum})
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
+        """One update; there is no closure."""
+        for group in self.param_groups:
+            parameters: list[Tensor] = [p for p in group["params"] if p.grad is not None]
+            if parameters:
+                self._update(parameters, group["lr"], group["decay"], group["momentum"])
+
+    def _update(self, parameters: list[Tensor], lr: float, decay: float, momentum: float) -> None:
+        gradients: list[Tensor] = [p.grad for p in parameters if p.grad is not None]
+        mean_square = self._buffers(parameters, "mean_square")
+        torch._foreach_mul_(mean_square, decay)
+        torch._foreach_addcmul_(mean_square, gradients, gradients, 1 - decay)
+        rms = torch._foreach_sqrt(mean_square)
+        torch._foreach_clamp_min_(rms, MIN_RMS)
+        steps = list(torch._foreach_div(gradients, rms))
+        if momentum:
+            velocity = self._buffers(parameters, "velocity")
+            torch._foreach_mul_(velocity, momentum)
+            torch._foreach_add_(velocity, steps)
+            steps = velocity
+        torch._foreach_add_(parameters, steps, alpha=-lr)
+
+    def _buffers(self, parameters: list[Tensor], name: str) -> list[Any]:
+        for p in parameters:
+            if name not in self.state[p]:
+                self.state[p][name] = torch.zeros_like(p)
+        return [self.state[p][name] for p in parameters]
+
+
+def build(options: spec.RMSProp | spec.Adam, parameters: Iterable[nn.Parameter]) -> Optimizer:
+    """The optimizer that ``options`` asks for."""
+    if isinstance(options, spec.RMSProp):
+        return RMSProp(parameters, options.lr, options.decay, options.momentum)
+    betas = (options.beta1, options.beta2)
+    return torch.optim.Adam(parameters, options.lr, betas, options.eps, foreach=True)

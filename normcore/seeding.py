@@ -1,0 +1,55 @@
+"""Seeds and determinism: a run's randomness comes from its seed, whatever else the process does."""
+
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+
+def derived_seed(seed: int, purpose: str) -> int:
+    """A seed of its own for one purpose, unrelated to those of others."""
+    return int.from_bytes(hashlib.sha256(f"{seed}:{purpose}".encode()).digest()[:8], "big") >> 1
+
+
+@contextmanager
+def reproducible(seed: int, device: torch.device, threads: int) -> Iterator[None]:
+    """Inside, torch's generators start from ``seed``, its algorithms are deterministic and it has so many threads.
+
+    At the end everything is as before.
+    """
+    if device.type == "cuda":
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    before = torch.are_deterministic_algorithms_enabled(), torch.get_num_threads()
+    generators = generator_states(device)
+    try:
+        torch.manual_seed(derived_seed(seed, "model"))
+        torch.use_deterministic_algorithms(True)
+        torch.set_num_threads(threads)
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before[0])
+        torch.set_num_threads(before[1])
+        set_generator_states(generators, device)
+
+
+def order_generator(seed: int) -> torch.Generator:
+    """The generator that decides in which order the training data comes."""
+    return torch.Generator().manual_seed(derived_seed(seed, "order"))
+
+
+def generator_states(device: torch.device) -> dict[str, Any]:
+    """The states of torch's global generators, that of ``device`` included."""
+    states = {"cpu": torch.get_rng_state()}
+    if device.type == "cuda":
+        states["cuda"] = torch.cuda.get_rng_state(device)
+    return states
+
+
+def set_generator_states(states: dict[str, Any], device: torch.device) -> None:
+    """Put the generators back to ``states``; a state of a device that is not in use is left aside."""
+    torch.set_rng_state(states["cpu"])
+    if device.type == "cuda" and "cuda" in states:
+        torch.cuda.set_rng_state(states["cuda"], device)
