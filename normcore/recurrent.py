@@ -118,7 +118,7 @@ class Recurrent(nn.Module):
         if self.directions == 2:
             raise ValueError("expected no state for a bidirectional network, received one; pass the whole sequence")
         expected = (x.shape[1], self.hidden_size)
-        received = [tuple(part.shape) for cell in state.cells for part in cell]  # type: ignore[attr-defined]
+        received = [tuple(part.shape) for cell in state.cells for part in cell]
         if len(state.cells) != len(self.cells) or any(shape != expected for shape in received):
             raise ValueError(
                 f"expected a state of {len(self.cells)} layers of shape {expected}, received {received};"

@@ -5,6 +5,7 @@ options names the class here. To add a cell, write both classes and a test; the 
 itself.
 """
 
+from collections.abc import Iterator
 from importlib import import_module
 from typing import Protocol, Self, TypeVar, cast
 
@@ -20,6 +21,8 @@ class State(Protocol):
 
     @property
     def h(self) -> Tensor: ...
+
+    def __iter__(self) -> Iterator[Tensor]: ...
 
     def _replace(self, *, h: Tensor) -> Self: ...
 

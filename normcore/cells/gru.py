@@ -62,4 +62,4 @@ class GRU(nn.Module):
         gates_h, candidate_h = functional.linear(state.h, self.weight_hh).tensor_split([self.gate_rows], 1)
         r, z = (gates_x + self.norm_h_gates(gates_h, t)).sigmoid().chunk(2, 1)  # Eq. 26
         n = torch.addcmul(candidate_x, r, self.norm_h_candidate(candidate_h, t)).tanh()  # Eq. 27
-        return GRUState(torch.lerp(n, state.h, z))  # Eq. 28: z h + (1 - z) n
+        return GRUState(n + z * (state.h - n))  # Eq. 28: z h + (1 - z) n

@@ -14,7 +14,7 @@ from normcore.norms.identity import NoNorm
 from normcore.norms.step_average import StepAverage
 from normcore.spec import norm as spec
 
-ROUNDING = 64  # units in the last place of the largest summed input; see BatchNormAtSite
+ROUNDING = 64  # units in the last place of the step's largest value; products of 2,000 equal rows differ by up to 18
 
 
 class RecurrentBatchNorm:
@@ -93,7 +93,7 @@ class BatchNormAtSite(nn.Module):
                 f"expected 2 or more examples to take statistics over, received {a.shape[-2]};"
                 " use a larger batch, or evaluation mode"
             )
-        varies = _varies(a.detach())
+        varies = _varies(wide.detach())
         if self.collecting:
             var, mean = torch.var_mean(wide.detach(), -2, correction=0)  # (F) or (T, F)
             self.collecting.add(torch.stack([mean, var * varies], -2).view(-1, 2, a.shape[-1]), t)

@@ -1,0 +1,40 @@
+import torch
+
+from normcore.cells.gru import GRU
+from normcore.norms import build
+from normcore.norms.identity import NoNorm
+from normcore.recurrent import Recurrent
+from normcore.spec.norm import LayerNorm
+
+
+def test_without_normalization_it_is_torchs_gru_less_its_second_candidate_bias() -> None:
+    torch.manual_seed(0)
+    theirs = torch.nn.GRU(3, 5)
+    ours = Recurrent("gru", 3, 5)
+    with torch.no_grad():
+        theirs.bias_hh_l0[10:] = 0
+        ours.cells[0].weight_ih.copy_(theirs.weight_ih_l0)
+        ours.cells[0].weight_hh.copy_(theirs.weight_hh_l0)
+        ours.cells[0].bias.copy_(theirs.bias_ih_l0 + theirs.bias_hh_l0)
+    x = torch.randn(20, 4, 3)
+    torch.testing.assert_close(ours(x)[0], theirs(x)[0], rtol=0, atol=1e-6)
+
+
+def test_layer_norm_adds_12_parameters_per_unit() -> None:
+    plain, normalized = GRU(3, 7, NoNorm()), GRU(3, 7, build(LayerNorm()))
+    assert sum(p.numel() for p in normalized.parameters()) - sum(p.numel() for p in plain.parameters()) == 12 * 7
+
+
+def test_its_biases_are_inside_the_input_norms_unless_one_says_otherwise() -> None:
+    """As in the code of LN's authors: a constant added to all units disappears."""
+    torch.manual_seed(0)
+    x = torch.randn(2, 3, 4)
+    moved = {}
+    for norm in ({"method": "layer_norm"}, {"method": "layer_norm", "bias": "outside"}):
+        cell = Recurrent("gru", 4, 5, norm=norm).cells[0]
+        before = cell.input_term(x, 0)
+        with torch.no_grad():
+            cell.bias += 2
+        moved[norm.get("bias")] = (cell.input_term(x, 0) - before).abs().max().item()
+    assert moved[None] < 1e-5
+    assert moved["outside"] > 1.9

@@ -1,0 +1,177 @@
+"""What every method owes in every cell; tags are found by themselves."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+import normcore.cells
+import normcore.norms
+from normcore.norms import Site, build
+from normcore.norms.population import batch_statistics, population_statistics
+from normcore.recurrent import Recurrent
+from normcore.spec.model import CELLS
+from normcore.spec.norm import METHODS
+
+STEPS, BATCH, INPUTS, HIDDEN, LAYERS = 6, 5, 3, 4, 2
+DTYPES = [torch.float32, torch.float64]
+
+each_method = pytest.mark.parametrize("method", METHODS)
+each_pair = pytest.mark.parametrize(("method", "cell"), [(m, c) for m in METHODS for c in CELLS])
+each_direction = pytest.mark.parametrize("bidirectional", [False, True], ids=["forward", "both_directions"])
+each_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=["float32", "float64"])
+
+
+def network(method: str, cell: str, bidirectional: bool = False, seed: int = 0) -> Recurrent:
+    torch.manual_seed(seed)
+    norm = {**METHODS[method].defaults(cell), "method": method}
+    return Recurrent(cell, INPUTS, HIDDEN, LAYERS, bidirectional, norm=norm)
+
+
+def sequence(steps: int = STEPS, dtype: torch.dtype = torch.float32) -> Tensor:
+    return torch.randn(steps, BATCH, INPUTS, dtype=dtype, generator=torch.Generator().manual_seed(1))
+
+
+def ready_to_evaluate(network: Recurrent, steps: int = STEPS) -> Recurrent:
+    """In evaluation mode, with population statistics of sequences of that length if it wants any."""
+    with torch.no_grad(), population_statistics(network):
+        network(sequence(steps, next(network.parameters()).dtype))
+    return network.eval()
+
+
+@each_method
+def test_the_tag_names_the_file(method: str) -> None:
+    file = "identity" if method == "none" else method
+    assert (Path(normcore.norms.__file__).parent / f"{file}.py").is_file()
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_a_cells_tag_names_the_file(cell: str) -> None:
+    assert (Path(normcore.cells.__file__).parent / f"{cell}.py").is_file()
+
+
+@each_dtype
+@each_direction
+@each_pair
+def test_shapes_and_dtype_hold(method: str, cell: str, bidirectional: bool, dtype: torch.dtype) -> None:
+    ours = network(method, cell, bidirectional).to(dtype)
+    directions = 2 if bidirectional else 1
+    for mode in (ours, ready_to_evaluate(ours)):
+        y, state = mode(sequence(dtype=dtype))
+        assert y.shape == (STEPS, BATCH, HIDDEN * directions)
+        assert y.dtype == dtype
+        assert y.isfinite().all()
+        assert state.t == STEPS
+        assert len(state.cells) == LAYERS * directions
+        assert all(part.shape == (BATCH, HIDDEN) and part.dtype == dtype for cell in state.cells for part in cell)
+
+
+@each_dtype
+@each_direction
+@each_pair
+def test_every_parameter_gets_a_finite_gradient(
+    method: str, cell: str, bidirectional: bool, dtype: torch.dtype
+) -> None:
+    ours = network(method, cell, bidirectional).to(dtype)
+    for mode in (ours, ready_to_evaluate(ours)):
+        mode.zero_grad()
+        y, _ = mode(sequence(dtype=dtype))
+        (y * torch.randn_like(y)).sum().backward()
+        for name, parameter in mode.named_parameters():
+            assert parameter.grad is not None, name
+            assert parameter.grad.isfinite().all(), name
+            shared_start = name.endswith("h0") or name.endswith("c0")  # batch statistics take it out again
+            assert shared_start or parameter.grad.abs().max() > 0, name
+
+
+@each_pair
+def test_one_step_is_a_sequence(method: str, cell: str) -> None:
+    ours = network(method, cell)
+    assert ours(sequence(1))[0].shape == (1, BATCH, HIDDEN)
+    assert ready_to_evaluate(ours, steps=1)(sequence(1))[0].shape == (1, BATCH, HIDDEN)
+
+
+@each_direction
+@each_pair
+def test_what_is_saved_and_loaded_gives_the_same_numbers(method: str, cell: str, bidirectional: bool) -> None:
+    saved = ready_to_evaluate(network(method, cell, bidirectional))
+    loaded = network(method, cell, bidirectional, seed=1)
+    loaded.load_state_dict(saved.state_dict())
+    x = sequence(STEPS + 2)
+    assert torch.equal(loaded.eval()(x)[0], saved(x)[0])
+    shorter = ready_to_evaluate(network(method, cell, bidirectional, seed=2), steps=2)
+    loaded.load_state_dict(shorter.state_dict())
+    assert torch.equal(loaded(x)[0], shorter(x)[0])
+
+
+@each_pair
+def test_a_sequence_in_chunks_equals_the_whole(method: str, cell: str) -> None:
+    """Also beyond the steps whose statistics are known, and whatever the chunks."""
+    ours = ready_to_evaluate(network(method, cell), steps=4).double()
+    x = sequence(11, torch.float64)
+    whole, end = ours(x)
+    for lengths in ([11], [3, 8], [1] * 11, [5, 2, 4]):
+        state, chunks = None, []
+        for chunk in x.split(lengths):
+            y, state = ours(chunk, state)
+            chunks.append(y)
+        torch.testing.assert_close(torch.cat(chunks), whole, rtol=0, atol=1e-12)
+        assert state is not None
+        assert state.t == end.t == 11
+        for ours_end, whole_end in zip(state.cells, end.cells, strict=True):
+            for part, expected in zip(ours_end, whole_end, strict=True):
+                torch.testing.assert_close(part, expected, rtol=0, atol=1e-12)
+
+
+@each_pair
+def test_in_chunks_the_training_mode_is_the_same_too(method: str, cell: str) -> None:
+    ours = network(method, cell).double()
+    x = sequence(dtype=torch.float64)
+    first, state = ours(x[:2])
+    second, _ = ours(x[2:], state)
+    torch.testing.assert_close(torch.cat([first, second]), ours(x)[0], rtol=0, atol=1e-12)
+
+
+@each_pair
+def test_in_evaluation_examples_do_not_see_each_other(method: str, cell: str) -> None:
+    ours = ready_to_evaluate(network(method, cell)).double()
+    x = sequence(dtype=torch.float64)
+    alone = torch.cat([ours(x[:, n : n + 1])[0] for n in range(BATCH)], 1)
+    torch.testing.assert_close(ours(x)[0], alone, rtol=0, atol=1e-12)
+
+
+@each_pair
+def test_forward_passes_leave_the_state_alone(method: str, cell: str) -> None:
+    ours = ready_to_evaluate(network(method, cell))
+    before = {name: value.clone() for name, value in ours.state_dict().items()}
+    ours.train()(sequence())
+    with batch_statistics(ours.eval()):
+        ours(sequence())
+    ours(sequence())
+    after = ours.state_dict()
+    assert after.keys() == before.keys()
+    assert all(torch.equal(after[name], value) for name, value in before.items())
+
+
+@pytest.mark.parametrize("site", ["input", "recurrent", "sum", "cell"])
+@each_method
+def test_many_steps_at_once_equal_one_after_the_other(method: str, site: Site) -> None:
+    torch.manual_seed(0)
+    norm = build(METHODS[method]()).norm(HIDDEN, site).double()
+    a = torch.randn(STEPS, BATCH, HIDDEN, dtype=torch.float64)
+    with population_statistics(norm):
+        norm(a[:4], 0)
+    for mode in (norm.train(), norm.eval()):
+        at_once = mode(a, 1)
+        assert at_once.shape == a.shape
+        torch.testing.assert_close(at_once, torch.stack([mode(a[t], 1 + t) for t in range(STEPS)]), rtol=0, atol=1e-12)
+
+
+@each_pair
+def test_under_autocast_numbers_stay_close(method: str, cell: str) -> None:
+    ours = network(method, cell)
+    x = sequence()
+    with torch.autocast("cpu", torch.bfloat16):
+        y, _ = ours(x)
+    torch.testing.assert_close(y.float(), ours(x)[0], rtol=0, atol=0.1)

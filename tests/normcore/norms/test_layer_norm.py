@@ -1,0 +1,52 @@
+import pytest
+import torch
+
+from normcore.norms import build
+from normcore.recurrent import Recurrent
+from normcore.spec.norm import LayerNorm
+
+
+def test_it_is_the_equation() -> None:
+    torch.manual_seed(0)
+    norm = build(LayerNorm(eps=1e-3, gain_init=0.5)).norm(6, "input").double()
+    with torch.no_grad():
+        norm.bias += torch.randn(6)
+    a = torch.randn(4, 6, dtype=torch.float64)
+    for row, normalized in zip(a, norm(a, 0), strict=True):
+        mean = sum(row) / 6
+        var = sum((value - mean) ** 2 for value in row) / 6
+        torch.testing.assert_close(normalized, 0.5 * (row - mean) / (var + 1e-3) ** 0.5 + norm.bias, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(("site", "names"), [("sum", {"weight"}), ("cell", {"weight", "bias"})])
+def test_the_sums_shift_is_the_cells_own_bias(site: str, names: set[str]) -> None:
+    assert {name for name, _ in build(LayerNorm()).norm(6, site).named_parameters()} == names  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("delta", [0.01, 0.5, 7.0])
+def test_rescaling_the_summed_inputs_changes_them_by_what_eps_says(delta: float) -> None:
+    """Section 5, Table 1: invariant for eps = 0; else the ratio is sqrt((v + eps) / (v + eps / delta^2))."""
+    torch.manual_seed(0)
+    eps = 1e-2
+    norm = build(LayerNorm(eps=eps)).norm(8, "input").double()
+    a = torch.randn(64, 8, dtype=torch.float64)
+    var = a.var(1, correction=0, keepdim=True)
+    ratio = ((var + eps) / (var + eps / delta**2)).sqrt()
+    torch.testing.assert_close(norm(delta * a, 0) / norm(a, 0), ratio.expand(64, 8), rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize("cell", ["rnn", "lstm", "gru"])
+def test_an_example_is_treated_as_if_it_were_alone(cell: str) -> None:
+    torch.manual_seed(0)
+    network = Recurrent(cell, 3, 5, norm={"method": "layer_norm"}).double()
+    x = torch.randn(4, 1, 3, dtype=torch.float64)
+    torch.testing.assert_close(network(x.expand(4, 6, 3))[0], network(x)[0].expand(4, 6, 5), rtol=0, atol=1e-12)
+
+
+def test_a_scalar_input_shows_its_size_only_with_the_bias_inside() -> None:
+    """Pixels: LN(w x) does not depend on |x|, LN(w x + b) does."""
+    for place, sees in (("outside", False), ("inside", True), ("both", True)):
+        torch.manual_seed(0)
+        cell = Recurrent("lstm", 1, 20, norm={"method": "layer_norm", "bias": place, "eps": 1e-12}).double().cells[0]
+        small, large = cell.input_term(torch.tensor([[[0.3]], [[0.9]]], dtype=torch.float64), 0)
+        assert torch.allclose(small, large, atol=1e-6) is not sees

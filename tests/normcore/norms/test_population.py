@@ -1,0 +1,122 @@
+import pytest
+import torch
+
+from normcore.norms import build
+from normcore.norms.population import batch_statistics, population_statistics
+from normcore.recurrent import Recurrent
+from normcore.spec.norm import RecurrentBatchNorm
+
+
+def recurrent(cell: str = "lstm", **options: object) -> Recurrent:
+    torch.manual_seed(0)
+    return Recurrent(cell, 3, 5, 2, norm={"method": "recurrent_batch_norm", **options})
+
+
+def test_minibatch_means_and_biased_variances_are_averaged_by_hand() -> None:
+    norm = build(RecurrentBatchNorm()).norm(1, "input")
+    batches = [[[1.0, 3.0], [0.0, 4.0]], [[10.0, 10.0], [2.0, 8.0]]]  # two batches, two steps, two examples
+    with population_statistics(norm):
+        for batch in batches:
+            norm(torch.tensor(batch).unsqueeze(-1), 0)
+    assert norm.running_mean.flatten().tolist() == [(2 + 10) / 2, (2 + 5) / 2]
+    assert norm.running_var.flatten().tolist() == [(1 + 0) / 2, (4 + 9) / 2]  # pooled, step 0 had 16.5
+
+
+def test_a_shorter_batch_repeats_its_last_step() -> None:
+    norm = build(RecurrentBatchNorm()).norm(1, "input")
+    with population_statistics(norm):
+        norm(torch.tensor([[1.0, 3.0]]).unsqueeze(-1), 0)
+        norm(torch.tensor([[0.0, 2.0], [4.0, 8.0], [5.0, 5.0]]).unsqueeze(-1), 0)
+    assert norm.running_mean.flatten().tolist() == [(2 + 1) / 2, (2 + 6) / 2, (2 + 5) / 2]
+    assert norm.running_var.flatten().tolist() == [(1 + 1) / 2, (1 + 4) / 2, (1 + 0) / 2]
+
+
+def test_shared_statistics_are_the_average_over_the_steps() -> None:
+    norm = build(RecurrentBatchNorm(statistics="shared")).norm(1, "input")
+    with population_statistics(norm):
+        norm(torch.tensor([[1.0, 3.0], [4.0, 8.0]]).unsqueeze(-1), 0)
+    assert norm.running_mean.tolist() == [[(2 + 6) / 2]]
+    assert norm.running_var.tolist() == [[(1 + 4) / 2]]
+
+
+@pytest.mark.parametrize("cell", ["rnn", "lstm", "gru"])
+def test_statistics_of_one_full_batch_reproduce_training_on_it(cell: str) -> None:
+    network = recurrent(cell)
+    x = torch.randn(12, 50, 3)
+    x[:3] = 0.5
+    with torch.no_grad(), population_statistics(network):
+        network(x)
+    trained, _ = network(x)
+    evaluated, _ = network.eval()(x)
+    torch.testing.assert_close(evaluated, trained, rtol=0, atol=1e-6)
+
+
+def test_collecting_in_chunks_is_the_same_as_collecting_the_whole() -> None:
+    whole, chunked = recurrent().double(), recurrent().double()
+    x = torch.randn(6, 7, 3, dtype=torch.float64)
+    with torch.no_grad():
+        with population_statistics(whole):
+            whole(x)
+        with population_statistics(chunked):
+            _, state = chunked(x[:4])
+            chunked(x[4:], state)
+    assert whole.state_dict().keys() == chunked.state_dict().keys()
+    for name, value in whole.state_dict().items():
+        torch.testing.assert_close(chunked.state_dict()[name], value, rtol=0, atol=1e-12)
+
+
+def test_beyond_the_longest_training_length_the_last_steps_statistics_serve() -> None:
+    """T = 200 with 99 known steps equals 200 steps known, those beyond the 99th tiled."""
+    network = recurrent()
+    with torch.no_grad(), population_statistics(network):
+        network(torch.randn(99, 8, 3))
+    tiled = recurrent()
+    state = {
+        name: torch.cat([value, value[-1:].expand(101, -1)]) if "running" in name else value
+        for name, value in network.state_dict().items()
+    }
+    tiled.load_state_dict(state)
+    assert len(tiled.cells[0].norm_h.running_mean) == 200
+    x = torch.randn(200, 4, 3)
+    assert torch.equal(network.eval()(x)[0], tiled.eval()(x)[0])
+
+
+def test_without_population_statistics_evaluation_says_what_to_do() -> None:
+    with pytest.raises(ValueError, match=r"expected population statistics.*population_statistics\(model\)"):
+        recurrent().eval()(torch.randn(2, 4, 3))
+
+
+def test_batch_statistics_serve_in_evaluation_mode_when_asked_for() -> None:
+    network = recurrent()
+    x = torch.randn(4, 6, 3)
+    trained, _ = network(x)
+    network.eval()
+    with batch_statistics(network):
+        evaluated, _ = network(x)
+    assert torch.equal(trained, evaluated)
+    with pytest.raises(ValueError, match="population statistics"):
+        network(x)
+
+
+def test_after_an_exception_the_former_statistics_stay() -> None:
+    network = recurrent()
+    with torch.no_grad(), population_statistics(network):
+        network(torch.randn(4, 6, 3))
+    before = {name: value.clone() for name, value in network.state_dict().items()}
+    with pytest.raises(ValueError, match="expected x"), torch.no_grad(), population_statistics(network):
+        network(network(torch.randn(5, 6, 3))[0])
+    assert all(torch.equal(network.state_dict()[name], value) for name, value in before.items())
+    assert all(getattr(module, "collecting", None) is None for module in network.modules())
+
+
+def test_collecting_nothing_is_an_error() -> None:
+    with pytest.raises(ValueError, match="at least one sequence"), population_statistics(recurrent()):
+        pass
+
+
+def test_models_without_batch_norms_are_left_alone() -> None:
+    network = Recurrent("lstm", 3, 5, norm={"method": "layer_norm"})
+    before = {name: value.clone() for name, value in network.state_dict().items()}
+    with population_statistics(network), batch_statistics(network):
+        pass
+    assert all(torch.equal(network.state_dict()[name], value) for name, value in before.items())

@@ -1,0 +1,162 @@
+import pytest
+import torch
+
+from normcore.norms import build
+from normcore.norms.identity import Identity, Shift
+from normcore.norms.population import population_statistics
+from normcore.norms.recurrent_batch_norm import BatchNormAtSite
+from normcore.recurrent import Recurrent
+from normcore.spec.norm import RecurrentBatchNorm
+
+CELLS = ["rnn", "lstm", "gru"]
+RBN = {"method": "recurrent_batch_norm"}
+
+
+def test_it_is_the_equation() -> None:
+    torch.manual_seed(0)
+    norm = build(RecurrentBatchNorm(eps=1e-3, gain_init=0.5)).norm(6, "cell").double()
+    with torch.no_grad():
+        norm.bias += torch.randn(6)
+    a = torch.randn(4, 6, dtype=torch.float64)
+    normalized = norm(a, 0)
+    for k in range(6):
+        column = a[:, k]
+        mean = sum(column) / 4
+        var = sum((value - mean) ** 2 for value in column) / 4
+        expected = 0.5 * (column - mean) / (var + 1e-3) ** 0.5 + norm.bias[k]
+        torch.testing.assert_close(normalized[:, k], expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("site", ["input", "recurrent", "sum", "cell"])
+def test_only_the_cell_has_a_shift(site: str) -> None:
+    names = {name for name, _ in build(RecurrentBatchNorm()).norm(6, site).named_parameters()}  # type: ignore[arg-type]
+    assert names == ({"weight", "bias"} if site == "cell" else {"weight"})
+
+
+def test_a_site_switched_off_is_the_baselines() -> None:
+    cell = Recurrent("lstm", 3, 5, norm={**RBN, "sites": ["recurrent"]}).cells[0]
+    assert isinstance(cell.norm_x, Identity)
+    assert isinstance(cell.norm_h, BatchNormAtSite)
+    assert isinstance(cell.norm_c, Shift)
+
+
+def test_half_a_sum_cannot_be_normalized() -> None:
+    with pytest.raises(ValueError, match="received input alone"):
+        Recurrent("rnn", 3, 5, norm={**RBN, "sites": ["input"]})
+
+
+@pytest.mark.parametrize("steps_at_once", [False, True])
+def test_a_constant_feature_gives_the_shift_and_no_gradient(steps_at_once: bool) -> None:
+    torch.manual_seed(0)
+    norm = build(RecurrentBatchNorm()).norm(3, "cell")
+    with torch.no_grad():
+        norm.bias += 0.25
+    a = torch.randn(5, 3)
+    a[:, 1] = 1 / 3
+    a = (a.expand(2, 5, 3).clone() if steps_at_once else a).requires_grad_()
+    normalized = norm(a, 0)
+    (normalized * torch.randn_like(normalized)).sum().backward()
+    assert normalized[..., 1].eq(0.25).all()
+    assert a.grad is not None
+    assert a.grad[..., 1].eq(0).all()
+    assert a.grad[..., [0, 2]].ne(0).all()
+
+
+@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_constant_beginning_stays_constant_and_its_gradients_small(cell: str, dtype: torch.dtype) -> None:
+    """Odd sizes, for which products of equal rows are not bitwise equal; 31.6 per step would overflow."""
+    torch.manual_seed(0)
+    network = Recurrent(cell, 2, 101, norm=RBN).to(dtype)
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter += 0.1 * torch.randn_like(parameter)
+    x = torch.full((60, 33, 2), 1 / 3, dtype=dtype)
+    x[-3:] = torch.randn(3, 33, 2)
+    x.requires_grad_()
+    y, _ = network(x)
+    assert (y[:57] - y[:57, :1]).abs().max() < 100 * torch.finfo(dtype).eps
+    y[-1].square().mean().backward()
+    gradients = [x.grad, *(parameter.grad for parameter in network.parameters())]
+    assert all(g is not None and g.abs().max() < 10 for g in gradients)
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_a_batch_of_one_example_repeated_gives_the_shifts_only(cell: str) -> None:
+    torch.manual_seed(0)
+    network = Recurrent(cell, 3, 5, norm=RBN)
+    x = torch.randn(4, 1, 3).expand(4, 6, 3)
+    y, _ = network(x)
+    y.square().sum().backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in network.parameters())
+    torch.testing.assert_close(y, torch.zeros_like(y))  # biases that reach h are zero, o tanh(0) and z h with them
+
+
+def test_gradients_flow_through_the_statistics() -> None:
+    """What all examples share cannot matter: the gradients of a feature add up to zero."""
+    torch.manual_seed(0)
+    norm = build(RecurrentBatchNorm()).norm(4, "input").double()
+    a = torch.randn(6, 4, dtype=torch.float64, requires_grad=True)
+    (norm(a, 0) * torch.randn(6, 4, dtype=torch.float64)).sum().backward()
+    assert a.grad is not None
+    torch.testing.assert_close(a.grad.sum(0), torch.zeros(4, dtype=torch.float64), rtol=0, atol=1e-12)
+
+
+def test_every_step_has_statistics_of_its_own() -> None:
+    norm = build(RecurrentBatchNorm(gain_init=1.0)).norm(1, "input")
+    with population_statistics(norm):
+        norm(torch.tensor([[[0.0], [2.0]], [[10.0], [30.0]]]), 0)
+    norm.eval()
+    assert norm(torch.tensor([[1.0]]), 0).item() == 0
+    assert norm(torch.tensor([[20.0]]), 1).item() == 0
+    assert norm(torch.tensor([[20.0]]), 7).item() == 0
+
+
+def test_statistics_are_never_in_less_than_float32() -> None:
+    norm = build(RecurrentBatchNorm()).norm(2, "input")
+    a = (1000 + torch.randn(64, 2)).bfloat16()
+    with population_statistics(norm):
+        normalized = norm(a, 0)
+    assert normalized.dtype == torch.bfloat16
+    assert norm.running_mean.dtype == torch.float32
+    torch.testing.assert_close(norm.running_mean[0], a.float().mean(0))
+
+
+def test_one_example_has_no_batch_statistics() -> None:
+    with pytest.raises(ValueError, match=r"expected 2 or more examples.*received 1"):
+        Recurrent("lstm", 3, 5, norm=RBN)(torch.randn(2, 1, 3))
+
+
+def test_a_checkpoint_of_another_size_is_refused() -> None:
+    norm, other = (build(RecurrentBatchNorm()).norm(size, "input") for size in (3, 4))
+    with pytest.raises(RuntimeError, match="size mismatch"):
+        norm.load_state_dict(other.state_dict())
+
+
+def test_noise_is_added_to_h_alone_and_fresh_at_every_pass() -> None:
+    network = Recurrent("lstm", 3, 5, norm={**RBN, "initial_state_noise": 0.1, "sites": []}).eval()
+    x = torch.randn(2, 4, 3)
+    torch.manual_seed(1)
+    first, _ = network(x)
+    second, _ = network(x)
+    torch.manual_seed(1)
+    again, _ = network(x)
+    assert torch.equal(first, again)
+    assert not torch.equal(first, second)
+
+    torch.manual_seed(1)
+    state = network._initial_state(network.cells[0], 20_000)
+    assert state.h.std().item() == pytest.approx(0.1, rel=0.01)
+    assert state.c.eq(0).all()
+
+
+def test_noise_opens_the_first_step_to_the_recurrent_weights() -> None:
+    """With a shared first state, W_h h_0 is constant over the batch and tells nothing."""
+    gradients = {}
+    for noise in (0.0, 0.1):
+        torch.manual_seed(0)
+        network = Recurrent("lstm", 3, 5, norm={**RBN, "initial_state_noise": noise})
+        network(torch.randn(1, 8, 3))[0].square().sum().backward()
+        gradients[noise] = network.cells[0].weight_hh.grad.abs().max().item()
+    assert gradients[0.0] == 0
+    assert gradients[0.1] > 0
