@@ -1,6 +1,7 @@
 """The API as a process."""
 
 import socket
+from collections.abc import Callable
 
 import uvicorn
 
@@ -11,8 +12,11 @@ from service.startup import keys_needed, listen, prepare
 GRACE_SECONDS = 3  # for open answers, event streams above all, when the API is told to stop
 
 
-def serve(settings: Settings, host: str, port: int) -> None:
+def serve(settings: Settings, host: str, port: int, ready: Callable[[], None]) -> None:
     """Listen until SIGTERM or SIGINT.
+
+    Args:
+        ready: called once the address is ours.
 
     Raises:
         StartupError: see ``service.startup``.
@@ -20,7 +24,9 @@ def serve(settings: Settings, host: str, port: int) -> None:
     db = prepare(settings)
     require_keys = keys_needed(db, host)
     db.close()
-    serve_on(listen(host, port), settings, require_keys=require_keys)
+    listening = listen(host, port)
+    ready()
+    serve_on(listening, settings, require_keys=require_keys)
 
 
 def serve_on(listening: socket.socket, settings: Settings, *, require_keys: bool) -> None:

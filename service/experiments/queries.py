@@ -89,8 +89,9 @@ def _in_state(query: Select[Experiment], state: schemas.State) -> Select[Experim
         return query.where(waiting, started if state == "running" else ~started)
     failed = exists().where(of_this, Run.state == "failed")
     cancelled = exists().where(of_this, Run.state == "cancelled")
-    conditions = {"failed": [failed], "cancelled": [~failed, cancelled], "succeeded": [~failed, ~cancelled]}
-    return query.where(~waiting, *conditions[state])
+    if state == "failed":
+        return query.where(~waiting, failed)
+    return query.where(~waiting, ~failed, cancelled if state == "cancelled" else ~cancelled)
 
 
 def measurements(

@@ -1,0 +1,137 @@
+"""What the command line shows: tables, and progress bars while experiments run."""
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
+from rich.table import Table
+
+from service.client import ENDED, Client
+
+POLL_SECONDS = 0.5
+STATE_STYLES = {"succeeded": "green", "failed": "red", "cancelled": "yellow", "running": "cyan", "queued": "dim"}
+
+
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
+    """A table of text; None shows as a dash."""
+    made = Table(title=title, title_justify="left", title_style="bold")
+    for column in columns:
+        made.add_column(column, overflow="fold")
+    for row in rows:
+        made.add_row(*("–" if cell is None else str(cell) for cell in row))
+    return made
+
+
+def leaderboard(board: Mapping[str, Any]) -> Table:
+    """Ranked entries with their intervals and times to the target."""
+    unit = f" [{board['unit']}]" if board["unit"] else ""
+    rows = [
+        (
+            entry["rank"],
+            entry["method"],
+            entry["citation"] or _changes(entry["changes"]),
+            _value(entry["value"]),
+            _seeds(entry),
+            _time(entry["steps_to_target"], "{:g}"),
+            _time(entry["seconds_to_target"], "{:.1f} s"),
+            _speedup(entry["speedup"]),
+        )
+        for entry in board["entries"]
+    ]
+    better = "higher is better" if board["direction"] == "maximize" else "lower is better"
+    columns = (
+        "#",
+        "method",
+        "differs in",
+        f"test {board['metric']}{unit}, 95% interval",
+        "seeds",
+        f"steps to {board['target']:g}" if board["target"] is not None else "steps to target",
+        "time to it",
+        f"vs {board['baseline']}",
+    )
+    return table(f"{board['task']} ({board['profile']}): {better}", columns, rows)
+
+
+def _changes(changes: Mapping[str, Any]) -> str:
+    return ", ".join(f"{path}={value}" for path, value in changes.items())
+
+
+def _value(value: Mapping[str, Any] | None) -> str | None:
+    if value is None:
+        return None
+    shown = f"{value['mean']:.4f}"
+    if value["ci95"]:
+        shown += f"  [{value['ci95'][0]:.4f}, {value['ci95'][1]:.4f}]"
+    return shown
+
+
+def _seeds(entry: Mapping[str, Any]) -> str | None:
+    if entry["source"] == "published":
+        return None
+    return f"{entry['n_seeds']}" + (f" ({entry['n_diverged']} diverged)" if entry["n_diverged"] else "")
+
+
+def _time(time: Mapping[str, Any] | None, form: str) -> str | None:
+    return form.format(time["median"]) if time and time["median"] is not None else None
+
+
+def _speedup(speedup: Mapping[str, Any] | None) -> str | None:
+    return f"{speedup['steps']:.1f}x steps" if speedup and speedup["steps"] else None
+
+
+def watch(client: Client, experiment_ids: Sequence[str], console: Console) -> list[dict[str, Any]]:
+    """Show a bar for each experiment until all have ended.
+
+    Returns:
+        The experiments as they ended.
+    """
+    metrics = {task["name"]: task["metric"]["name"] for task in client.catalogue("tasks")}
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=30),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[note]}"),
+    )
+    with Progress(*columns, console=console) as progress:
+        bars = {id: progress.add_task(id, total=None, note="") for id in experiment_ids}
+        while True:
+            experiments = [client.experiment(id) for id in experiment_ids]
+            for experiment in experiments:
+                _update(client, progress, bars[experiment["id"]], experiment, metrics)
+            if all(experiment["state"] in ENDED for experiment in experiments):
+                return experiments
+            time.sleep(POLL_SECONDS)
+
+
+def _update(
+    client: Client, progress: Progress, bar: TaskID, experiment: Mapping[str, Any], metrics: Mapping[str, str]
+) -> None:
+    runs, spec = experiment["runs"], experiment["spec"]
+    done = sum(run["progress"]["max_steps"] if run["state"] in ENDED else run["progress"]["step"] for run in runs)
+    progress.update(
+        bar,
+        description=f"{spec['task']['name']} {spec['norm']['method']:<21}",
+        completed=done,
+        total=sum(run["progress"]["max_steps"] for run in runs),
+        note=_note(client, experiment, metrics[spec["task"]["name"]]),
+    )
+
+
+def _note(client: Client, experiment: Mapping[str, Any], metric: str) -> str:
+    """The state, and how good it is: the latest validation value while it runs, the test values in the end."""
+    runs, state = experiment["runs"], experiment["state"]
+    shown = f"[{STATE_STYLES[state]}]{state}[/]"
+    results = [run["result"]["value"] for run in runs if run["result"] and run["result"]["value"] is not None]
+    if state in ENDED and results:
+        return f"{shown}  test {metric} {sum(results) / len(results):.3f}"
+    running = next((run for run in runs if run["state"] == "running"), None)
+    if running is None:
+        return shown + ("  waiting for a worker" if state == "queued" and not client.catalogue("workers") else "")
+    latest, left = client.latest(running["id"], f"valid.{metric}"), running["progress"]["eta_seconds"]
+    return (
+        f"{shown}  seed {running['seed']}"
+        + (f"  valid {metric} {latest:.3f}" if latest is not None else "")
+        + (f"  {left:.0f} s left" if left is not None else "")
+    )
