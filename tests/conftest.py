@@ -1,0 +1,94 @@
+"""What tests of the service and of the workers stand on: real databases, a real broker, the application.
+
+A test that asks for ``database_url``, or for anything made from it, runs once on SQLite and once on PostgreSQL.
+"""
+
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine, make_url, text
+from starlette.testclient import TestClient
+
+from service.app import create_app
+from service.db import Database
+from service.migrate import migrate
+from service.settings import Settings
+from tests.servers import NotInstalled, private_postgres, private_redis
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """A PostgreSQL server: the one of ``NORMBENCH_TEST_DATABASE_URL``, whose user may create databases, or a private
+    one."""
+    given = os.environ.get("NORMBENCH_TEST_DATABASE_URL")
+    if given:
+        yield make_url(given).set(drivername="postgresql+psycopg").render_as_string(hide_password=False)
+        return
+    try:
+        with private_postgres() as url:
+            yield url
+    except NotInstalled as missing:
+        pytest.skip(f"needs a server: PostgreSQL ({missing} is not installed, NORMBENCH_TEST_DATABASE_URL is not set)")
+
+
+@pytest.fixture(scope="session")
+def redis_url() -> Iterator[str]:
+    """A Redis server: the one of ``NORMBENCH_TEST_BROKER_URL``, or a private one."""
+    given = os.environ.get("NORMBENCH_TEST_BROKER_URL")
+    if given:
+        yield given
+        return
+    try:
+        with private_redis() as url:
+            yield url
+    except NotInstalled as missing:
+        pytest.skip(f"needs a server: Redis ({missing} is not installed, NORMBENCH_TEST_BROKER_URL is not set)")
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """An empty database of the test's own."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path / 'normbench.db'}"
+        return
+    server = make_url(request.getfixturevalue("postgres_url"))
+    name = f"normbench_test_{secrets.token_hex(8)}"
+    admin = create_engine(server, isolation_level="AUTOCOMMIT")
+    with admin.connect() as connection:
+        connection.execute(text(f"CREATE DATABASE {name}"))
+    yield server.set(database=name).render_as_string(hide_password=False)
+    with admin.connect() as connection:
+        connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
+    admin.dispose()
+
+
+@pytest.fixture
+def db(database_url: str) -> Iterator[Database]:
+    """A database with the service's tables, all empty."""
+    db = Database(database_url)
+    migrate(db)
+    yield db
+    db.close()
+
+
+@pytest.fixture
+def settings(db: Database, tmp_path: Path) -> Settings:
+    """Settings whose state is all below ``tmp_path`` and in ``db``, whatever the environment says."""
+    data = tmp_path / "data"
+    return Settings(
+        data_dir=data,
+        datasets_dir=data / "datasets",
+        database_url=db.url,
+        broker_url="filesystem://localhost",
+        artifacts_url=str(data / "artifacts"),
+    )
+
+
+@pytest.fixture
+def client(settings: Settings) -> Iterator[TestClient]:
+    """The application, which asks nobody for a key."""
+    with TestClient(create_app(settings, require_keys=False)) as client:
+        yield client

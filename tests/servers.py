@@ -1,0 +1,155 @@
+"""Real database and broker servers of a test session's own: private, on free ports, gone afterwards."""
+
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+import redis
+
+START_SECONDS = 30.0
+STOP_SECONDS = 20.0
+
+
+class NotInstalled(Exception):
+    """The server's programs are not on this machine."""
+
+
+def free_port() -> int:
+    """A port of 127.0.0.1 that nobody listens on now."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return int(s.getsockname()[1])
+
+
+@contextmanager
+def private_postgres() -> Iterator[str]:
+    """A PostgreSQL server in a temporary directory; yields the URL of its maintenance database.
+
+    Raises:
+        NotInstalled: there is no ``initdb`` or no ``postgres``.
+    """
+    initdb, postgres = _program("initdb"), _program("postgres")
+    user = _unprivileged_user()
+    with _folder(user) as folder:
+        data = folder / "data"
+        create = [initdb, "--pgdata", data, "--username", "postgres", "--auth", "trust", "--encoding", "UTF8"]
+        subprocess.run([*create, "--no-sync", "--locale", "C"], check=True, capture_output=True, cwd=folder, user=user)
+        port = free_port()
+        options = {
+            "listen_addresses": "127.0.0.1",
+            "port": port,
+            "unix_socket_directories": folder,
+            "max_connections": 200,
+            "fsync": "off",
+            "synchronous_commit": "off",
+            "full_page_writes": "off",
+        }
+        command = [postgres, "-D", data, *(f"--{name}={value}" for name, value in options.items())]
+
+        def answers() -> bool:
+            with psycopg.connect(host="127.0.0.1", port=port, user="postgres", connect_timeout=2):
+                return True
+
+        with _running(command, folder, answers, stop_with=signal.SIGINT, user=user):
+            yield f"postgresql+psycopg://postgres@127.0.0.1:{port}/postgres"
+
+
+@contextmanager
+def private_redis() -> Iterator[str]:
+    """A Redis server that keeps nothing; yields its URL.
+
+    Raises:
+        NotInstalled: there is no ``redis-server``.
+    """
+    program = _program("redis-server")
+    with _folder(None) as folder:
+        port = free_port()
+        options = {"bind": "127.0.0.1", "port": port, "dir": folder, "save": "", "appendonly": "no"}
+        command = [program, *(part for name, value in options.items() for part in (f"--{name}", value))]
+
+        def answers() -> bool:
+            with redis.Redis(port=port, socket_connect_timeout=2) as connection:
+                return bool(connection.ping())
+
+        with _running(command, folder, answers, stop_with=signal.SIGTERM, user=None):
+            yield f"redis://127.0.0.1:{port}/0"
+
+
+def _program(name: str) -> str:
+    """Where the program is; Debian keeps those of PostgreSQL off the PATH."""
+    versions = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda p: float(p.parent.name), reverse=True)
+    found = shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", ""), *map(str, versions)]))
+    if found is None:
+        raise NotInstalled(name)
+    return found
+
+
+def _unprivileged_user() -> str | None:
+    """Whom to run PostgreSQL as, which refuses to run as root; None: as ourselves."""
+    if os.getuid() != 0:
+        return None
+    known = {entry.pw_name for entry in pwd.getpwall()}
+    return "postgres" if "postgres" in known else "nobody"
+
+
+@contextmanager
+def _folder(owner: str | None) -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="normbench-test-"))  # not below pytest's, which others cannot enter
+    try:
+        if owner is not None:
+            shutil.chown(folder, owner)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _running(
+    command: Sequence[object],
+    folder: Path,
+    answers: Callable[[], bool],
+    *,
+    stop_with: signal.Signals,
+    user: str | None,
+) -> Iterator[None]:
+    """A process that answers within ``START_SECONDS``, stopped in the end."""
+    log = folder / "log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [str(part) for part in command],
+            stdout=output,
+            stderr=output,
+            cwd=folder,
+            user=user,
+            start_new_session=True,  # Ctrl-C is for pytest, which then stops the server
+        )
+    try:
+        deadline = time.monotonic() + START_SECONDS
+        while not _quietly(answers):
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"{command[0]} does not answer:\n{log.read_text()[-4000:]}")
+            time.sleep(0.05)
+        yield
+    finally:
+        process.send_signal(stop_with)
+        try:
+            process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _quietly(answers: Callable[[], bool]) -> bool:
+    try:
+        return answers()
+    except (psycopg.OperationalError, redis.ConnectionError):
+        return False
