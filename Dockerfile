@@ -1,0 +1,25 @@
+# syntax=docker/dockerfile:1
+FROM python:3.12-slim AS build
+RUN python -m venv /venv
+ENV PATH=/venv/bin:$PATH
+WORKDIR /src
+COPY pyproject.toml README.md ./
+COPY normcore normcore
+COPY service service
+COPY workers workers
+COPY migrations migrations
+RUN --mount=type=cache,target=/root/.cache/pip pip install '.[s3]'
+
+FROM python:3.12-slim
+# libgomp1: torch's threads on the CPU
+RUN apt-get update && apt-get install -y --no-install-recommends libgomp1 && rm -rf /var/lib/apt/lists/* \
+    && useradd --create-home --uid 1000 normbench && install -d -o normbench /data /artifacts /datasets
+COPY --from=build /venv /venv
+ENV PATH=/venv/bin:$PATH \
+    NORMBENCH_DATA_DIR=/data \
+    NORMBENCH_ARTIFACTS_URL=/artifacts \
+    NORMBENCH_DATASETS_DIR=/datasets
+USER normbench
+WORKDIR /data
+ENTRYPOINT ["normbench"]
+CMD ["--help"]

@@ -1,0 +1,30 @@
+PYTHON ?= python3
+BIN = .venv/bin
+INSTALLED = .venv/.installed
+export NORMBENCH_DATA_DIR ?= $(CURDIR)/.normbench
+
+.PHONY: demo test lint bench clean
+
+demo: $(INSTALLED)  ## the whole path once: service, nine runs, leaderboard
+	$(BIN)/normbench demo
+
+test: $(INSTALLED)  ## the whole test suite
+	$(BIN)/pytest $(PYTEST_OPTIONS)
+
+lint: $(INSTALLED)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(INSTALLED)  ## the numbers of benchmarks/README.md, measured here
+	$(BIN)/pip install --quiet -e '.[bench]'
+	$(BIN)/python -m benchmarks
+
+$(INSTALLED): pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("normbench needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet -e '.[dev]'
+	touch $@
+
+clean:
+	rm -rf .venv .normbench build *.egg-info
