@@ -59,11 +59,12 @@ class BatchNormAtSite(nn.Module):
     ``normcore.norms.population.population_statistics`` collects; beyond the last collected step its statistics stay
     in use.
 
-    Deviation: a feature that is constant over the batch, up to rounding, gives the shift, and no gradient. Otherwise
-    its gradient would be multiplied by weight / sqrt(eps), 31.6 with the usual options, and so would its rounding
-    errors be, at every step of a constant beginning: of the first step, whose state all examples share, or of images
-    with an empty border. The gradient of all that the examples share is zero there anyway. The test allows for
-    rounding because equal rows do not always remain bitwise equal in a matrix product.
+    Deviation: a feature that is constant over the batch, up to rounding, gives the shift and passes no gradient on;
+    in evaluation mode, so does one whose population variance is 0. Such are W_h h at the first step, whose state all
+    examples share, and every feature while images still show their empty border. The formula would multiply their
+    gradients, and their rounding errors, by weight / sqrt(eps), 31.6 with the usual options, at each of these steps;
+    the gradient of whatever the examples share is 0 either way. Rounding is allowed for because equal rows do not
+    always stay bitwise equal in a matrix product.
 
     Attributes:
         uses_batch: whether batch statistics serve in evaluation mode too.
