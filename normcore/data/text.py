@@ -96,8 +96,9 @@ def split(text: str, checksums: dict[str, str]) -> Corpus:
 
 
 def _ptb_text(part: str, datasets_dir: Path | None) -> str:
-    lines = read_bytes(DATASETS["ptb"], f"ptb.char.{part}.txt", datasets_dir).decode("ascii").splitlines()
-    return "".join(f"{BOUNDARY}{''.join(line.split())}{BOUNDARY}" for line in lines)
+    content = read_bytes(DATASETS["ptb"], f"ptb.char.{part}.txt", datasets_dir).decode("ascii")
+    lines = ("".join(line.split()) for line in content.splitlines())
+    return "".join(f"{BOUNDARY}{line}{BOUNDARY}" for line in lines if line)  # the files end with a lone space
 
 
 def _numbers(text: str, symbols: str) -> Tensor:

@@ -1,0 +1,41 @@
+"""Every example comes once an epoch, and a place in the data can be returned to."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from normcore.data.order import TrainingOrder
+
+
+def shuffled(size: int, batch_size: int, seed: int = 0) -> TrainingOrder:
+    def draw(generator: torch.Generator) -> Tensor:
+        return torch.randperm(size, generator=generator)
+
+    return TrainingOrder(draw, batch_size, torch.Generator().manual_seed(seed))
+
+
+@pytest.mark.parametrize(
+    ("size", "batch_size", "sizes"), [(6, 3, [3, 3]), (8, 3, [3, 3, 2]), (7, 3, [3, 3]), (1, 3, [1])]
+)
+def test_an_epoch_has_every_example_once_but_for_a_rest_of_one(size: int, batch_size: int, sizes: list[int]) -> None:
+    order = shuffled(size, batch_size)
+    for _ in range(3):
+        batches = [order.next_batch() for _ in sizes]
+        assert [len(b) for b in batches] == sizes
+        seen = torch.cat(batches).tolist()
+        assert len(set(seen)) == sum(sizes)
+
+
+def test_every_epoch_has_an_order_of_its_own() -> None:
+    order = shuffled(100, 100)
+    assert order.next_batch().tolist() != order.next_batch().tolist()
+
+
+@pytest.mark.parametrize("taken", range(9))
+def test_from_a_saved_place_the_same_batches_follow(taken: int) -> None:
+    order, other = shuffled(8, 3), shuffled(8, 3, seed=1)
+    for _ in range(taken):
+        order.next_batch()
+    other.load_state_dict(order.state_dict())
+    for _ in range(7):
+        assert other.next_batch().tolist() == order.next_batch().tolist()

@@ -1,0 +1,122 @@
+"""Files count only if their content is the official one, and what is missing says how to get it."""
+
+import gzip
+import hashlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from normcore.data import registry
+from normcore.data.registry import DATASETS, DataFile, Dataset, DatasetCorrupt, DatasetMissing, pin
+from normcore.spec import ExperimentSpec, resolve
+
+CONTENT = b"official content" * 100
+TOY = Dataset(
+    name="toy",
+    title="",
+    citation="",
+    licence="",
+    homepage="",
+    files=(DataFile("part.txt", hashlib.sha256(CONTENT).hexdigest(), len(CONTENT), ("http://localhost/",)),),
+)
+
+
+def put(datasets_dir: Path, name: str, content: bytes) -> Path:
+    path = datasets_dir / "toy" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return path
+
+
+def test_a_bundled_data_set_needs_no_directory() -> None:
+    assert registry.status(DATASETS["digits"], None) == "bundled"
+    assert registry.status(DATASETS["pydoc"], None) == "bundled"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "status"),
+    [
+        ("part.txt", CONTENT, "present"),
+        ("part.txt.gz", gzip.compress(CONTENT, 1), "present"),
+        ("part.txt.gz", gzip.compress(CONTENT, 9), "present"),
+        ("part.txt", CONTENT[:-1], "corrupt"),
+        ("part.txt", CONTENT + b"x", "corrupt"),
+        ("part.txt.gz", gzip.compress(CONTENT)[:-9], "corrupt"),
+        ("part.txt.gz", CONTENT, "corrupt"),
+        ("other.txt", CONTENT, "missing"),
+    ],
+)
+def test_the_status_follows_the_uncompressed_content(tmp_path: Path, name: str, content: bytes, status: str) -> None:
+    put(tmp_path, name, content)
+    assert registry.status(TOY, tmp_path) == status
+
+
+def test_what_is_read_is_uncompressed_and_verified(tmp_path: Path) -> None:
+    path = put(tmp_path, "part.txt.gz", gzip.compress(CONTENT))
+    assert registry.read_bytes(TOY, "part.txt", tmp_path) == CONTENT
+    path.write_bytes(gzip.compress(CONTENT[::-1]))
+    with pytest.raises(DatasetCorrupt, match=r"part\.txt\.gz is not the official file"):
+        registry.read_bytes(TOY, "part.txt", tmp_path)
+
+
+def test_a_changed_file_is_noticed_though_it_was_right_before(tmp_path: Path) -> None:
+    path = put(tmp_path, "part.txt", CONTENT)
+    assert registry.status(TOY, tmp_path) == "present"
+    path.write_bytes(CONTENT[::-1])
+    assert registry.status(TOY, tmp_path) == "corrupt"
+
+
+def test_checking_again_does_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(tmp_path, "part.txt", CONTENT)
+    registry.verify(TOY, tmp_path)
+    monkeypatch.setattr("normcore.data.stored.chunks", lambda *_: pytest.fail("read again"))
+    registry.verify(TOY, tmp_path)
+
+
+def spec_with_text(**task: object) -> ExperimentSpec:
+    return resolve({"task": {"name": "char_lm", "profile": "smoke", "corpus": "file", "file": "my/text.txt", **task}})
+
+
+def test_pinning_fills_in_the_digest_of_the_uncompressed_text(tmp_path: Path) -> None:
+    put(tmp_path, "text.gz", gzip.compress(CONTENT))
+    plain = pin(spec_with_text(file="toy/text.gz"), tmp_path)
+    assert plain.task.model_dump()["sha256"] == hashlib.sha256(CONTENT).hexdigest()
+    assert pin(plain, tmp_path) == plain
+
+
+def test_pinning_refuses_a_text_with_another_digest(tmp_path: Path) -> None:
+    put(tmp_path, "text.txt", CONTENT)
+    with pytest.raises(DatasetCorrupt, match="the spec asks for 0000"):
+        pin(spec_with_text(file="toy/text.txt", sha256="0" * 64), tmp_path)
+
+
+def test_a_link_may_not_lead_out_of_the_data_sets_directory(tmp_path: Path) -> None:
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    (tmp_path / "secret.txt").write_bytes(CONTENT)
+    (inside / "link.txt").symlink_to(tmp_path / "secret.txt")
+    with pytest.raises(DatasetMissing, match="leads out of"):
+        pin(spec_with_text(file="link.txt"), inside)
+
+
+def test_a_link_within_the_data_sets_directory_serves(tmp_path: Path) -> None:
+    put(tmp_path, "text.txt", CONTENT)
+    (tmp_path / "link.txt").symlink_to(tmp_path / "toy" / "text.txt")
+    assert pin(spec_with_text(file="link.txt"), tmp_path).task.model_dump()["sha256"]
+
+
+def test_a_missing_data_set_says_its_name_the_place_and_how_to_get_it(tmp_path: Path) -> None:
+    spec = resolve({"task": {"name": "permuted_mnist"}})
+    with pytest.raises(DatasetMissing) as caught:
+        pin(spec, tmp_path)
+    for part in ("'mnist'", str(tmp_path / "mnist"), "normbench data fetch mnist"):
+        assert part in str(caught.value)
+    with pytest.raises(DatasetMissing, match="NORMBENCH_DATASETS_DIR"):
+        pin(spec, None)
+
+
+def test_the_registry_imports_neither_torch_nor_numpy() -> None:
+    code = "import sys, normcore.data.registry; sys.exit(bool({'torch', 'numpy'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,26 @@
+"""Models have the papers' numbers of parameters, to the unit."""
+
+import pytest
+import torch
+
+from normcore.models.assembly import recurrent_of
+from normcore.models.classifier import SequenceClassifier
+from normcore.models.language_model import LanguageModel
+from normcore.spec import resolve
+
+
+@pytest.mark.parametrize(("method", "count"), [("none", 42_110), ("recurrent_batch_norm", 43_010)])
+def test_the_pixel_classifier_of_the_paper(method: str, count: int) -> None:
+    """RBN section 5.1."""
+    spec = resolve({"task": {"name": "permuted_mnist", "profile": "paper"}, "norm": {"method": method}})
+    model = SequenceClassifier(recurrent_of(spec)(1), 10)
+    assert sum(p.numel() for p in model.parameters()) == count
+
+
+@pytest.mark.parametrize(("method", "count"), [("none", 4_257_050), ("recurrent_batch_norm", 4_266_050)])
+def test_the_language_model_of_the_paper(method: str, count: int) -> None:
+    """RBN section 5.2."""
+    spec = resolve({"task": {"name": "char_lm", "profile": "paper"}, "norm": {"method": method}})
+    with torch.device("meta"):
+        model = LanguageModel(recurrent_of(spec)(50), 50)
+    assert sum(p.numel() for p in model.parameters()) == count

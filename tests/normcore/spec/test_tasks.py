@@ -1,0 +1,44 @@
+"""Every task's profiles are whole, and say what the papers say."""
+
+import pytest
+
+from normcore.spec import resolve
+from normcore.spec.norm import METHODS
+from normcore.spec.tasks import TASKS
+from normcore.spec.tasks.task import Task
+
+PROFILES = ("paper", "small", "smoke")
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("method", METHODS)
+def test_every_profile_resolves_for_every_method(task: str, profile: str, method: str) -> None:
+    spec = resolve({"task": {"name": task, "profile": profile}, "norm": {"method": method}})
+    assert (spec.task.name, spec.task.profile, spec.norm.method) == (task, profile, method)
+
+
+@pytest.mark.parametrize(("name", "task"), TASKS.items())
+def test_a_tag_is_the_key_it_is_listed_under(name: str, task: type[Task]) -> None:
+    assert task.model_fields["name"].default == name
+
+
+def test_the_paper_profile_of_permuted_mnist_is_the_papers() -> None:
+    spec = resolve({"task": {"name": "permuted_mnist", "profile": "paper"}, "norm": {"method": "recurrent_batch_norm"}})
+    assert spec.model.hidden_size == 100
+    assert (spec.training.batch_size, spec.training.max_steps, spec.training.clip_norm) == (100, 100_000, 1.0)
+    assert spec.training.optimizer.model_dump() == {"name": "rmsprop", "lr": 1e-3, "decay": 0.9, "momentum": 0.0}
+    assert spec.norm.model_dump()["gain_init"] == 0.1
+    assert spec.norm.model_dump()["initial_state_noise"] == 0.0
+
+
+def test_only_in_order_pixels_get_noise_on_the_first_state() -> None:
+    spec = resolve({"task": {"name": "sequential_mnist"}, "norm": {"method": "recurrent_batch_norm"}})
+    assert spec.norm.model_dump()["initial_state_noise"] == 0.1
+
+
+def test_the_paper_profile_of_char_lm_is_the_papers() -> None:
+    spec = resolve({"task": {"name": "char_lm", "profile": "paper"}})
+    assert (spec.task.model_dump()["corpus"], spec.task.model_dump()["sequence_length"]) == ("ptb", 100)
+    assert (spec.model.hidden_size, spec.training.batch_size, spec.training.eval_every) == (1000, 64, 791)
+    assert (spec.training.optimizer.name, spec.training.optimizer.lr) == ("adam", 2e-3)

@@ -1,0 +1,101 @@
+"""Pixel tasks read images in the order the paper says."""
+
+import pytest
+import torch
+
+from normcore import tasks
+from normcore.data import digits
+from normcore.models.assembly import recurrent_of
+from normcore.spec import resolve
+from normcore.spec.tasks import PermutedDigits, SequentialDigits
+from normcore.spec.tasks.task import Task as TaskOptions
+from normcore.tasks.pixel_sequences import PixelSequences, pixel_order
+from normcore.tasks.task import Task, even_batches
+
+CPU = torch.device("cpu")
+
+
+def built(options: TaskOptions) -> Task:
+    return tasks.build(options, None, CPU, torch.float32)
+
+
+def population(options: TaskOptions) -> torch.Tensor:
+    """All training images (T, N, 1)."""
+    return torch.cat(list(built(options).population()), 1)
+
+
+def test_the_order_is_a_permutation_that_only_its_seed_decides() -> None:
+    order = pixel_order(PermutedDigits(permutation_seed=3), 64)
+    assert sorted(order.tolist()) == list(range(64))
+    assert order.tolist() == pixel_order(PermutedDigits(permutation_seed=3), 64).tolist()
+    assert order.tolist() != pixel_order(PermutedDigits(permutation_seed=4), 64).tolist()
+
+
+def test_seed_zero_is_numpys_frozen_stream() -> None:
+    """RandomState(0).permutation(64) begins with 45, 29, 43."""
+    assert pixel_order(PermutedDigits(), 64).tolist()[:3] == [45, 29, 43]
+
+
+def test_the_legacy_index_map_draws_with_replacement() -> None:
+    order = pixel_order(PermutedDigits(legacy_index_map=True), 784)
+    distinct = len(set(order.tolist()))
+    assert 470 < distinct < 520  # 784 (1 - 1/e) is 496
+
+
+def test_permuted_digits_are_the_digits_in_that_order() -> None:
+    plain, permuted = population(SequentialDigits()), population(PermutedDigits(permutation_seed=3))
+    assert torch.equal(permuted, plain[pixel_order(PermutedDigits(permutation_seed=3), 64)])
+
+
+def test_the_population_is_the_training_set_in_one_batch() -> None:
+    (x,) = built(SequentialDigits()).population()
+    assert torch.equal(x, digits.load().train.sequences(torch.float32))
+
+
+def test_an_epoch_is_a_shuffle_of_the_training_set() -> None:
+    examples = built(SequentialDigits()).epoch(torch.Generator().manual_seed(0))
+    assert sorted(examples.tolist()) == list(range(1197))
+    assert examples.tolist() != list(range(1197))
+
+
+class FirstPixel(torch.nn.Module):
+    """Says class 3 whenever it looks at an image."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.one_hot(torch.full((x.shape[1],), 3), 10).double()
+
+
+def test_scores_are_means_over_the_split() -> None:
+    task = built(SequentialDigits())
+    splits = digits.load()
+    share = (splits.valid.labels == 3).double().mean().item()
+    nats = torch.logsumexp(torch.tensor([0.0] * 9 + [1.0], dtype=torch.float64), 0).item()
+    scores = task.validate(FirstPixel())
+    assert scores["accuracy"] == share
+    assert scores["loss"] == pytest.approx(nats - share, abs=1e-12)
+    assert task.test(FirstPixel()) == (splits.test.labels == 3).double().mean().item()
+
+
+def test_large_splits_are_scored_in_batches_that_count_by_their_size() -> None:
+    splits = digits.load()
+    task = PixelSequences(type(splits)(splits.valid, splits.train, splits.test, {}), 100, CPU, torch.float32)
+    assert task.validate(FirstPixel())["accuracy"] == (splits.train.labels == 3).sum().item() / 1197
+
+
+def test_the_loss_is_cross_entropy_on_the_last_step() -> None:
+    torch.manual_seed(0)
+    spec = resolve({"task": {"name": "permuted_digits", "profile": "smoke"}})
+    task = built(spec.task)
+    model = task.model(recurrent_of(spec))
+    examples = torch.tensor([5, 900])
+    train = digits.load().train
+    x = train.sequences(torch.float32)[pixel_order(PermutedDigits(), 64)][:, examples]
+    expected = -model(x).log_softmax(-1)[[0, 1], train.labels[examples]].mean()
+    torch.testing.assert_close(task.loss(model, examples), expected)
+
+
+@pytest.mark.parametrize(("size", "sizes"), [(4, [2, 2]), (5, [2, 3]), (3, [3]), (1, [1]), (2, [2])])
+def test_no_evaluation_batch_has_one_example_if_there_are_more(size: int, sizes: list[int]) -> None:
+    batches = list(even_batches(torch.arange(size), 2))
+    assert [len(b) for b in batches] == sizes
+    assert torch.cat(batches).tolist() == list(range(size))

@@ -1,0 +1,46 @@
+"""A checkpoint is whole and this run's own, or it is refused."""
+
+import pytest
+import torch
+
+from normcore.checkpoint import CorruptCheckpoint, pack, unpack
+
+STATE = {"weights": torch.arange(1000.0), "step": 3, "best": None, "target_hit": (1, 2.5)}
+BLOB = pack(STATE, "abc", 0)
+
+
+def test_what_was_packed_comes_back() -> None:
+    state = unpack(BLOB, "abc", 0)
+    assert torch.equal(state.pop("weights"), STATE["weights"])
+    assert state == {"step": 3, "best": None, "target_hit": (1, 2.5)}
+
+
+@pytest.mark.parametrize("size", [0, 1, 50, 200, 1000, len(BLOB) - 1])
+def test_a_torn_checkpoint_is_refused(size: int) -> None:
+    with pytest.raises(CorruptCheckpoint):
+        unpack(BLOB[:size], "abc", 0)
+
+
+@pytest.mark.parametrize("place", [300, len(BLOB) // 2, len(BLOB) - 1])
+def test_one_flipped_bit_is_noticed(place: int) -> None:
+    flipped = bytearray(BLOB)
+    flipped[place] ^= 1
+    with pytest.raises(CorruptCheckpoint, match="is torn"):
+        unpack(bytes(flipped), "abc", 0)
+
+
+@pytest.mark.parametrize(("fingerprint", "seed", "name"), [("abd", 0, "fingerprint"), ("abc", 1, "seed")])
+def test_another_runs_checkpoint_is_refused(fingerprint: str, seed: int, name: str) -> None:
+    with pytest.raises(CorruptCheckpoint, match=f"the checkpoint has {name}"):
+        unpack(BLOB, fingerprint, seed)
+
+
+def test_another_versions_checkpoint_is_refused() -> None:
+    with pytest.raises(CorruptCheckpoint, match="has version 0"):
+        unpack(BLOB.replace(b'"version": 1', b'"version": 0', 1), "abc", 0)
+
+
+@pytest.mark.parametrize("blob", [b"", b"\n", b"[1]\n", b"\xff\n", b"{}\n" + BLOB])
+def test_other_bytes_are_no_checkpoint(blob: bytes) -> None:
+    with pytest.raises(CorruptCheckpoint, match="no checkpoint"):
+        unpack(blob, "abc", 0)

@@ -1,0 +1,18 @@
+"""A number can be traced to what measured it."""
+
+import platform
+
+import torch
+
+from normcore.environment import environment
+
+
+def test_the_environment_names_packages_code_and_hardware() -> None:
+    facts = environment(torch.device("cpu"), threads=2)
+    assert facts["python"] == platform.python_version()
+    assert facts["torch"] == torch.__version__
+    assert facts["threads"] == 2
+    assert facts["cpu"]
+    assert facts["cores"] >= 1
+    assert facts["gpu"] is facts["driver"] is facts["cuda"] is None
+    assert facts["git"] is None or len(facts["git"].removesuffix("-dirty")) == 40

@@ -1,0 +1,74 @@
+"""``python -m normcore`` prints a run as lines of JSON, and errors as one line."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SPEC = """
+task: {name: permuted_digits, profile: smoke}
+norm: {method: layer_norm}
+training: {max_steps: 4, eval_every: 2, optimizer: {lr: 1e-3}}
+seeds: [5, 3]
+"""
+
+
+def normcore(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    clean = {name: value for name, value in os.environ.items() if name != "NORMBENCH_DATASETS_DIR"}
+    return subprocess.run(
+        [sys.executable, "-m", "normcore", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        env={**clean, **environment},
+    )
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> Path:
+    path = tmp_path / "spec.yaml"
+    path.write_text(SPEC)
+    return path
+
+
+def test_every_seed_of_the_spec_is_run_and_its_events_printed(spec: Path) -> None:
+    done = normcore(spec, "--threads", "1")
+    assert (done.returncode, done.stderr) == (0, "")
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    once = ["started", "measured", "measured", "finished"]
+    assert [(e["seed"], e["event"]) for e in events] == [(5, e) for e in once] + [(3, e) for e in once]
+    assert 0 <= events[3]["result"]["value"] <= 1
+    assert events[1]["values"]["train.loss"] > 0
+
+
+def test_a_seed_on_the_command_line_goes_before_the_specs(spec: Path) -> None:
+    lines = normcore(spec, "--seed", "9", "--device", "cpu", "--threads", "1").stdout.splitlines()
+    assert {json.loads(line)["seed"] for line in lines} == {9}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("task: {name: permuted_digit}", "error: task.name: unknown 'permuted_digit'; did you mean"),
+        ("task: {name: permuted_mnist, profile: smoke}", "error: data set 'mnist': train-images-idx3-ubyte is not in"),
+        ("task: [", "is neither YAML nor JSON"),
+    ],
+)
+def test_an_error_is_one_line_and_exit_code_2(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "spec.yaml"
+    path.write_text(text)
+    done = normcore(path, NORMBENCH_DATASETS_DIR=str(tmp_path / "none"))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_spec_that_is_not_there_is_an_error_too(tmp_path: Path) -> None:
+    done = normcore(tmp_path / "none.yaml")
+    assert done.returncode == 2
+    assert "none.yaml" in done.stderr
+    assert len(done.stderr.splitlines()) == 1

@@ -1,0 +1,63 @@
+"""Updates are those of the code that trained the papers' models."""
+
+import math
+
+import pytest
+import torch
+
+from normcore import optimizers
+from normcore.spec.training import Adam, RMSProp
+
+GRADIENTS = torch.tensor([[3.0, -2e-3, 50.0], [0.5, -1e-4, -7.0], [-4.0, 1e-2, 0.1]], dtype=torch.float64)
+
+
+def path(options: RMSProp | Adam, gradients: torch.Tensor) -> torch.Tensor:
+    """Where the parameters (3,) stand after each gradient, starting at zero."""
+    parameter = torch.nn.Parameter(torch.zeros(3, dtype=torch.float64))
+    optimizer = optimizers.build(options, [parameter])
+    places = []
+    for gradient in gradients:
+        parameter.grad = gradient.clone()
+        optimizer.step()
+        places.append(parameter.detach().clone())
+    return torch.stack(places)
+
+
+@pytest.mark.parametrize("decay", [0.5, 0.9])
+def test_the_first_rmsprop_step_is_lr_over_the_root_of_one_minus_decay(decay: float) -> None:
+    moved = path(RMSProp(lr=0.01, decay=decay), GRADIENTS[:1])[0]
+    expected = -0.01 / math.sqrt(1 - decay) * GRADIENTS[0].sign()
+    torch.testing.assert_close(moved, expected, rtol=1e-12, atol=0)
+
+
+def test_the_first_adam_step_is_lr() -> None:
+    moved = path(Adam(lr=0.01), GRADIENTS[:1])[0]
+    torch.testing.assert_close(moved, -0.01 * GRADIENTS[0].sign(), rtol=1e-5, atol=0)
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+def test_rmsprop_follows_its_equations(momentum: float) -> None:
+    v = m = p = [0.0] * 3
+    places = []
+    for gradient in GRADIENTS.tolist():
+        v = [0.9 * a + (1 - 0.9) * g * g for a, g in zip(v, gradient, strict=True)]
+        u = [g / max(math.sqrt(a), 1e-5) for a, g in zip(v, gradient, strict=True)]
+        m = [momentum * b + s for b, s in zip(m, u, strict=True)]
+        p = [q - 0.01 * b for q, b in zip(p, m, strict=True)]
+        places.append(p)
+    moved = path(RMSProp(lr=0.01, momentum=momentum), GRADIENTS)
+    torch.testing.assert_close(moved, torch.tensor(places, dtype=torch.float64), rtol=1e-12, atol=0)
+
+
+def test_a_tiny_gradient_is_divided_by_the_bound_and_not_by_its_root() -> None:
+    moved = path(RMSProp(lr=1.0), torch.full((1, 3), 1e-7, dtype=torch.float64))[0]
+    torch.testing.assert_close(moved, torch.full_like(moved, -1e-2), rtol=1e-12, atol=0)
+
+
+def test_a_parameter_without_a_gradient_stays() -> None:
+    still, moving = torch.nn.Parameter(torch.ones(2)), torch.nn.Parameter(torch.ones(2))
+    optimizer = optimizers.build(RMSProp(), [still, moving])
+    moving.grad = torch.ones(2)
+    optimizer.step()
+    assert still.tolist() == [1, 1]
+    assert moving.tolist() != [1, 1]

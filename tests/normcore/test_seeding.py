@@ -1,0 +1,41 @@
+"""A run's randomness is its own."""
+
+import pytest
+import torch
+
+from normcore.seeding import derived_seed, reproducible
+
+CPU = torch.device("cpu")
+
+
+def test_afterwards_everything_is_as_before() -> None:
+    threads = torch.get_num_threads()
+    before = torch.get_rng_state()
+    with reproducible(0, CPU, threads + 1):
+        assert torch.are_deterministic_algorithms_enabled()
+        assert torch.get_num_threads() == threads + 1
+        torch.rand(3)
+    assert not torch.are_deterministic_algorithms_enabled()
+    assert torch.get_num_threads() == threads
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_the_seed_decides_all_numbers() -> None:
+    drawn = []
+    for seed in (0, 0, 1):
+        torch.rand(7)
+        with reproducible(seed, CPU, 1):
+            drawn.append(torch.rand(3).tolist())
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_everything_is_as_before_after_an_exception_too() -> None:
+    before = torch.get_rng_state()
+    with pytest.raises(ZeroDivisionError), reproducible(0, CPU, 1):
+        raise ZeroDivisionError
+    assert torch.equal(torch.get_rng_state(), before)
+    assert not torch.are_deterministic_algorithms_enabled()
+
+
+def test_purposes_have_seeds_of_their_own() -> None:
+    assert len({derived_seed(seed, purpose) for seed in range(10) for purpose in ("model", "order")}) == 20

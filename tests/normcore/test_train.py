@@ -1,0 +1,319 @@
+"""The loop tells what happens, in order, and a resumed run equals an uninterrupted one."""
+
+import io
+import math
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from normcore.checkpoint import CorruptCheckpoint
+from normcore.events import Event, Finished, Measured, Started, Stepped
+from normcore.spec import ExperimentSpec, resolve
+from normcore.spec.norm import METHODS
+from normcore.tasks.pixel_sequences import PixelSequences
+from normcore.train import train
+
+STEPS, EVERY = 7, 3
+THIS = Path(__file__)  # the text that language models are trained on here
+
+
+def tiny(task: str = "permuted_digits", norm: dict[str, Any] | None = None, **training: Any) -> ExperimentSpec:
+    sizes = {"batch_size": 8, "max_steps": STEPS, "eval_every": EVERY}
+    text = {"corpus": "file", "file": THIS.name} if task == "char_lm" else {}
+    return resolve(
+        {
+            "task": {"name": task, "profile": "smoke", **text},
+            "model": {"hidden_size": 4},
+            "norm": norm or {"method": "none"},
+            "training": {**sizes, **training},
+        }
+    )
+
+
+def run(spec: ExperimentSpec, seed: int = 0, checkpoint: bytes | None = None) -> list[Event]:
+    return list(train(spec, seed, threads=1, datasets_dir=THIS.parent, checkpoint=checkpoint))
+
+
+def run_keeping(spec: ExperimentSpec, step: int) -> tuple[list[Event], bytes]:
+    """All events of a run, and its checkpoint at ``step``."""
+    events, kept = [], b""
+    for event in train(spec, 0, threads=1, datasets_dir=THIS.parent):
+        events.append(event)
+        if isinstance(event, Stepped) and event.step == step:
+            kept = event.checkpoint()
+    return events, kept
+
+
+def told(events: list[Event]) -> list[Any]:
+    """Everything that events say, except seconds."""
+    said: list[Any] = []
+    for event in events:
+        if isinstance(event, Measured):
+            said.append(("measured", event.step, dict(event.values)))
+        elif isinstance(event, Stepped):
+            said.append(("stepped", event.step))
+        elif isinstance(event, Finished):
+            result = event.result
+            said.append((event.outcome, result.metric, result.value, result.valid_value, result.step))
+            said.append((result.steps_to_target, weights_of(event)))
+    return said
+
+
+def weights_of(event: Finished) -> dict[str, Any]:
+    saved = torch.load(io.BytesIO(event.model()), weights_only=True)
+    return {name: value.tolist() for name, value in saved["state_dict"].items()}
+
+
+def measured(events: list[Event]) -> list[Measured]:
+    return [event for event in events if isinstance(event, Measured)]
+
+
+def finished(events: list[Event]) -> Finished:
+    assert isinstance(events[-1], Finished)
+    return events[-1]
+
+
+def test_events_come_in_order() -> None:
+    kinds = [(type(event).__name__, getattr(event, "step", None)) for event in run(tiny())]
+    assert kinds == [
+        ("Started", 0),
+        *(("Stepped", 1), ("Stepped", 2), ("Stepped", 3), ("Measured", 3)),
+        *(("Stepped", 4), ("Stepped", 5), ("Stepped", 6), ("Measured", 6)),
+        *(("Stepped", 7), ("Measured", 7)),
+        ("Finished", None),
+    ]
+
+
+def test_started_tells_what_runs() -> None:
+    started = run(tiny(max_steps=1))[0]
+    assert isinstance(started, Started)
+    assert (started.step, started.max_steps, started.kernel) == (0, 1, "reference")
+    assert started.parameters == 4 * 4 * (1 + 4 + 1) + 3 * 4 + 4 * 10 + 10
+    assert started.environment["threads"] == 1
+    assert len(started.environment["data"]["digits"]) == 64
+
+
+def test_series_are_those_of_the_task() -> None:
+    assert set(measured(run(tiny()))[0].values) == {"train.loss", "train.grad_norm", "valid.loss", "valid.accuracy"}
+    language = {"train.loss", "train.grad_norm", "valid.loss", "valid.accuracy", "valid.bits_per_char"}
+    assert set(measured(run(tiny("char_lm")))[0].values) == language
+
+
+def test_train_series_are_means_over_the_updates_since_the_last_measurement() -> None:
+    each = [event.values for event in measured(run(tiny(eval_every=1)))]
+    groups = [each[:3], each[3:6], each[6:]]
+    for event, group in zip(measured(run(tiny())), groups, strict=True):
+        for series in ("train.loss", "train.grad_norm"):
+            assert event.values[series] == pytest.approx(sum(v[series] for v in group) / len(group), rel=1e-12)
+
+
+def test_the_gradient_norm_is_that_before_clipping() -> None:
+    free, clipped = (measured(run(tiny(max_steps=1, clip_norm=c)))[0].values for c in (None, 1e-3))
+    assert free["train.grad_norm"] == pytest.approx(clipped["train.grad_norm"], rel=1e-6)
+    assert free["train.grad_norm"] > 1e-2
+
+
+def test_clipping_bounds_the_step() -> None:
+    """Adam with a large eps steps by lr g / eps."""
+    adam = {"name": "adam", "lr": 1.0, "eps": 1e6, "beta1": 0.0, "beta2": 0.0}
+    before = run(tiny(max_steps=1, optimizer={**adam, "lr": 1e-30}))
+    after = run(tiny(max_steps=1, optimizer=adam, clip_norm=1e-3, precision="float64"))
+    start, end = (
+        torch.cat([torch.tensor(w).flatten() for w in weights_of(finished(e)).values()]) for e in (before, after)
+    )
+    assert (end - start).norm().item() * 1e6 == pytest.approx(1e-3, rel=0.2)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_same_seed_gives_the_same_numbers(method: str) -> None:
+    spec = tiny(norm={"method": method})
+    first = run(spec)
+    torch.rand(5)
+    assert told(run(spec)) == told(first)
+    assert told(run(spec, seed=1)) != told(first)
+
+
+CASES = [
+    *(("permuted_digits", {"method": method}) for method in METHODS),
+    *(("char_lm", {"method": method}) for method in METHODS),
+    ("sequential_digits", {"method": "recurrent_batch_norm", "initial_state_noise": 0.5}),
+]
+
+
+@pytest.mark.parametrize(("task", "norm"), CASES, ids=[f"{task}-{norm['method']}" for task, norm in CASES])
+@pytest.mark.parametrize("step", [2, EVERY, STEPS])
+def test_a_resumed_run_repeats_the_rest_bit_for_bit(task: str, norm: dict[str, Any], step: int) -> None:
+    """2 is within an interval; at 3 a measurement is due that was not told yet; 7 is the last update."""
+    spec = tiny(task, norm, target=0.05 if task != "char_lm" else 7.0)
+    whole, kept = run_keeping(spec, step)
+    rest = run(spec, checkpoint=kept)
+    assert isinstance(rest[0], Started)
+    assert rest[0].step == step
+    place = next(i for i, event in enumerate(whole) if isinstance(event, Stepped) and event.step == step)
+    assert told(rest) == told(whole[place + 1 :])
+
+
+@pytest.mark.parametrize("optimizer", [{"name": "adam", "lr": 0.01}, {"lr": 0.01, "momentum": 0.9}])
+def test_optimizers_are_resumed_with_their_state(optimizer: dict[str, Any]) -> None:
+    spec = tiny(optimizer=optimizer, max_steps=9)
+    whole, kept = run_keeping(spec, 5)
+    assert told(run(spec, checkpoint=kept))[-2:] == told(whole)[-2:]
+
+
+def test_a_run_may_be_resumed_again_and_in_a_later_epoch() -> None:
+    spec = tiny(batch_size=400, max_steps=8, eval_every=4)
+    whole, _ = run_keeping(spec, 1)
+    kept: bytes | None = None
+    for stop in (2, 5, 7):
+        for event in train(spec, 0, threads=1, checkpoint=kept):
+            if isinstance(event, Stepped) and event.step == stop:
+                kept = event.checkpoint()
+                break
+    assert told(run(spec, checkpoint=kept))[-3:] == told(whole)[-3:]
+
+
+def test_the_clock_goes_on_from_a_checkpoint() -> None:
+    spec = tiny()
+    whole, kept = run_keeping(spec, 5)
+    at_checkpoint = next(e.seconds for e in whole if isinstance(e, Stepped) and e.step == 5)
+    first = next(e for e in run(spec, checkpoint=kept) if isinstance(e, Stepped))
+    assert at_checkpoint < first.seconds < at_checkpoint + 5
+
+
+def test_a_target_reached_before_the_checkpoint_stays_reached() -> None:
+    spec = tiny(target=0.0)
+    whole, kept = run_keeping(spec, 5)
+    result = finished(run(spec, checkpoint=kept)).result
+    assert result.steps_to_target == EVERY
+    assert result.seconds_to_target == finished(whole).result.seconds_to_target
+
+
+def test_a_checkpoint_of_another_run_is_refused() -> None:
+    _, kept = run_keeping(tiny(), 2)
+    with pytest.raises(CorruptCheckpoint, match="seed 0"):
+        run(tiny(), seed=1, checkpoint=kept)
+    with pytest.raises(CorruptCheckpoint, match="fingerprint"):
+        run(tiny(max_steps=8), checkpoint=kept)
+    with pytest.raises(CorruptCheckpoint, match="torn"):
+        run(tiny(), checkpoint=kept[:-10])
+
+
+def test_a_checkpoint_can_only_be_taken_where_it_was_offered() -> None:
+    events = train(tiny(), 0, threads=1)
+    stepped = [event for event in (next(events) for _ in range(3)) if isinstance(event, Stepped)]
+    with pytest.raises(RuntimeError, match="gone on from step 1"):
+        stepped[0].checkpoint()
+    events.close()  # type: ignore[attr-defined]
+
+
+def script_accuracy(monkeypatch: pytest.MonkeyPatch, *accuracies: float) -> None:
+    """Let validation find these accuracies, one after the other."""
+    found = iter(accuracies)
+    monkeypatch.setattr(PixelSequences, "validate", lambda *_: {"loss": 1.0, "accuracy": next(found)})
+
+
+def test_the_first_of_the_best_models_on_validation_data_is_selected(monkeypatch: pytest.MonkeyPatch) -> None:
+    script_accuracy(monkeypatch, 0.3, 0.5, 0.5, 0.2)
+    longer = finished(run(tiny(max_steps=4, eval_every=1)))
+    assert (longer.result.step, longer.result.valid_value) == (2, 0.5)
+    script_accuracy(monkeypatch, 0.5)
+    shorter = finished(run(tiny(max_steps=2, eval_every=2)))
+    assert weights_of(longer) == weights_of(shorter)
+    assert longer.result.value == shorter.result.value
+
+
+def test_the_target_is_that_of_the_metric_and_its_first_passing_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    script_accuracy(monkeypatch, 0.3, 0.5, 0.2, 0.7)
+    result = finished(run(tiny(max_steps=4, eval_every=1, target=0.5))).result
+    assert (result.steps_to_target, result.step) == (2, 4)
+
+
+def test_population_statistics_are_those_of_the_training_set() -> None:
+    weights = weights_of(finished(run(tiny(norm={"method": "recurrent_batch_norm"}))))
+    assert torch.tensor(weights["recurrent.cells.0.norm_x.running_var"]).shape == (64, 16)
+
+
+def test_training_goes_on_after_the_target() -> None:
+    reached = finished(run(tiny(target=0.0)))
+    assert reached.outcome == "reached_target"
+    assert reached.result.steps_to_target == EVERY
+    missed = finished(run(tiny(target=1.0)))
+    assert missed.outcome == "completed"
+    assert missed.result.steps_to_target is missed.result.seconds_to_target is None
+    assert weights_of(reached) == weights_of(missed)
+
+
+def test_the_time_to_the_target_is_that_of_its_measurement() -> None:
+    events = run(tiny(target=0.0))
+    assert finished(events).result.seconds_to_target == measured(events)[0].seconds
+
+
+def test_divergence_before_the_first_evaluation_is_a_result_without_a_value() -> None:
+    events = run(tiny(optimizer={"lr": 1e38}))
+    assert measured(events) == []
+    result = finished(events).result
+    assert finished(events).outcome == "diverged"
+    assert result.value is result.valid_value is result.step is None
+
+
+def test_divergence_later_keeps_the_model_selected_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    losses = iter([1.0] * 4 + [math.nan] * 10)
+    loss = PixelSequences.loss
+    monkeypatch.setattr(PixelSequences, "loss", lambda *args: loss(*args) * next(losses))
+    events = run(tiny(target=0.0))
+    assert [event.step for event in measured(events)] == [3]
+    assert finished(events).outcome == "diverged"
+    result = finished(events).result
+    assert result.step == result.steps_to_target == 3
+    assert result.valid_value == measured(events)[0].values["valid.accuracy"]
+    assert result.value is not None
+    assert all(math.isfinite(x) for w in weights_of(finished(events)).values() for x in torch.tensor(w).flatten())
+
+
+def test_the_clock_stands_still_while_a_listener_is_busy() -> None:
+    busy = 0.0
+    started = time.monotonic()
+    events = []
+    for event in train(tiny(), 0, threads=1):
+        until = time.monotonic() + 0.05
+        while time.monotonic() < until:
+            pass
+        busy += 0.05
+        events.append(event)
+    assert finished(events).result.train_seconds < time.monotonic() - started - busy
+
+
+def test_seconds_never_go_back() -> None:
+    events = run(tiny())
+    seconds = [event.seconds for event in events if isinstance(event, Stepped | Measured)]
+    assert seconds == sorted(seconds)
+    assert seconds[0] > 0
+    assert finished(events).result.train_seconds >= seconds[-1]
+
+
+def test_a_closed_run_leaves_the_process_as_it_was() -> None:
+    before = torch.get_rng_state()
+    whole = told(run(tiny()))
+    events: Iterator[Event] = train(tiny(), 0, threads=1)
+    for _ in range(4):
+        next(events)
+    events.close()  # type: ignore[attr-defined]
+    assert not torch.are_deterministic_algorithms_enabled()
+    assert torch.equal(torch.get_rng_state(), before)
+    assert told(run(tiny())) == whole
+
+
+def test_float64_trains_in_float64() -> None:
+    saved = torch.load(io.BytesIO(finished(run(tiny(precision="float64"))).model()), weights_only=True)
+    assert {value.dtype for value in saved["state_dict"].values()} == {torch.float64}
+
+
+def test_a_device_that_is_not_there_is_an_error() -> None:
+    with pytest.raises(ValueError, match="no device cuda:99"):
+        next(train(tiny(), 0, device="cuda:99"))
+    with pytest.raises(ValueError, match="expected device cpu or cuda"):
+        next(train(tiny(), 0, device="meta"))
