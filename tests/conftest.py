@@ -4,19 +4,18 @@ A test that asks for ``database_url``, or for anything made from it, runs once o
 """
 
 import os
-import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sqlalchemy import create_engine, make_url, text
+from sqlalchemy import make_url
 from starlette.testclient import TestClient
 
 from service.app import create_app
 from service.db import Database
 from service.migrate import migrate
 from service.settings import Settings
-from tests.servers import NotInstalled, private_postgres, private_redis
+from tests.servers import NotInstalled, postgres_database, private_postgres, private_redis
 
 
 @pytest.fixture(scope="session")
@@ -54,15 +53,15 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path / 'normbench.db'}"
         return
-    server = make_url(request.getfixturevalue("postgres_url"))
-    name = f"normbench_test_{secrets.token_hex(8)}"
-    admin = create_engine(server, isolation_level="AUTOCOMMIT")
-    with admin.connect() as connection:
-        connection.execute(text(f"CREATE DATABASE {name}"))
-    yield server.set(database=name).render_as_string(hide_password=False)
-    with admin.connect() as connection:
-        connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
-    admin.dispose()
+    with postgres_database(request.getfixturevalue("postgres_url")) as url:
+        yield url
+
+
+@pytest.fixture
+def fresh_postgres_url(postgres_url: str) -> Iterator[str]:
+    """An empty PostgreSQL database of the test's own."""
+    with postgres_database(postgres_url) as url:
+        yield url
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import os
 import pwd
+import secrets
 import shutil
 import signal
 import socket
@@ -14,9 +15,11 @@ from pathlib import Path
 
 import psycopg
 import redis
+from sqlalchemy import create_engine, make_url, text
 
 START_SECONDS = 30.0
 STOP_SECONDS = 20.0
+ROOM_BYTES = 2 << 30  # of memory, for the databases of a session
 
 
 class NotInstalled(Exception):
@@ -64,15 +67,15 @@ def private_postgres() -> Iterator[str]:
 
 
 @contextmanager
-def private_redis() -> Iterator[str]:
-    """A Redis server that keeps nothing; yields its URL.
+def private_redis(port: int | None = None) -> Iterator[str]:
+    """A Redis server that keeps nothing, on ``port`` or any free one; yields its URL.
 
     Raises:
         NotInstalled: there is no ``redis-server``.
     """
     program = _program("redis-server")
     with _folder(None) as folder:
-        port = free_port()
+        port = port or free_port()
         options = {"bind": "127.0.0.1", "port": port, "dir": folder, "save": "", "appendonly": "no"}
         command = [program, *(part for name, value in options.items() for part in (f"--{name}", value))]
 
@@ -82,6 +85,22 @@ def private_redis() -> Iterator[str]:
 
         with _running(command, folder, answers, stop_with=signal.SIGTERM, user=None):
             yield f"redis://127.0.0.1:{port}/0"
+
+
+@contextmanager
+def postgres_database(server_url: str) -> Iterator[str]:
+    """An empty database on a PostgreSQL server, dropped in the end; yields its URL."""
+    server = make_url(server_url)
+    name = f"normbench_test_{secrets.token_hex(8)}"
+    admin = create_engine(server, isolation_level="AUTOCOMMIT")
+    try:
+        with admin.connect() as connection:
+            connection.execute(text(f"CREATE DATABASE {name}"))
+        yield server.set(database=name).render_as_string(hide_password=False)
+    finally:
+        with admin.connect() as connection:
+            connection.execute(text(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)"))
+        admin.dispose()
 
 
 def _program(name: str) -> str:
@@ -103,7 +122,10 @@ def _unprivileged_user() -> str | None:
 
 @contextmanager
 def _folder(owner: str | None) -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix="normbench-test-"))  # not below pytest's, which others cannot enter
+    """A temporary directory, in memory where there is room; not below pytest's, which other users cannot enter."""
+    memory = Path("/dev/shm")
+    roomy = memory.is_dir() and os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > ROOM_BYTES
+    folder = Path(tempfile.mkdtemp(prefix="normbench-test-", dir=memory if roomy else None))
     try:
         if owner is not None:
             shutil.chown(folder, owner)

@@ -1,0 +1,36 @@
+"""An application that a whole module of tests shares, for tests that leave nothing behind or do not mind company."""
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+
+import pytest
+from starlette.testclient import TestClient
+
+from service.app import create_app
+from service.db import Database
+from service.migrate import migrate
+from service.settings import Settings
+from tests.servers import postgres_database
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def shared_client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    """As ``client``, but one for all tests of a module."""
+    data = tmp_path_factory.mktemp("shared")
+    if request.param == "sqlite":
+        database = nullcontext(f"sqlite:///{data / 'normbench.db'}")
+    else:
+        database = postgres_database(request.getfixturevalue("postgres_url"))
+    with database as url:
+        db = Database(url)
+        migrate(db)
+        db.close()
+        settings = Settings(
+            data_dir=data,
+            datasets_dir=data / "datasets",
+            database_url=url,
+            broker_url="filesystem://localhost",
+            artifacts_url=str(data / "artifacts"),
+        )
+        with TestClient(create_app(settings, require_keys=False)) as client:
+            yield client

@@ -1,0 +1,187 @@
+"""Any sequence of verbs, whoever calls them, leaves the runs where the state diagram says."""
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from normcore.spec import resolve
+from service.db import Database
+from service.experiments import lifecycle
+from service.experiments.lifecycle import Lease, LeaseLost
+from service.experiments.tables import Run
+from service.migrate import migrate
+from tests.service.given import ALL_QUEUES, result_of, started, written
+
+MAX_ATTEMPTS = 3
+
+
+@dataclass
+class Expected:
+    """A run as the state diagram has it."""
+
+    experiment_id: str
+    priority: int
+    state: str = "queued"
+    attempt: int = 1
+    times_lost: int = 0
+    cancel_requested: bool = False
+    expired: bool = False
+
+    def give_back(self, lost: int) -> None:
+        self.state, self.attempt, self.times_lost = "queued", self.attempt + 1, self.times_lost + lost
+
+    def lose(self) -> None:
+        if self.cancel_requested:
+            self.state = "cancelled"
+        elif self.times_lost + 1 >= MAX_ATTEMPTS:
+            self.state = "failed"
+        else:
+            self.give_back(lost=1)
+
+
+class StateDiagram(RuleBasedStateMachine):
+    experiments = Bundle("experiments")
+    leases = Bundle("leases")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = tempfile.TemporaryDirectory()
+        self.db = Database(f"sqlite:///{Path(self.folder.name) / 'normbench.db'}")
+        migrate(self.db)
+        self.runs: dict[str, Expected] = {}
+
+    def teardown(self) -> None:
+        self.db.close()
+        self.folder.cleanup()
+
+    @rule(target=experiments, n_seeds=st.integers(1, 2), priority=st.sampled_from([0, 5, 9]))
+    def submit(self, n_seeds: int, priority: int) -> str:
+        spec = resolve(written(seeds=range(n_seeds), priority=priority))
+        with self.db.transaction() as session:
+            experiment, _ = lifecycle.submit(session, spec, request_digest="d")
+        self.runs |= {run.id: Expected(experiment.id, priority) for run in experiment.runs}
+        return experiment.id
+
+    @rule(target=leases, seconds=st.sampled_from([-1.0, 600.0]))
+    def claim(self, seconds: float) -> object:
+        queued = [(-run.priority, id) for id, run in self.runs.items() if run.state == "queued"]
+        with self.db.transaction() as session:
+            claim = lifecycle.claim(session, queues=ALL_QUEUES, worker_id="wrk", lease_seconds=seconds)
+        if not queued:
+            assert claim is None
+            return multiple()
+        assert claim is not None
+        _, first = min(queued)
+        run = self.runs[first]
+        assert claim.lease == Lease(first, run.attempt, seconds)
+        run.state, run.expired = "running", seconds < 0
+        return claim.lease
+
+    def write(self, lease: Lease, verb: object) -> Expected | None:
+        """Call a worker's verb; the run if it must have worked, None if it must have been refused."""
+        run = self.runs[lease.run_id]
+        holds = run.state == "running" and run.attempt == lease.attempt
+        try:
+            with self.db.transaction() as session:
+                verb(session)  # type: ignore[operator]
+        except LeaseLost:
+            assert not holds
+            return None
+        assert holds
+        return run
+
+    @rule(lease=leases)
+    def begin(self, lease: Lease) -> None:
+        self.write(lease, lambda s: lifecycle.begin(s, lease, started(), device="cpu", resumed_from=None))
+
+    @rule(lease=leases)
+    def record(self, lease: Lease) -> None:
+        heard: list[bool] = []
+
+        def verb(session: Session) -> None:
+            heard.append(lifecycle.record(session, lease, [], step=1, seconds=1.0, pace=None))
+
+        if run := self.write(lease, verb):
+            assert heard == [run.cancel_requested]
+            run.expired = lease.seconds < 0
+
+    @rule(lease=leases)
+    def finish(self, lease: Lease) -> None:
+        if run := self.write(lease, lambda s: lifecycle.finish(s, lease, "completed", result_of())):
+            run.state = "succeeded"
+
+    @rule(lease=leases)
+    def fail(self, lease: Lease) -> None:
+        if run := self.write(lease, lambda s: lifecycle.fail(s, lease, "broken")):
+            run.state = "failed"
+
+    @rule(lease=leases)
+    def stop_as_asked(self, lease: Lease) -> None:
+        if run := self.write(lease, lambda s: lifecycle.cancelled(s, lease)):
+            run.state = "cancelled"
+
+    @rule(lease=leases)
+    def release(self, lease: Lease) -> None:
+        if run := self.write(lease, lambda s: lifecycle.release(s, lease, "stops")):
+            run.give_back(lost=0)
+
+    @rule(lease=leases)
+    def lose(self, lease: Lease) -> None:
+        if run := self.write(lease, lambda s: lifecycle.lose(s, lease, "died", max_attempts=MAX_ATTEMPTS)):
+            run.lose()
+
+    @rule()
+    def take_back(self) -> None:
+        expired = {id: run for id, run in self.runs.items() if run.state == "running" and run.expired}
+        with self.db.transaction() as session:
+            bells = lifecycle.take_back(session, max_attempts=MAX_ATTEMPTS)
+        for run in expired.values():
+            run.lose()
+        assert {bell.run_id for bell in bells} == {id for id, run in expired.items() if run.state == "queued"}
+
+    @rule(experiment_id=experiments)
+    def cancel(self, experiment_id: str) -> None:
+        with self.db.transaction() as session:
+            lifecycle.cancel(session, experiment_id)
+        for run in self.runs.values():
+            if run.experiment_id == experiment_id and run.state == "queued":
+                run.state = "cancelled"
+            elif run.experiment_id == experiment_id and run.state == "running":
+                run.cancel_requested = True
+
+    @rule(experiment_id=experiments)
+    def retry(self, experiment_id: str) -> None:
+        ended = {
+            id: run
+            for id, run in self.runs.items()
+            if run.experiment_id == experiment_id and run.state in ("failed", "cancelled")
+        }
+        with self.db.transaction() as session:
+            bells = lifecycle.retry(session, experiment_id)
+        assert {bell.run_id for bell in bells} == set(ended)
+        for run in ended.values():
+            run.state, run.attempt, run.times_lost, run.cancel_requested = "queued", run.attempt + 1, 0, False
+
+    @invariant()
+    def every_run_is_where_the_diagram_says(self) -> None:
+        with self.db.snapshot() as session:
+            stored = {run.id: run for run in session.scalars(select(Run))}
+        assert stored.keys() == self.runs.keys()
+        for id, expected in self.runs.items():
+            run = stored[id]
+            assert (run.state, run.attempt, run.times_lost) == (expected.state, expected.attempt, expected.times_lost)
+            assert run.cancel_requested == expected.cancel_requested
+            assert (run.worker_id is not None) == (run.lease_expires_at is not None) == (run.state == "running")
+            assert (run.finished_at is not None) == (run.state in lifecycle.ENDED)
+            assert (run.error is not None) == (run.state == "failed")
+            assert (run.result is not None) == (run.state == "succeeded")
+
+
+TestStateDiagram = StateDiagram.TestCase
+TestStateDiagram.settings = settings(max_examples=30, stateful_step_count=30, deadline=None)

@@ -1,0 +1,104 @@
+"""What tests begin with: specs as users write them, runs in the states a test needs, what trainings tell."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import select
+
+from normcore.events import Measured, Outcome, Result, Started
+from normcore.spec import digest, resolve
+from service.db import Database
+from service.experiments import lifecycle
+from service.experiments.lifecycle import Claim, Lease
+from service.experiments.tables import Experiment, Measurement, Run
+
+LEASE_SECONDS = 60.0
+ALL_QUEUES = ("auto", "cpu", "cuda")
+
+
+def written(method: str = "layer_norm", seeds: Sequence[int] = (0,), **parts: Any) -> dict[str, Any]:
+    """A small spec as a user writes it."""
+    spec = {"task": {"name": "permuted_digits", "profile": "smoke"}, "norm": {"method": method}, "seeds": list(seeds)}
+    return {**spec, **parts}
+
+
+def submitted(db: Database, *args: Any, **parts: Any) -> Experiment:
+    """A stored experiment with its queued runs."""
+    body = written(*args, **parts)
+    with db.transaction() as session:
+        experiment, _ = lifecycle.submit(session, resolve(body), request_digest=digest(body))
+        assert len(experiment.runs) == len(body["seeds"])
+        return experiment
+
+
+def claimed(db: Database, *, worker_id: str = "wrk_1", lease_seconds: float = LEASE_SECONDS) -> Claim:
+    """The next run, which a worker has taken."""
+    with db.transaction() as session:
+        claim = lifecycle.claim(session, queues=ALL_QUEUES, worker_id=worker_id, lease_seconds=lease_seconds)
+    assert claim is not None
+    return claim
+
+
+def begun(db: Database, lease: Lease, step: int = 0, resumed_from: int | None = None) -> None:
+    """The run's training is under way."""
+    with db.transaction() as session:
+        lifecycle.begin(session, lease, started(step), device="cpu", resumed_from=resumed_from)
+
+
+def recorded(db: Database, lease: Lease, *measured: Measured) -> bool:
+    """These measurements are stored."""
+    step, seconds = max((m.step for m in measured), default=0), max((m.seconds for m in measured), default=0.0)
+    with db.transaction() as session:
+        return lifecycle.record(session, lease, measured, step=step, seconds=seconds, pace=10.0)
+
+
+def finished(db: Database, lease: Lease, outcome: Outcome = "completed", **result: Any) -> str:
+    """The run has succeeded."""
+    with db.transaction() as session:
+        return lifecycle.finish(session, lease, outcome, result_of(**result))
+
+
+def failed(db: Database, lease: Lease, error: str = "no such kernel") -> None:
+    """The run has failed."""
+    with db.transaction() as session:
+        lifecycle.fail(session, lease, error)
+
+
+def run_of(db: Database, run_id: str) -> Run:
+    """The run's row as it is stored now."""
+    with db.snapshot() as session:
+        return session.scalars(select(Run).where(Run.id == run_id)).one()
+
+
+def rows_of(db: Database, run_id: str) -> list[tuple[int, str, float, float, int]]:
+    """Everything measured of a run: step, series, value, seconds, attempt."""
+    with db.snapshot() as session:
+        query = select(
+            Measurement.step, Measurement.series, Measurement.value, Measurement.seconds, Measurement.attempt
+        ).where(Measurement.run_id == run_id)
+        return sorted(tuple(row) for row in session.execute(query))
+
+
+def started(step: int = 0) -> Started:
+    """A training that begins at ``step``."""
+    return Started(step=step, max_steps=40, kernel="reference", parameters=1234, environment={"torch": "2.9"})
+
+
+def measured(step: int, **values: float) -> Measured:
+    """An evaluation, half a second a step; series are written with two underscores for the dot."""
+    named: Mapping[str, float] = {name.replace("__", "."): value for name, value in values.items()}
+    return Measured(step, step / 2, named or {"valid.accuracy": step / 100})
+
+
+def result_of(**changes: Any) -> Result:
+    """What a run is worth."""
+    usual = {
+        "metric": "accuracy",
+        "value": 0.5,
+        "valid_value": 0.6,
+        "step": 30,
+        "steps_to_target": 20,
+        "seconds_to_target": 2.0,
+        "train_seconds": 4.0,
+    }
+    return Result(**{**usual, **changes})
