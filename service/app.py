@@ -21,7 +21,7 @@ from service.db import Database
 from service.errors import Invalid, ServiceError, Unavailable
 from service.experiments import routes as experiments
 from service.fleet import routes as fleet
-from service.http import Problem, ProblemResponse, problem
+from service.http import Problem, ProblemResponse, problem, refuse_nul
 from service.keys.guard import require_key
 from service.leaderboards import routes as leaderboards
 from service.queue import Doorbell, make_celery
@@ -60,7 +60,7 @@ def create_app(settings: Settings, *, require_keys: bool) -> FastAPI:
     app.state.require_keys = require_keys
     health.install_metrics(app, db, settings)
     for room in (experiments, leaderboards, catalogue, fleet):
-        app.include_router(room.router, dependencies=[Depends(require_key)])
+        app.include_router(room.router, dependencies=[Depends(refuse_nul), Depends(require_key)])
     app.include_router(health.router)
     _translate_errors(app)
     _describe_written_spec(app)

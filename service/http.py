@@ -3,6 +3,7 @@
 import base64
 import binascii
 import json
+import re
 from collections.abc import Sequence
 from typing import Annotated, Any, Generic, TypeVar
 
@@ -43,6 +44,17 @@ DatabaseDep = Annotated[Database, Depends(database)]
 SettingsDep = Annotated[Settings, Depends(settings)]
 DoorbellDep = Annotated[Doorbell, Depends(doorbell)]
 ArtifactsDep = Annotated[Artifacts, Depends(artifacts)]
+
+
+def refuse_nul(request: Request) -> None:
+    """Refuse an address with a NUL character: nothing here is called so, and PostgreSQL cannot even look.
+
+    Raises:
+        BadRequest
+    """
+    texts = [*request.path_params.values(), *(part for item in request.query_params.multi_items() for part in item)]
+    if any("\0" in text for text in texts):
+        raise BadRequest("the address holds a NUL character; nothing here is called so")
 
 
 class Problem(BaseModel):
@@ -100,6 +112,8 @@ JsonBody = Annotated[Any, Depends(json_body)]
 
 # -- pages -----------------------------------------------------------------------------------------
 
+ID = re.compile(r"[a-z]{3}_[0-9A-Z]{26}")
+
 
 class Page(BaseModel, Generic[Item]):
     """A part of a list; ``next_cursor`` asks for what follows, null at the end."""
@@ -119,9 +133,12 @@ def decode_cursor(cursor: str) -> str:
         BadRequest: no page ever gave this cursor.
     """
     try:
-        return base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True).decode("ascii")
+        last_id = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True).decode("ascii")
     except (binascii.Error, ValueError):
-        raise BadRequest("cursor: use next_cursor of the page before, unchanged") from None
+        last_id = ""
+    if not ID.fullmatch(last_id):
+        raise BadRequest("cursor: use next_cursor of the page before, unchanged")
+    return last_id
 
 
 def page(rows: Sequence[Any], limit: int, id_of: Any) -> tuple[list[Any], str | None]:
