@@ -17,6 +17,7 @@ from service.db import Database
 from service.experiments import lifecycle
 from service.experiments.lifecycle import Bell, Lease
 from service.fleet import attendance
+from service.fleet.attendance import Badge
 from service.leaderboards import entries
 from workers.messages import Began, Ended, Progress
 from workers.settings import WorkerSettings
@@ -30,16 +31,16 @@ RETRY_SECONDS = 1.0  # between two tries to write to a database that is away
 class Report:
     """Everything that one attempt writes. Every method raises ``LeaseLost`` once the run belongs to another."""
 
-    def __init__(self, db: Database, settings: WorkerSettings, lease: Lease, worker_id: str) -> None:
+    def __init__(self, db: Database, settings: WorkerSettings, lease: Lease, badge: Badge) -> None:
         self.cancel_requested = False
-        self._db, self._settings, self._lease, self._worker_id = db, settings, lease, worker_id
+        self._db, self._settings, self._lease, self._badge = db, settings, lease, badge
         self._measured: list[Measured] = []
         self._step, self._seconds = 0, 0.0
         self._began: tuple[float, int] | None = None  # when this attempt's training began, and at which step
         self._flushed = time.monotonic()
         self._dirty = False
 
-    def began(self, message: Began, device: str) -> None:
+    def began(self, message: Began) -> None:
         """The training is under way."""
         for note in message.notes:
             log.warning("%s: %s", self._lease.run_id, note)
@@ -50,7 +51,7 @@ class Report:
                 session,
                 self._lease,
                 message.started,
-                device=device,
+                device=self._badge.device,
                 resumed_from=message.resumed_from,
                 notes=message.notes,
             )
@@ -122,7 +123,7 @@ class Report:
         return self._insist(write)
 
     def _leave(self, session: Session) -> None:
-        attendance.occupy(session, self._worker_id, None)
+        attendance.occupy(session, self._badge.id, None)
 
     def _insist(self, write: Callable[[Session], Answer]) -> Answer:
         """Write in one transaction, as often as it takes."""

@@ -9,12 +9,14 @@ from celery import Celery
 from sqlalchemy.exc import SQLAlchemyError
 
 from normcore.events import Measured
+from service.artifacts import Artifacts
 from service.db import Database
 from service.experiments import lifecycle
 from service.experiments.lifecycle import Bell, Claim, LeaseLost
 from service.fleet import attendance
 from service.fleet.attendance import Badge
 from service.queue import RUN_EXPERIMENT, Doorbell
+from workers.checkpoints import Checkpoints
 from workers.messages import Began, Ended, Failed, Job, Message, Progress, Stopped
 from workers.report import Report
 from workers.settings import WorkerSettings
@@ -67,10 +69,12 @@ class Attendant:
 
     def _attend(self, claim: Claim) -> None:
         log.info("training %s, attempt %d", claim.lease.run_id, claim.lease.attempt)
-        report = Report(self._db, self._settings, claim.lease, self._badge.id)
+        report = Report(self._db, self._settings, claim.lease, self._badge)
+        store = Artifacts(self._settings.artifacts_url)
+        checkpoints = Checkpoints(store, claim.lease.run_id, self._settings.checkpoint_seconds)
         trainer = Trainer(self._job(claim))
         try:
-            end = Watch(trainer, report, self._settings, self.stopping, self._badge.device).until_end()
+            end = Watch(trainer, report, checkpoints, self._settings, self.stopping).until_end()
             bell = end()
             if bell is not None:
                 self._doorbell.ring([bell])
@@ -102,10 +106,15 @@ class Watch:
     """Follows one training process: relays what it says, and stops it when it must stop."""
 
     def __init__(
-        self, trainer: Trainer, report: Report, settings: WorkerSettings, stopping: threading.Event, device: str
+        self,
+        trainer: Trainer,
+        report: Report,
+        checkpoints: Checkpoints,
+        settings: WorkerSettings,
+        stopping: threading.Event,
     ) -> None:
-        self._trainer, self._report, self._settings, self._stopping = trainer, report, settings, stopping
-        self._device = device
+        self._trainer, self._report, self._checkpoints = trainer, report, checkpoints
+        self._settings, self._stopping = settings, stopping
         self._last_word = time.monotonic()
         self._kill_at: float | None = None
 
@@ -133,11 +142,11 @@ class Watch:
         self._last_word = time.monotonic()
         match message:
             case Began():
-                self._report.began(message, self._device)
+                self._report.began(message)
             case Progress() | Measured():
                 self._report.note(message)
             case Ended():
-                return lambda: self._report.ended(message)
+                return lambda: self._ended(message)
             case Failed(error):
                 return lambda: self._report.failed(error)
             case Stopped():
@@ -157,6 +166,13 @@ class Watch:
 
     def _cause(self) -> str:
         return f"the training process was {self._trainer.close()}"
+
+    def _ended(self, message: Ended) -> None:
+        self._report.ended(message)
+        try:
+            self._checkpoints.clear()
+        except OSError as error:
+            log.warning("checkpoints of a finished run stay: %s", error)
 
     def _stopped(self) -> Bell | None:
         if self._report.cancel_requested:
