@@ -67,6 +67,10 @@ class ExperimentSpec(Part):
                 "bidirectional",
             )
         if isinstance(self.norm, RecurrentBatchNorm):
+            if self.model.cell == "rnn" and ("input" in self.norm.sites) != ("recurrent" in self.norm.sites):
+                raise contradiction(
+                    "rnn normalizes the sum of the input's and the recurrent term; use both or none", "norm", "sites"
+                )
             for site in self.norm.sites:
                 if site not in SITES_OF_CELL[self.model.cell]:
                     raise contradiction(
