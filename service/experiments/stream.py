@@ -15,6 +15,7 @@ from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
+from normcore.spec.training import MAX_STEPS
 from service.db import Database
 from service.experiments import queries, schemas
 from service.experiments.lifecycle import ENDED
@@ -23,7 +24,7 @@ from service.experiments.tables import Measurement
 POLL_SECONDS = 0.25
 PING_SECONDS = 15.0
 MAX_ROWS = 5000  # of one look at the measurements
-SEEN = re.compile(r"^(\d{1,9})-(\d{1,12})(-end)?$")
+SEEN = re.compile(r"([0-9]{1,9})-([0-9]{1,10})(-end)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +41,10 @@ class Seen:
 
 def parse_seen(last_event_id: str | None) -> Seen:
     """What ``Last-Event-ID`` stands for; anything that is not ours starts from the beginning."""
-    match = SEEN.match(last_event_id or "")
-    return Seen(int(match[1]), int(match[2]), bool(match[3])) if match else Seen()
+    match = SEEN.fullmatch(last_event_id or "")
+    if match is None or int(match[2]) > MAX_STEPS:
+        return Seen()
+    return Seen(int(match[1]), int(match[2]), bool(match[3]))
 
 
 async def events(db: Database, run_id: str, seen: Seen) -> AsyncIterator[bytes]:
