@@ -1,0 +1,218 @@
+"""A run as it happens, over a real connection: in order, from wherever a client broke off, to its end."""
+
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import pytest
+from starlette.testclient import TestClient
+
+from service.db import Database
+from service.experiments import lifecycle, stream
+from service.experiments.stream import Seen, parse_seen
+from service.settings import Settings
+from tests.service.given import begun, claimed, failed, finished, measured, recorded, submitted
+from tests.service.live import live_api
+
+TIMEOUT = 20.0  # seconds
+
+
+@dataclass(frozen=True)
+class Event:
+    kind: str
+    id: str
+    data: dict[str, Any]
+
+    @property
+    def step(self) -> int:
+        return int(self.data["step"])
+
+
+def parsed(lines: Iterator[str]) -> Iterator[Event]:
+    """Events as the HTML standard reads them; comments are skipped."""
+    fields: dict[str, str] = {}
+    for line in lines:
+        if line.startswith(":"):
+            continue
+        if line:
+            name, _, value = line.partition(":")
+            fields[name] = value.removeprefix(" ")
+        elif fields:
+            yield Event(fields["event"], fields["id"], json.loads(fields["data"]))
+            fields = {}
+
+
+def listen(url: str, run_id: str, last_event_id: str | None = None) -> Iterator[Event]:
+    headers = {"Last-Event-ID": last_event_id} if last_event_id else {}
+    with httpx.stream("GET", f"{url}/v1/runs/{run_id}/events", headers=headers, timeout=TIMEOUT) as answer:
+        assert answer.status_code == 200
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        assert answer.headers["cache-control"] == "no-cache"
+        yield from parsed(answer.iter_lines())
+
+
+def whole(client: TestClient, run_id: str, last_event_id: str | None = None) -> list[Event]:
+    """All events of a run that has ended."""
+    headers = {"Last-Event-ID": last_event_id} if last_event_id else {}
+    answer = client.get(f"/v1/runs/{run_id}/events", headers=headers)
+    assert answer.status_code == 200
+    return list(parsed(iter(answer.text.split("\n"))))
+
+
+@pytest.fixture
+def url(settings: Settings) -> Iterator[str]:
+    with live_api(settings) as url:
+        yield url
+
+
+def test_a_client_sees_a_run_from_the_queue_to_its_end_as_it_happens(url: str, db: Database) -> None:
+    run_id = submitted(db).runs[0].id
+    events = listen(url, run_id)
+
+    event = next(events)
+    assert (event.kind, event.data["state"], event.data["id"]) == ("state", "queued", run_id)
+    lease = claimed(db).lease
+    event = next(events)
+    assert (event.kind, event.data["state"], event.data["attempt"]) == ("state", "running", 1)
+    begun(db, lease)
+    recorded(db, lease, measured(5, valid__accuracy=0.25, valid__loss=2.0))
+    event = next(events)
+    assert (event.kind, event.id) == ("measurement", "1-5")
+    assert event.data == {"step": 5, "seconds": 2.5, "values": {"valid.accuracy": 0.25, "valid.loss": 2.0}}
+    recorded(db, lease, measured(10), measured(15))
+    assert [next(events).step for _ in range(2)] == [10, 15]
+    recorded(db, lease, measured(20))
+    finished(db, lease)
+    event = next(events)
+    assert (event.kind, event.step) == ("measurement", 20)
+    event = next(events)
+    assert (event.kind, event.id, event.data["state"]) == ("state", "1-20-end", "succeeded")
+    assert event.data["result"]["value"] == 0.5
+    assert next(events, None) is None, "the stream ends with the run"
+
+
+def test_a_client_that_comes_back_after_the_end_is_told_to_stop(client: TestClient, db: Database) -> None:
+    run_id = submitted(db).runs[0].id
+    failed(db, claimed(db).lease)
+    (end,) = whole(client, run_id)
+    assert (end.kind, end.data["state"]) == ("state", "failed")
+    assert client.get(f"/v1/runs/{run_id}/events", headers={"Last-Event-ID": end.id}).status_code == 204
+
+
+def test_a_client_that_comes_back_gets_exactly_the_rest(client: TestClient, db: Database) -> None:
+    run_id = submitted(db).runs[0].id
+    lease = claimed(db).lease
+    begun(db, lease)
+    recorded(db, lease, *(measured(step) for step in range(0, 50, 5)))
+    finished(db, lease)
+    everything = whole(client, run_id)
+    assert [event.step for event in everything[:-1]] == list(range(0, 50, 5))
+    assert [event.id for event in everything] == [*(f"1-{step}" for step in range(0, 50, 5)), "1-45-end"]
+    for k, event in enumerate(everything[:-1]):
+        assert whole(client, run_id, event.id) == everything[k + 1 :]
+
+
+@pytest.mark.parametrize(
+    "foreign", ["nonsense", "1", "-1-5", "99999999999-1", "1-1000000001", "1-5-end-end", "٣-٤", "1-5\n"]
+)
+def test_an_id_that_is_not_ours_starts_from_the_beginning(foreign: str) -> None:
+    assert parse_seen(foreign) == Seen()
+
+
+@pytest.mark.parametrize("seen", [Seen(1, 0), Seen(3, 120), Seen(2, 45, True)])
+def test_an_id_of_ours_says_what_was_seen(seen: Seen) -> None:
+    assert parse_seen(str(seen)) == seen
+
+
+@pytest.mark.parametrize("id", ["999999999-1000000000", "0-9999999999", "1-1000000001", "7-0"])
+def test_an_id_beyond_all_that_was_measured_does_no_harm(client: TestClient, db: Database, id: str) -> None:
+    run_id = submitted(db).runs[0].id
+    lease = claimed(db).lease
+    recorded(db, lease, measured(5))
+    finished(db, lease)
+    assert whole(client, run_id, id)[-1].data["state"] == "succeeded"
+
+
+def test_after_a_takeover_the_steps_that_were_measured_again_are_sent_again(url: str, db: Database) -> None:
+    run_id = submitted(db).runs[0].id
+    first = claimed(db).lease
+    begun(db, first)
+    recorded(db, first, *(measured(step, valid__loss=1.0) for step in (5, 10, 15, 20)))
+    events = listen(url, run_id)
+    assert next(events).data["state"] == "running"
+    seen = [next(events) for _ in range(4)]
+    with db.transaction() as session:
+        lifecycle.release(session, first, "its worker stopped")
+    second = claimed(db).lease
+    begun(db, second, step=10, resumed_from=10)
+    recorded(db, second, measured(15, valid__loss=2.0), measured(20, valid__loss=2.0), measured(25, valid__loss=2.0))
+    finished(db, second)
+    rest = list(events)
+    assert [event.id for event in rest if event.kind == "measurement"] == ["2-15", "2-20", "2-25"]
+    assert all(event.data["values"] == {"valid.loss": 2.0} for event in rest if event.kind == "measurement")
+    assert rest[-1].id == "2-25-end"
+    assert rest[-1].data["resumed_from_step"] == 10
+
+    late = [event for event in listen(url, run_id, last_event_id=seen[-1].id) if event.kind == "measurement"]
+    assert [event.id for event in late] == ["2-15", "2-20", "2-25"], "so it is for who comes back later"
+    new = [event for event in listen(url, run_id) if event.kind == "measurement"]
+    assert [(event.step, event.data["values"]["valid.loss"]) for event in new] == [
+        (5, 1.0),
+        (10, 1.0),
+        (15, 2.0),
+        (20, 2.0),
+        (25, 2.0),
+    ]
+
+
+def test_more_than_one_look_can_hold_is_sent_whole(
+    client: TestClient, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream, "MAX_ROWS", 7)
+    run_id = submitted(db).runs[0].id
+    lease = claimed(db).lease
+    batch = [measured(step, valid__loss=1.0, valid__accuracy=0.5, train__loss=2.0) for step in range(1, 40)]
+    recorded(db, lease, *batch)
+    finished(db, lease)
+    steps = [event for event in whole(client, run_id) if event.kind == "measurement"]
+    assert [event.step for event in steps] == list(range(1, 40))
+    assert all(len(event.data["values"]) == 3 for event in steps)
+
+
+def test_a_silent_run_is_kept_alive_with_comments(
+    settings: Settings, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream, "PING_SECONDS", 0.3)
+    run_id = submitted(db).runs[0].id
+    with live_api(settings) as url, httpx.stream("GET", f"{url}/v1/runs/{run_id}/events", timeout=TIMEOUT) as answer:
+        assert next(line for line in answer.iter_lines() if line.startswith(":")) == ": still here"
+
+
+def test_several_clients_see_the_same(url: str, db: Database) -> None:
+    run_id = submitted(db).runs[0].id
+    lease = claimed(db).lease
+    begun(db, lease)
+    got: list[list[Event]] = []
+    begun_listening = threading.Barrier(4)
+
+    def watch() -> None:
+        events = listen(url, run_id)
+        first = next(events)
+        begun_listening.wait(TIMEOUT)
+        got.append([first, *events])
+
+    threads = [threading.Thread(target=watch) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    begun_listening.wait(TIMEOUT)
+    for step in (5, 10, 15):
+        recorded(db, lease, measured(step))
+    finished(db, lease)
+    for thread in threads:
+        thread.join(TIMEOUT)
+    assert len(got) == 3
+    assert got[0] == got[1] == got[2]
+    assert [event.kind for event in got[0]] == ["state", "measurement", "measurement", "measurement", "state"]
