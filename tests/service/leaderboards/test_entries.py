@@ -1,0 +1,83 @@
+"""Entries keep step with the runs, whoever finishes them at the same time."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.stats
+from sqlalchemy import select
+
+from service.db import Database
+from service.experiments import lifecycle
+from service.experiments.lifecycle import Lease
+from service.leaderboards import entries
+from service.leaderboards.tables import Entry
+from tests.service.given import claimed, failed, result_of, submitted
+
+
+def end(db: Database, lease: Lease, outcome: Any = "completed", **result: Any) -> None:
+    """As a worker ends a run: result and entry in one transaction."""
+    with db.transaction() as session:
+        fingerprint = lifecycle.finish(session, lease, outcome, result_of(**result))
+        entries.refresh(session, fingerprint)
+
+
+def entry_of(db: Database, fingerprint: str) -> Entry:
+    with db.snapshot() as session:
+        return session.scalars(select(Entry).where(Entry.fingerprint == fingerprint)).one()
+
+
+def test_an_entry_pools_all_succeeded_runs_of_its_fingerprint(db: Database) -> None:
+    first = submitted(db, "layer_norm", seeds=[0, 1, 2])
+    for value, steps in ((0.8, 10), (0.9, 30), (0.7, None)):
+        end(db, claimed(db).lease, value=value, steps_to_target=steps, seconds_to_target=steps)
+    second = submitted(db, "layer_norm", seeds=[3, 4])
+    end(db, claimed(db).lease, "diverged", value=None, steps_to_target=None, seconds_to_target=None)
+    failed(db, claimed(db).lease)
+    entry = entry_of(db, first.fingerprint)
+    assert second.fingerprint == first.fingerprint
+    assert (entry.task, entry.profile, entry.method) == ("permuted_digits", "smoke", "layer_norm")
+    assert (entry.n_runs, entry.n_seeds, entry.n_diverged) == (4, 4, 1)
+    values = [0.8, 0.9, 0.7]
+    assert entry.mean == pytest.approx(np.mean(values))
+    assert entry.std == pytest.approx(np.std(values, ddof=1))
+    low, high = scipy.stats.t.interval(0.95, 2, np.mean(values), scipy.stats.sem(values))
+    assert (entry.ci_low, entry.ci_high) == pytest.approx((low, high))
+    assert (entry.steps_median, entry.steps_reached) == (None, 2)
+    assert entry.experiments == [second.id, first.id]
+    assert entry.changes == {}
+
+
+def test_an_entry_says_in_which_fields_it_departs_from_the_profile(db: Database) -> None:
+    experiment = submitted(db, "layer_norm", training={"batch_size": 16}, model={"hidden_size": 20})
+    end(db, claimed(db).lease)
+    assert entry_of(db, experiment.fingerprint).changes == {"training.batch_size": 16, "model.hidden_size": 20}
+
+
+def test_runs_that_end_at_the_same_time_all_count(db: Database) -> None:
+    experiment = submitted(db, seeds=range(8))
+    leases = [claimed(db).lease for _ in range(8)]
+    ready = threading.Barrier(8)
+
+    def work(k: int) -> None:
+        ready.wait()
+        end(db, leases[k], value=k / 10, steps_to_target=k + 1)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(8)))
+    entry = entry_of(db, experiment.fingerprint)
+    assert (entry.n_runs, entry.n_seeds) == (8, 8)
+    assert entry.mean == pytest.approx(0.35)
+    assert entry.steps_median == 4.5
+
+
+def test_a_result_that_is_not_committed_leaves_no_entry(db: Database) -> None:
+    experiment = submitted(db)
+    lease = claimed(db).lease
+    with db.transaction() as session:
+        entries.refresh(session, lifecycle.finish(session, lease, "completed", result_of()))
+        session.rollback()
+    with db.snapshot() as session:
+        assert session.get(Entry, experiment.fingerprint) is None

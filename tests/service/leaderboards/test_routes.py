@@ -1,0 +1,193 @@
+"""Leaderboards as the API shows them."""
+
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from normcore.spec import digest, resolve
+from service.db import Database
+from service.experiments import lifecycle
+from service.experiments.tables import Experiment
+from service.leaderboards import entries
+from tests.service.given import claimed, result_of, submitted
+
+BOARD = "/v1/leaderboards/permuted_digits"
+
+
+def ended(db: Database, experiment: Experiment, *results: dict[str, Any]) -> str:
+    """The experiment's runs have succeeded with these results."""
+    for result in results:
+        lease = claimed(db).lease
+        assert lease.run_id in {run.id for run in experiment.runs}
+        outcome = "diverged" if result.get("value", 0) is None else "completed"
+        with db.transaction() as session:
+            entries.refresh(session, lifecycle.finish(session, lease, outcome, result_of(**result)))
+    return experiment.fingerprint
+
+
+def result(db: Database, method: str, values: list[float | None], steps: list[int | None], **parts: Any) -> str:
+    experiment = submitted(db, method, seeds=range(len(values)), **parts)
+    results = [
+        {"value": v, "steps_to_target": s, "seconds_to_target": None if s is None else s / 4}
+        for v, s in zip(values, steps, strict=True)
+    ]
+    return ended(db, experiment, *results)
+
+
+def board(client: TestClient, **query: Any) -> dict[str, Any]:
+    answer = client.get(BOARD, params={"profile": "smoke", **query})
+    assert answer.status_code == 200, answer.text
+    content: dict[str, Any] = answer.json()
+    return content
+
+
+def test_entries_are_ranked_by_their_mean_test_metric(client: TestClient, db: Database) -> None:
+    none = result(db, "none", [0.70, 0.72], [30, 40])
+    norm = result(db, "recurrent_batch_norm", [0.85, 0.87], [10, 20])
+    got = board(client)
+    assert {name: got[name] for name in got if name != "entries"} == {
+        "task": "permuted_digits",
+        "profile": "smoke",
+        "metric": "accuracy",
+        "unit": "",
+        "direction": "maximize",
+        "target": 0.5,
+        "rank_by": "metric",
+        "baseline": "none",
+    }
+    first, second = got["entries"]
+    assert (first["rank"], first["method"], first["fingerprint"]) == (1, "recurrent_batch_norm", norm)
+    assert (second["rank"], second["method"], second["fingerprint"]) == (2, "none", none)
+    assert first["source"] == "measured"
+    assert (first["n_runs"], first["n_seeds"], first["n_diverged"]) == (2, 2, 0)
+    assert first["value"]["mean"] == pytest.approx(0.86)
+    low, high = first["value"]["ci95"]
+    assert low < 0.85 < 0.87 < high
+    assert first["steps_to_target"] == {"median": 15.0, "reached": 2}
+    assert first["seconds_to_target"] == {"median": 3.75, "reached": 2}
+    assert first["speedup"] == {"baseline": "none", "steps": pytest.approx(35 / 15), "seconds": pytest.approx(35 / 15)}
+    assert len(first["experiments"]) == 1
+
+
+def test_ties_share_a_rank_and_what_has_no_value_comes_last(client: TestClient, db: Database) -> None:
+    result(db, "none", [0.8], [30])
+    result(db, "layer_norm", [0.8], [10])
+    result(db, "recurrent_batch_norm", [None], [None])
+    assert [(e["rank"], e["method"]) for e in board(client)["entries"]] == [
+        (1, "layer_norm"),
+        (1, "none"),
+        (3, "recurrent_batch_norm"),
+    ]
+    last = board(client)["entries"][-1]
+    assert (last["value"], last["n_diverged"], last["steps_to_target"]["reached"]) == (None, 1, 0)
+
+
+def test_a_board_can_be_ranked_by_the_time_to_the_target(client: TestClient, db: Database) -> None:
+    result(db, "none", [0.9, 0.9, 0.9], [30, None, None])
+    result(db, "layer_norm", [0.7, 0.7], [20, 10])
+    result(db, "recurrent_batch_norm", [0.8, 0.8, 0.8], [25, 5, None])
+    for rank_by in ("steps_to_target", "seconds_to_target"):
+        got = board(client, rank_by=rank_by)
+        assert got["rank_by"] == rank_by
+        assert [(e["rank"], e["method"]) for e in got["entries"]] == [
+            (1, "layer_norm"),
+            (2, "recurrent_batch_norm"),
+            (3, "none"),
+        ]
+
+
+def test_speedups_compare_entries_of_one_setting_only(client: TestClient, db: Database) -> None:
+    result(db, "none", [0.7], [40])
+    result(db, "layer_norm", [0.8], [10])
+    wide = {"model": {"hidden_size": 32}}
+    result(db, "layer_norm", [0.9], [5], **wide)
+    speedups = {(e["method"], bool(e["changes"])): e["speedup"] for e in board(client)["entries"]}
+    assert speedups[("layer_norm", False)]["steps"] == 4.0
+    assert speedups[("layer_norm", True)] is None, "nobody measured the baseline with so many units"
+    result(db, "none", [0.7], [20], **wide)
+    speedups = {(e["method"], bool(e["changes"])): e["speedup"] for e in board(client)["entries"]}
+    assert speedups[("layer_norm", True)]["steps"] == 4.0
+    assert speedups[("layer_norm", False)]["steps"] == 4.0
+
+
+def test_any_method_can_be_the_baseline(client: TestClient, db: Database) -> None:
+    result(db, "none", [0.7], [40])
+    result(db, "layer_norm", [0.8], [10])
+    result(db, "recurrent_batch_norm", [0.8], [None])
+    got = {e["method"]: e["speedup"] for e in board(client, baseline="layer_norm")["entries"]}
+    assert got["none"] == {"baseline": "layer_norm", "steps": 0.25, "seconds": 0.25}
+    assert got["recurrent_batch_norm"] == {"baseline": "layer_norm", "steps": None, "seconds": None}
+
+
+def test_of_several_baselines_in_one_setting_the_best_counts(client: TestClient, db: Database) -> None:
+    for gain, value, steps in ((0.1, 0.8, 40), (1.0, 0.6, 10)):
+        experiment = submitted(db, norm={"method": "recurrent_batch_norm", "gain_init": gain})
+        ended(db, experiment, {"value": value, "steps_to_target": steps, "seconds_to_target": steps})
+    result(db, "none", [0.7], [20])
+    got = {e["method"]: e["speedup"] for e in board(client, baseline="recurrent_batch_norm")["entries"]}
+    assert got["none"]["steps"] == 2.0
+
+
+def test_published_numbers_are_ranked_among_the_measured_ones_when_asked_for(client: TestClient, db: Database) -> None:
+    body = {"task": {"name": "permuted_mnist", "profile": "paper"}, "norm": {"method": "layer_norm"}}
+    with db.transaction() as session:
+        experiment, _ = lifecycle.submit(session, resolve(body), request_digest=digest(body))
+        assert experiment.runs
+    ended(db, experiment, {"value": 0.93})
+    url = "/v1/leaderboards/permuted_mnist"
+    plain = client.get(url, params={"profile": "paper"}).json()["entries"]
+    assert [(e["rank"], e["method"], e["source"]) for e in plain] == [(1, "layer_norm", "measured")]
+    shown = client.get(url, params={"profile": "paper", "published": "true"}).json()["entries"]
+    assert [(e["rank"], e["method"], e["source"], e["value"]["mean"]) for e in shown] == [
+        (1, "recurrent_batch_norm", "published", 0.954),
+        (2, "layer_norm", "measured", 0.93),
+        (3, "none", "published", 0.902),
+    ]
+    assert shown[0]["citation"] == "RBN, Table 1"
+    assert (shown[0]["fingerprint"], shown[0]["n_runs"], shown[0]["experiments"]) == (None, 0, [])
+    small = client.get(url, params={"profile": "small", "published": "true"}).json()["entries"]
+    assert small == [], "papers say nothing of our smaller profiles"
+
+
+def test_a_metric_to_be_minimized_is_ranked_from_below(client: TestClient, db: Database) -> None:
+    for method, value in (("none", 3.5), ("layer_norm", 3.1)):
+        body = {"task": {"name": "char_lm", "profile": "smoke"}, "norm": {"method": method}}
+        with db.transaction() as session:
+            experiment, _ = lifecycle.submit(session, resolve(body), request_digest=digest(body))
+            assert experiment.runs
+        ended(db, experiment, {"metric": "bits_per_char", "value": value})
+    got = client.get("/v1/leaderboards/char_lm", params={"profile": "smoke"}).json()
+    assert (got["metric"], got["unit"], got["direction"]) == ("bits_per_char", "bits", "minimize")
+    assert [(e["rank"], e["method"]) for e in got["entries"]] == [(1, "layer_norm"), (2, "none")]
+
+
+def test_tasks_and_profiles_with_entries_are_listed(client: TestClient, db: Database) -> None:
+    assert client.get("/v1/leaderboards").json() == {"items": [], "next_cursor": None}
+    result(db, "none", [0.7, 0.8], [1, 2])
+    result(db, "layer_norm", [0.7], [1])
+    submitted(db)
+    assert client.get("/v1/leaderboards").json()["items"] == [
+        {"task": "permuted_digits", "profile": "smoke", "n_entries": 2, "n_runs": 3}
+    ]
+
+
+def test_a_task_without_entries_has_an_empty_board_of_its_default_profile(shared_client: TestClient) -> None:
+    got = shared_client.get("/v1/leaderboards/sequential_digits").json()
+    assert (got["profile"], got["entries"]) == ("small", [])
+
+
+def test_an_unknown_task_is_not_found(shared_client: TestClient) -> None:
+    answer = shared_client.get("/v1/leaderboards/permuted_digist")
+    assert answer.status_code == 404
+    assert "permuted_digits" in answer.json()["detail"], "it says what there is"
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [("baseline", "bach_norm"), ("profile", "huge"), ("rank_by", "beauty"), ("published", "perhaps")],
+)
+def test_a_wrong_parameter_is_named(shared_client: TestClient, name: str, given: str) -> None:
+    answer = shared_client.get(BOARD, params={name: given})
+    assert answer.status_code == 422
+    assert [error["loc"] for error in answer.json()["errors"]] == [[name]]
