@@ -71,13 +71,13 @@ def keep_worker(settings: Settings, share: int, device: str | None, stop: thread
 
 
 def _start_worker(settings: Settings, share: int, device: str | None) -> subprocess.Popen[bytes]:
-    """A worker whose standard input is a pipe of ours: it stops when we are gone, however we went."""
+    """A worker that we alone stop: Ctrl-C does not reach it, and it ends with its standard input, a pipe of ours."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     environment = {**os.environ, **_as_environment(settings)}
     environment.setdefault("NORMBENCH_THREADS", str(max(1, cores // share)))
     command = [sys.executable, "-m", "workers", "--until-stdin-closes"]
     command += ["--device", device] if device else []
-    return subprocess.Popen(command, env=environment, stdin=subprocess.PIPE)
+    return subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, start_new_session=True)
 
 
 def _as_environment(settings: Settings) -> dict[str, str]:

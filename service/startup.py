@@ -33,7 +33,6 @@ def prepare(settings: Settings) -> Database:
         probe = settings.data_dir / ".writable"
         probe.write_bytes(b"x" * 4096)
         probe.unlink()
-        (settings.data_dir / "datasets").mkdir(exist_ok=True)
     except OSError as error:
         raise StartupError(
             f"cannot write to the data directory {settings.data_dir}: {error.strerror};"

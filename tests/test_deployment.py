@@ -1,0 +1,92 @@
+"""What cannot be started here is read: the compose file and the image against the command line and the settings."""
+
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+import typer
+import yaml
+
+from service.cli import app
+from workers.settings import WorkerSettings
+
+ROOT = Path(__file__).parent.parent
+COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+OURS = {name: service for name, service in COMPOSE["services"].items() if "build" in service}
+
+
+def parsed(arguments: list[str]) -> tuple[str, dict[str, Any]]:
+    """The command that ``normbench ARGUMENTS`` would run, and its options."""
+    root = typer.main.get_command(app)
+    assert isinstance(root, click.Group) or hasattr(root, "commands")
+    command = root.commands[arguments[0]]
+    context = command.make_context(arguments[0], list(arguments[1:]))
+    return arguments[0], context.params
+
+
+def test_the_cluster_has_all_its_parts() -> None:
+    assert set(OURS) == {"api", "scheduler", "worker-cpu", "worker-gpu"}
+    assert set(COMPOSE["services"]) - set(OURS) == {"postgres", "redis"}
+
+
+@pytest.mark.parametrize(
+    ("service", "command", "options"),
+    [
+        ("api", "api", {"host": "0.0.0.0", "port": 8000}),
+        ("scheduler", "scheduler", {}),
+        ("worker-cpu", "worker", {"device": "cpu"}),
+        ("worker-gpu", "worker", {"device": "cuda:0"}),
+    ],
+)
+def test_every_service_runs_a_command_that_there_is(service: str, command: str, options: dict[str, Any]) -> None:
+    name, params = parsed(OURS[service]["command"])
+    assert name == command
+    assert options.items() <= params.items()
+
+
+def test_all_processes_share_one_database_one_broker_and_one_visibility_timeout() -> None:
+    for variable in ("NORMBENCH_DATABASE_URL", "NORMBENCH_BROKER_URL", "NORMBENCH_VISIBILITY_TIMEOUT_SECONDS"):
+        assert len({service["environment"][variable] for service in OURS.values()}) == 1
+    api = OURS["api"]["environment"]
+    assert "@postgres/" in api["NORMBENCH_DATABASE_URL"]
+    assert api["NORMBENCH_BROKER_URL"].startswith("redis://redis:")
+
+
+def test_every_variable_is_a_setting() -> None:
+    known = {f"NORMBENCH_{name.upper()}" for name in WorkerSettings.model_fields}
+    used = {name for s in OURS.values() for name in s["environment"] if name.startswith("NORMBENCH_")}
+    used |= set(re.findall(r"NORMBENCH_\w+", (ROOT / "Dockerfile").read_text()))
+    assert used <= known
+
+
+def test_the_gpu_worker_gets_the_gpu_and_time_for_its_last_checkpoint() -> None:
+    gpu = OURS["worker-gpu"]
+    assert gpu["runtime"] == "nvidia"
+    assert gpu["profiles"] == ["gpu"]
+    grace = WorkerSettings.model_fields["grace_seconds"].default
+    for worker in ("worker-cpu", "worker-gpu"):
+        assert int(OURS[worker]["stop_grace_period"].removesuffix("s")) > grace
+
+
+def test_the_image_holds_every_package_and_starts_the_command() -> None:
+    dockerfile = (ROOT / "Dockerfile").read_text()
+    packages = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]["find"]["include"]
+    for package in packages:
+        name = package.removesuffix("*")
+        assert f"COPY {name} {name}" in dockerfile
+        assert f"!{name}" in (ROOT / ".dockerignore").read_text().splitlines()
+    assert dockerfile.count("\nFROM ") + dockerfile.startswith("FROM ") == 2, "one stage builds, one runs"
+    entrypoint = re.search(r"^ENTRYPOINT (.*)$", dockerfile, re.MULTILINE)
+    assert entrypoint
+    assert json.loads(entrypoint[1]) == ["normbench"]
+
+
+def test_the_readme_names_only_commands_that_there_are() -> None:
+    known = set(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
+    named = set(re.findall(r"normbench ([a-z]+)\b", (ROOT / "README.md").read_text()))
+    assert named >= {"up", "submit", "keys", "worker"}
+    assert named <= known
