@@ -14,6 +14,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 
 from normcore.spec import ExperimentSpec, SpecError
+from normcore.spec.tasks import TASKS
 from service import health
 from service.artifacts import Artifacts
 from service.catalogue import routes as catalogue
@@ -116,8 +117,14 @@ def _describe_written_spec(app: FastAPI) -> None:
             schema = ExperimentSpec.model_json_schema(ref_template="#/components/schemas/{model}")
             parts = schema.pop("$defs")
             for part in [schema, *parts.values()]:
-                part["required"] = [name for name in part.get("required", []) if name in ("task", "name")]
-            schema["title"] = "WrittenSpec"
+                part.pop("required", None)
+                for name, field in part["properties"].items():
+                    if name != "task" and "oneOf" in field:  # its tag may be omitted, and then several kinds fit
+                        field["anyOf"] = field.pop("oneOf")
+                        del field["discriminator"]
+            for task in TASKS.values():
+                parts[task.__name__]["required"] = ["name"]
+            schema |= {"title": "WrittenSpec", "required": ["task"]}
             generate()["components"]["schemas"].update(parts, WrittenSpec=schema)
         return generate()
 
