@@ -1,0 +1,115 @@
+"""The catalogue says what one can ask for, and it is true."""
+
+import gzip
+import os
+from pathlib import Path
+
+import jsonschema
+import pytest
+from starlette.testclient import TestClient
+
+from normcore.data import registry
+from normcore.spec import resolve
+from normcore.spec.model import CELLS
+from normcore.spec.norm import METHODS
+from normcore.spec.tasks import TASKS
+from service.app import create_app
+from service.settings import Settings
+
+
+def test_every_task_is_listed_and_found_by_its_name(shared_client: TestClient) -> None:
+    items = shared_client.get("/v1/tasks").json()["items"]
+    assert [task["name"] for task in items] == list(TASKS)
+    for task in items:
+        assert shared_client.get(f"/v1/tasks/{task['name']}").json() == task
+        assert task["title"]
+        assert task["description"]
+        assert "arXiv" in task["citation"]
+        assert set(task["profiles"]) == {"paper", "small", "smoke"}
+        assert task["metric"]["direction"] == TASKS[task["name"]].metric.direction
+
+
+@pytest.mark.parametrize("profile", ["paper", "small", "smoke"])
+@pytest.mark.parametrize("name", TASKS)
+def test_a_profiles_default_spec_resolves_to_itself(shared_client: TestClient, name: str, profile: str) -> None:
+    spec = shared_client.get(f"/v1/tasks/{name}").json()["profiles"][profile]["spec"]
+    assert resolve(spec).model_dump(mode="json") == spec
+    short = resolve({"task": {"name": name, "profile": profile}})
+    assert resolve(spec).fingerprint() == short.fingerprint()
+    assert set(short.task.datasets()) <= set(registry.DATASETS)
+
+
+def test_a_default_spec_can_be_submitted_as_it_is_shown(shared_client: TestClient) -> None:
+    spec = shared_client.get("/v1/tasks/permuted_digits").json()["profiles"]["smoke"]["spec"]
+    answer = shared_client.post("/v1/experiments", json=spec)
+    assert answer.status_code == 201
+    assert answer.json()["spec"] == spec
+
+
+def test_options_are_described_by_valid_json_schemas(shared_client: TestClient) -> None:
+    for kind in ("tasks", "methods"):
+        for item in shared_client.get(f"/v1/{kind}").json()["items"]:
+            jsonschema.Draft202012Validator.check_schema(item["options"])
+    for task in shared_client.get("/v1/tasks").json()["items"]:
+        for profile in task["profiles"].values():
+            jsonschema.validate(profile["spec"]["task"], task["options"])
+
+
+def test_every_method_is_listed_and_found_by_its_name(shared_client: TestClient) -> None:
+    items = shared_client.get("/v1/methods").json()["items"]
+    assert [method["name"] for method in items] == list(METHODS)
+    for method in items:
+        assert shared_client.get(f"/v1/methods/{method['name']}").json() == method
+        assert method["title"]
+        assert method["description"]
+        assert method["citation"]
+        assert method["cells"] == list(CELLS)
+        assert method["options"]["properties"]["method"]["const"] == method["name"]
+    recurrent = shared_client.get("/v1/methods/recurrent_batch_norm").json()["options"]["properties"]
+    assert recurrent["gain_init"]["default"] == 0.1
+    assert {"eps", "sites", "statistics", "initial_state_noise"} <= set(recurrent)
+
+
+@pytest.mark.parametrize("path", ["/v1/tasks/permuted_digist", "/v1/methods/layer_nrom"])
+def test_an_unknown_name_is_answered_with_the_known_ones(shared_client: TestClient, path: str) -> None:
+    answer = shared_client.get(path)
+    assert answer.status_code == 404
+    assert "permuted_digits" in answer.json()["detail"] or "layer_norm" in answer.json()["detail"]
+
+
+def statuses(client: TestClient) -> dict[str, str]:
+    return {item["name"]: item["status"] for item in client.get("/v1/datasets").json()["items"]}
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_data_sets_say_whether_they_are_at_hand(client: TestClient, settings: Settings) -> None:
+    assert set(statuses(client)) == set(registry.DATASETS)
+    assert statuses(client)["digits"] == "bundled"
+    assert statuses(client)["mnist"] == "missing"
+    mnist = registry.DATASETS["mnist"]
+    folder = settings.datasets_dir / "mnist"
+    folder.mkdir(parents=True)
+    for file in mnist.files:
+        (folder / (file.name + ".gz")).write_bytes(gzip.compress(b"not digits at all"))
+    assert statuses(client)["mnist"] == "corrupt"
+    answer = client.post("/v1/experiments", json={"task": {"name": "permuted_mnist"}})
+    assert answer.status_code == 422
+    assert "normbench data fetch mnist" in answer.json()["detail"]
+    for item in client.get("/v1/datasets").json()["items"]:
+        assert item["title"]
+        assert item["licence"]
+        assert item["files"] == [file.name for file in registry.DATASETS[item["name"]].files]
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_real_data_is_present_and_accepted(settings: Settings) -> None:
+    given = os.environ.get("NORMBENCH_DATASETS_DIR")
+    for name in ("mnist", "ptb"):
+        if given is None or registry.status(registry.DATASETS[name], Path(given)) == "missing":
+            pytest.skip(f"data set absent: {name} (NORMBENCH_DATASETS_DIR)")
+    app = create_app(settings.model_copy(update={"datasets_dir": Path(str(given))}), require_keys=False)
+    with TestClient(app) as client:
+        assert statuses(client)["mnist"] == statuses(client)["ptb"] == "present"
+        for task in ("sequential_mnist", "char_lm"):
+            answer = client.post("/v1/experiments", json={"task": {"name": task, "profile": "paper"}})
+            assert answer.status_code == 201, answer.text

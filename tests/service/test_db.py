@@ -1,0 +1,82 @@
+"""Two kinds of session, one clock, and times that keep their zone."""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from sqlalchemy import func, select, update
+
+from service.db import Database, epoch_now
+from service.experiments.tables import Experiment, Run
+from tests.service.given import submitted
+
+
+def test_a_transaction_that_raises_leaves_nothing(db: Database) -> None:
+    experiment = submitted(db)
+
+    def break_off() -> None:
+        with db.transaction() as session:
+            session.execute(update(Run).values(priority=9))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        break_off()
+    with db.snapshot() as session:
+        assert session.get_one(Run, experiment.runs[0].id).priority == 5
+
+
+def test_writers_at_the_same_time_lose_no_update(db: Database) -> None:
+    run_id = submitted(db).runs[0].id
+
+    def add(_: int) -> None:
+        with db.transaction() as session:
+            run = session.scalars(select(Run).where(Run.id == run_id).with_for_update()).one()
+            run.times_lost += 1
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(add, range(80)))
+    with db.snapshot() as session:
+        assert session.get_one(Run, run_id).times_lost == 80
+
+
+def test_readers_do_not_wait_for_writers(db: Database) -> None:
+    submitted(db)
+    with db.transaction() as session:
+        session.execute(update(Run).values(priority=9))
+        began = time.monotonic()
+        with db.snapshot() as reader:
+            assert reader.scalars(select(Run.priority)).one() == 5
+        assert time.monotonic() - began < 5
+
+
+def test_the_databases_clock_counts_seconds_since_1970(db: Database) -> None:
+    with db.snapshot() as session:
+        first = session.scalars(select(epoch_now())).one()
+    assert first == pytest.approx(time.time(), abs=5)
+    deadline = time.monotonic() + 5
+    with db.transaction() as session:
+        then = session.scalars(select(epoch_now())).one()
+        while (now := session.scalars(select(epoch_now())).one()) == then and time.monotonic() < deadline:
+            pass
+    assert now > then, "it goes on within a transaction"
+
+
+def test_times_come_back_in_utc_whatever_zone_they_were_given_in(db: Database) -> None:
+    experiment = submitted(db)
+    eastern = datetime(2026, 3, 1, 23, 30, 15, 123456, tzinfo=timezone(timedelta(hours=-5)))
+    with db.transaction() as session:
+        session.execute(update(Experiment).values(created_at=eastern))
+    with db.snapshot() as session:
+        stored = session.get_one(Experiment, experiment.id).created_at
+        assert session.scalar(select(func.count()).where(Experiment.created_at == eastern)) == 1
+    assert stored == eastern
+    assert stored.tzinfo == UTC
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_sqlite_keeps_what_it_was_told_and_its_references(db: Database) -> None:
+    with db.engine.connect() as connection:
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2  # FULL
+        assert connection.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1
