@@ -160,8 +160,7 @@ def _updates(run: _Run) -> Iterator[Event]:
 
 def _measurement_is_due(run: _Run) -> bool:
     step = run.progress.step
-    ends = step % run.spec.training.eval_every == 0 or step == run.spec.training.max_steps
-    return ends and step > run.progress.measured["step"]
+    return step > 0 and (step % run.spec.training.eval_every == 0 or step == run.spec.training.max_steps)
 
 
 def _update(run: _Run) -> None:
