@@ -1,0 +1,85 @@
+"""``python -m benchmarks``: measure, and print one table."""
+
+import argparse
+import json
+import os
+import platform
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from benchmarks import latency, leaderboard, mlflow, overhead, reporting, submitting
+from benchmarks.number import Number
+from benchmarks.table import markdown, plain
+
+GROUPS: dict[str, Callable[[Path], list[Number]]] = {
+    "submitting": submitting.measure,
+    "reporting": reporting.measure,
+    "overhead": overhead.measure,
+    "latency": latency.measure,
+    "leaderboard": leaderboard.measure,
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code. A missed target is a finding, not an error."""
+    options = _parser().parse_args(arguments)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # unwinds, which ends the servers
+    machine = _machine()
+    if not mlflow.is_installed():
+        _say("MLflow is not installed (pip install .[bench]); its columns stay empty")
+    numbers: list[Number] = []
+    groups: dict[str, Any] = {}
+    for name in options.only or GROUPS:
+        measured, groups[name] = _measure(name)
+        numbers += measured
+    print(f"{machine['date']}, {machine['cores']} cores, {machine['system']}, Python {machine['python']}\n")
+    print(markdown(numbers))
+    print("\nLoad average of one minute, before and after: " + "; ".join(_load(n, g) for n, g in groups.items()))
+    if options.json is not None:
+        content = {"machine": machine, "groups": groups, "numbers": [plain(number) for number in numbers]}
+        options.json.write_text(json.dumps(content, indent=1) + "\n")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--only", choices=list(GROUPS), action="append", help="measure this group; repeatable (all)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all samples there, too")
+    return parser
+
+
+def _measure(name: str) -> tuple[list[Number], dict[str, float]]:
+    before, began = os.getloadavg()[0], time.monotonic()
+    _say(f"{name}: load average {before:.2f} …")
+    with tempfile.TemporaryDirectory(prefix=f"bench-{name}-", ignore_cleanup_errors=True) as scratch:
+        numbers = GROUPS[name](Path(scratch))
+    seconds, after = time.monotonic() - began, os.getloadavg()[0]
+    _say(f"{name}: {seconds:.0f} s, load average {after:.2f}")
+    return numbers, {"seconds": seconds, "load_before": before, "load_after": after}
+
+
+def _machine() -> dict[str, Any]:
+    return {
+        "date": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+        "cores": len(os.sched_getaffinity(0)),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+    }
+
+
+def _load(name: str, group: dict[str, float]) -> str:
+    return f"{name} {group['load_before']:.2f}, {group['load_after']:.2f}"
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,166 @@
+"""A leaderboard of 1,000 entries over HTTP, from 10,000 and from 100,000 runs; beside it, MLflow's search.
+
+Experiments and runs go straight into the tables; the entries are then pooled by the service's own
+``entries.refresh``, as at the end of every run. An entry of the small database has one experiment of ten seeds, one of
+the large has ten of them. MLflow holds 780 runs with metrics and params and gives all of them, best accuracy first: it
+keeps no pooled entries, so a client would have to pool what it gets.
+"""
+
+import random
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import insert
+
+from benchmarks import mlflow, ours
+from benchmarks.load import Connection, Request, get, post
+from benchmarks.number import Number, Target, number
+from normcore.spec import ExperimentSpec, resolve
+from service.db import Database, utc_now
+from service.experiments.tables import Experiment, Run
+from service.ids import new_id
+from service.leaderboards import entries
+from service.settings import Settings
+from service.startup import prepare
+
+ENTRIES, SEEDS = 1000, 10
+METHODS = ("none", "layer_norm", "recurrent_batch_norm")
+SMALL, LARGE = 1, 10  # experiments of each entry
+MLFLOW_RUNS = 780
+ROUNDS = 60
+PER_TRANSACTION = 100  # entries
+
+BOARD = get("/v1/leaderboards/permuted_digits?profile=small")
+SEARCH = post(mlflow.SEARCH_RUNS, {"experiment_ids": ["0"], "max_results": 1000, "order_by": ["metrics.accuracy DESC"]})
+
+
+def measure(scratch: Path) -> list[Number]:
+    for name, experiments in (("small", SMALL), ("large", LARGE)):
+        fill(scratch / name, experiments)
+    with (
+        ours.api(scratch / "small") as small,
+        ours.api(scratch / "large") as large,
+        mlflow.server(scratch / "mlflow") as tracking,
+    ):
+        asked: dict[str, tuple[Connection, Request]] = {
+            "small": (Connection(small), BOARD),
+            "large": (Connection(large), BOARD),
+        }
+        if tracking is not None:
+            asked["mlflow"] = (_filled_mlflow(tracking), SEARCH)
+        milliseconds: dict[str, list[float]] = {"small": [], "large": [], "mlflow": []}
+        for connection, request in asked.values():
+            connection.send(request)  # not counted: caches fill
+        _check(*asked["small"], runs=ENTRIES * SEEDS * SMALL)
+        _check(*asked["large"], runs=ENTRIES * SEEDS * LARGE)
+        for _ in range(ROUNDS):
+            for name, (connection, request) in asked.items():
+                milliseconds[name].append(1000 * connection.timed(request))
+    return [
+        number(
+            f"leaderboard: p50, {ENTRIES * SEEDS * SMALL:,} runs",
+            "ms",
+            milliseconds["small"],
+            versus=f"MLflow search, {MLFLOW_RUNS} runs",
+            theirs=milliseconds["mlflow"],
+            target=Target("ours", "under", 30),
+        ),
+        number(
+            f"leaderboard: p50, {ENTRIES * SEEDS * LARGE:,} runs",
+            "ms",
+            milliseconds["large"],
+            versus=f"{ENTRIES * SEEDS * SMALL:,} runs",
+            theirs=milliseconds["small"],
+            target=Target("ratio", "at most", 3),
+        ),
+    ]
+
+
+def fill(folder: Path, experiments: int) -> None:
+    """A migrated database with all entries, each from so many experiments."""
+    db = prepare(Settings(data_dir=folder, database_url=f"sqlite:///{folder / 'normbench.db'}"))
+    draw, specs = random.Random(0), islice(_specs(), ENTRIES)
+    while chosen := list(islice(specs, PER_TRANSACTION)):
+        _fill_with(db, chosen, experiments, draw)
+    db.close()
+
+
+def _specs() -> Iterator[ExperimentSpec]:
+    """Specs that all differ: methods at ever more learning rates."""
+    k = 0
+    while True:
+        k += 1
+        for method in METHODS:
+            yield resolve(
+                {
+                    "task": {"name": "permuted_digits", "profile": "small"},
+                    "norm": {"method": method},
+                    "training": {"optimizer": {"name": "rmsprop", "lr": k * 1e-5}},
+                }
+            )
+
+
+def _fill_with(db: Database, specs: list[ExperimentSpec], experiments: int, draw: random.Random) -> None:
+    submitted = [_experiment(spec) for spec in specs for _ in range(experiments)]
+    runs = [_run(row["id"], seed, draw) for row in submitted for seed in range(SEEDS)]
+    with db.transaction() as session:
+        session.execute(insert(Experiment), submitted)
+        session.execute(insert(Run), runs)
+        for spec in specs:
+            entries.refresh(session, spec.fingerprint())
+
+
+def _experiment(spec: ExperimentSpec) -> dict[str, Any]:
+    return {
+        "id": new_id("exp"),
+        "fingerprint": spec.fingerprint(),
+        "setting": spec.fingerprint(without=("norm",)),
+        "task": spec.task.name,
+        "profile": spec.task.profile,
+        "method": spec.norm.method,
+        "spec": spec.model_dump(mode="json"),
+        "request_digest": "",
+        "created_at": utc_now(),
+    }
+
+
+def _run(experiment_id: str, seed: int, draw: random.Random) -> dict[str, Any]:
+    """A succeeded run; one in five does not reach the target."""
+    value, reached = draw.uniform(0.6, 0.95), draw.random() < 0.8
+    steps = 20 * draw.randint(3, 15) if reached else None
+    return {
+        "id": new_id("run"),
+        "experiment_id": experiment_id,
+        "seed": seed,
+        "queue": "auto",
+        "priority": 5,
+        "max_steps": 300,
+        "state": "succeeded",
+        "outcome": "reached_target" if reached else "completed",
+        "value": value,
+        "steps_to_target": steps,
+        "seconds_to_target": steps and steps * 0.05,
+        "result": {"metric": "accuracy", "value": value, "steps_to_target": steps},
+        "created_at": utc_now(),
+    }
+
+
+def _check(connection: Connection, request: Request, *, runs: int) -> None:
+    shown = connection.json(request)["entries"]
+    if len(shown) != ENTRIES or sum(entry["n_runs"] for entry in shown) != runs:
+        raise RuntimeError(f"expected {ENTRIES} entries of {runs} runs in all")
+
+
+def _filled_mlflow(port: int) -> Connection:
+    connection, draw = Connection(port), random.Random(0)
+    for k in range(MLFLOW_RUNS):
+        run_id = mlflow.new_run(connection)
+        metrics = [
+            {"key": key, "value": draw.random(), "timestamp": 1, "step": 300}
+            for key in ("accuracy", "valid_accuracy", "steps_to_target", "seconds_to_target")
+        ]
+        params = {"method": METHODS[k % 3], "seed": str(k), "lr": str(k * 1e-5), "hidden_size": "100"}
+        connection.send(mlflow.log_batch(run_id, metrics, params))
+    return connection

@@ -1,0 +1,107 @@
+"""The service, in the ways it is started."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from benchmarks.load import Connection, get, post
+from benchmarks.processes import answers, free_port, running, wait_until
+
+ENDED = ("succeeded", "failed", "cancelled")
+SMOKE = post("/v1/experiments", {"task": {"name": "permuted_digits", "profile": "smoke"}, "device": "cpu"})
+
+
+@contextmanager
+def api(folder: Path, **settings: str) -> Iterator[int]:
+    """``normbench api``: nothing trains. Gives the port."""
+    with _service("api", folder, settings) as port:
+        yield port
+
+
+@contextmanager
+def up(folder: Path, **settings: str) -> Iterator[int]:
+    """``normbench up`` with one worker on the CPU that has joined, its fork server warm."""
+    with _service("up", folder, settings, "--device", "cpu") as port:
+        _worker_joined(port)
+        warm_up(port)
+        yield port
+
+
+@contextmanager
+def cluster(folder: Path, broker_url: str) -> Iterator[int]:
+    """``normbench api``, ``scheduler`` and ``worker`` as processes of their own; the worker is warm."""
+    settings = {"broker_url": broker_url}
+    environment = _environment(folder, settings)
+    with (
+        _service("api", folder, settings) as port,
+        running(_command("scheduler"), folder / "log", is_ready=lambda: True, environment=environment),
+        running(_command("worker", "--device", "cpu"), folder / "log", is_ready=lambda: True, environment=environment),
+    ):
+        _worker_joined(port)
+        warm_up(port)
+        yield port
+
+
+def warm_up(port: int) -> None:
+    """Train one smoke run, so that no later one waits for the fork server's imports."""
+    connection = Connection(port)
+    [run] = connection.json(SMOKE)["runs"]
+    finish(port, run["id"])
+    connection.close()
+
+
+def finish(port: int, run_id: str, *, every: float = 0.1) -> dict[str, Any]:
+    """Wait for the end of a run.
+
+    Raises:
+        RuntimeError: it did not succeed.
+    """
+    run: dict[str, Any] = {}
+
+    def has_ended() -> bool:
+        connection = Connection(port)
+        run.update(connection.json(get(f"/v1/runs/{run_id}")))
+        connection.close()
+        return run["state"] in ENDED
+
+    wait_until(has_ended, every=every)
+    if run["state"] != "succeeded":
+        raise RuntimeError(f"{run_id} {run['state']}: {run['error']}")
+    return run
+
+
+@contextmanager
+def _service(kind: str, folder: Path, settings: Mapping[str, str], *options: str) -> Iterator[int]:
+    folder.mkdir(parents=True, exist_ok=True)
+    port = free_port()
+    with running(
+        _command(kind, "--port", str(port), *options),
+        folder / "log",
+        is_ready=lambda: answers(port),
+        environment=_environment(folder, settings),
+    ):
+        connection = Connection(port)
+        connection.send(get("/readyz"))
+        connection.close()
+        yield port
+
+
+def _command(kind: str, *options: str) -> list[str]:
+    return [sys.executable, "-m", "service", kind, *options]
+
+
+def _environment(folder: Path, settings: Mapping[str, str]) -> dict[str, str]:
+    given = {f"NORMBENCH_{name.upper()}": value for name, value in settings.items()}
+    return {"NORMBENCH_DATA_DIR": str(folder), **given}
+
+
+def _worker_joined(port: int) -> None:
+    def is_there() -> bool:
+        connection = Connection(port)
+        workers = connection.json(get("/v1/workers"))["items"]
+        connection.close()
+        return bool(workers)
+
+    wait_until(is_there)

@@ -1,0 +1,93 @@
+"""A run through ``normbench up`` beside ``python -m normcore``: the same spec, threads and machine, in turns.
+
+*Train seconds* are the run's own clock, which stands still while events are handled. *Wall* is from the event that
+says that the first update is next, to the end: here the lines of ``python -m normcore`` as they come, there the time
+at which the training process stored ``environment.json`` and the run's ``finished_at``. So wall includes what the
+service alone does: checkpoints, ``model.pt``, measurements and the result in the database. Every run through the
+service has a fresh service, which is gone while the other side trains.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from benchmarks import ours
+from benchmarks.load import Connection, post
+from benchmarks.number import Number, Target, number
+from benchmarks.processes import ROOT, wait_until
+
+PAIRS = 7
+LONGEST = 300.0  # seconds of one run
+THREADS = len(os.sched_getaffinity(0))  # what ``up`` gives its one worker; said to both sides
+SPEC = {
+    "task": {"name": "permuted_digits", "profile": "small"},
+    "norm": {"method": "layer_norm"},
+    "training": {"max_steps": 300, "eval_every": 20},
+    "device": "cpu",
+}
+TARGET = Target("ratio", "at most", 1.02)
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """Times of one run."""
+
+    train_seconds: float
+    wall_seconds: float
+
+
+def measure(scratch: Path) -> list[Number]:
+    sides: dict[str, Callable[[Path], Taken]] = {"served": _served, "alone": _alone}
+    taken: dict[str, list[Taken]] = {name: [] for name in sides}
+    for pair in range(PAIRS):
+        for name in sorted(sides, reverse=bool(pair % 2)):
+            folder = scratch / f"{name}-{pair}"
+            folder.mkdir()
+            taken[name].append(sides[name](folder))
+    served, alone = taken["served"], taken["alone"]
+    return [
+        _number("train seconds", [run.train_seconds for run in served], [run.train_seconds for run in alone]),
+        _number("wall, first step to end", [run.wall_seconds for run in served], [run.wall_seconds for run in alone]),
+    ]
+
+
+def _number(what: str, served: list[float], alone: list[float]) -> Number:
+    return number(f"overhead: {what}", "s", served, versus="python -m normcore", theirs=alone, target=TARGET)
+
+
+def _alone(folder: Path) -> Taken:
+    spec = folder / "spec.json"
+    spec.write_text(json.dumps(SPEC))
+    command = [sys.executable, "-m", "normcore", str(spec), "--threads", str(THREADS)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            began = 0.0
+            for line in process.stdout:
+                event = json.loads(line)
+                if event["event"] == "started":
+                    began = time.perf_counter()
+                elif event["event"] == "finished":
+                    return Taken(event["result"]["train_seconds"], time.perf_counter() - began)
+        finally:
+            process.kill()
+    raise RuntimeError("python -m normcore did not finish")
+
+
+def _served(folder: Path) -> Taken:
+    with ours.up(folder, threads=str(THREADS)) as port:
+        connection = Connection(port)
+        [run] = connection.json(post("/v1/experiments", SPEC))["runs"]
+        connection.close()
+        artifacts = folder / "artifacts" / run["id"]
+        wait_until((artifacts / "model.pt").exists, LONGEST, every=0.2)  # asking the service would cost what we measure
+        ended = ours.finish(port, run["id"])
+        began = (artifacts / "environment.json").stat().st_mtime
+        finished = datetime.fromisoformat(ended["finished_at"]).timestamp()
+        return Taken(ended["result"]["train_seconds"], finished - began)
