@@ -3,20 +3,41 @@
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
+from kombu.transport import TRANSPORT_ALIASES
 from platformdirs import user_data_path
 from pydantic import AfterValidator, Field, PositiveFloat, PositiveInt, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
+from sqlalchemy import make_url
+from sqlalchemy.exc import ArgumentError
 
 
 def _absolute(path: Path) -> Path:
-    return path.expanduser().absolute()
+    try:
+        return path.expanduser().absolute()
+    except RuntimeError as error:  # ~somebody who has no home
+        raise ValueError(str(error)) from None
 
 
-def _with_driver(url: str) -> str:
+def _database(url: str) -> str:
     """PostgreSQL URLs come without a driver; ours is psycopg."""
     for scheme in ("postgresql://", "postgres://"):
         if url.startswith(scheme):
-            return "postgresql+psycopg://" + url.removeprefix(scheme)
+            url = "postgresql+psycopg://" + url.removeprefix(scheme)
+    try:
+        parsed = make_url(url)
+    except (ArgumentError, ValueError):
+        raise ValueError("is no URL; use sqlite:///FILE or postgresql://USER@HOST/NAME") from None
+    if parsed.drivername == "sqlite" and parsed.database in (None, "", ":memory:"):
+        raise ValueError("names no file, and processes cannot share memory; use sqlite:///FILE")
+    if parsed.drivername not in ("sqlite", "postgresql+psycopg"):
+        raise ValueError(f"is for {parsed.drivername}; use sqlite:///FILE or postgresql://USER@HOST/NAME")
+    return url
+
+
+def _broker(url: str) -> str:
+    scheme, separator, _ = url.partition("://")
+    if not separator or scheme not in TRANSPORT_ALIASES:
+        raise ValueError("is no broker's URL; use redis://HOST:PORT/NUMBER, or filesystem://localhost on one machine")
     return url
 
 
@@ -30,10 +51,10 @@ class Settings(BaseSettings):
 
     data_dir: AbsolutePath = Field(default_factory=lambda: user_data_path("normbench"))
     datasets_dir: AbsolutePath = Field(default_factory=lambda before: before["data_dir"] / "datasets")
-    database_url: Annotated[str, AfterValidator(_with_driver)] = Field(
+    database_url: Annotated[str, AfterValidator(_database)] = Field(
         default_factory=lambda before: f"sqlite:///{before['data_dir'] / 'normbench.db'}"
     )
-    broker_url: str = "filesystem://localhost"
+    broker_url: Annotated[str, AfterValidator(_broker)] = "filesystem://localhost"
     artifacts_url: str = Field(default_factory=lambda before: str(before["data_dir"] / "artifacts"))
 
     lease_seconds: PositiveFloat = 15.0  # a run belongs to its worker for so long after a heartbeat
@@ -62,5 +83,11 @@ def read_settings(kind: type[S], **overrides: Any) -> S:
     try:
         return kind(**{name: value for name, value in overrides.items() if value is not None})
     except ValidationError as error:
-        wrong = [f"NORMBENCH_{str(e['loc'][0]).upper()}={e['input']!r}: {e['msg']}" for e in error.errors()]
-        raise InvalidSettings("; ".join(wrong)) from None
+        raise InvalidSettings(
+            "; ".join(_complaint(str(e["loc"][0]), e["input"], e["msg"]) for e in error.errors())
+        ) from None
+
+
+def _complaint(name: str, given: Any, message: str) -> str:
+    shown = "" if name.endswith("_url") else f"={given!r}"  # a URL may hold a password
+    return f"NORMBENCH_{name.upper()}{shown}: {message}"
