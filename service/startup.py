@@ -3,8 +3,11 @@
 import ipaddress
 import logging
 import socket
+import tempfile
 import time
+from pathlib import Path
 
+from alembic.util import CommandError
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from service.artifacts import Artifacts
@@ -29,10 +32,7 @@ def prepare(settings: Settings) -> Database:
         StartupError: a directory is read-only or full, or the database does not answer.
     """
     try:
-        settings.data_dir.mkdir(parents=True, exist_ok=True)
-        probe = settings.data_dir / ".writable"
-        probe.write_bytes(b"x" * 4096)
-        probe.unlink()
+        _check_writable(settings.data_dir)
     except OSError as error:
         raise StartupError(
             f"cannot write to the data directory {settings.data_dir}: {error.strerror};"
@@ -43,6 +43,12 @@ def prepare(settings: Settings) -> Database:
     except Exception as error:  # every file system has errors of its own
         raise StartupError(f"cannot write to NORMBENCH_ARTIFACTS_URL={settings.artifacts_url}: {error}") from None
     db = Database(settings.database_url)
+    if db.is_sqlite:
+        folder = Path(db.engine.url.database or "").absolute().parent
+        try:
+            _check_writable(folder)
+        except OSError as error:
+            raise StartupError(f"cannot write to the database's directory {folder}: {error.strerror}") from None
     deadline = time.monotonic() + (0 if db.is_sqlite else DATABASE_PATIENCE)
     while True:
         try:
@@ -55,6 +61,18 @@ def prepare(settings: Settings) -> Database:
             time.sleep(1)
         except SQLAlchemyError as error:
             raise StartupError(f"the database cannot be migrated: {error}") from None
+        except CommandError as error:
+            raise StartupError(f"the database cannot be migrated ({error}): a newer normbench made it") from None
+
+
+def _check_writable(folder: Path) -> None:
+    """Raises:
+    OSError: the folder cannot be made, or has no room for a file.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryFile(dir=folder) as probe:
+        probe.write(b"x" * 4096)
+        probe.flush()
 
 
 def is_loopback(host: str) -> bool:
