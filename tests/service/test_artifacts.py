@@ -1,0 +1,151 @@
+"""Files of a run: whole or not at all, wherever the store is."""
+
+import os
+import secrets
+import tempfile
+import threading
+from pathlib import Path
+
+import pytest
+
+from service.artifacts import CHUNK, Artifact, Artifacts
+from service.errors import NotFound
+
+
+@pytest.fixture(params=["directory", "file URL", "memory"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return {
+        "directory": str(tmp_path / "artifacts"),
+        "file URL": f"file://{tmp_path / 'artifacts'}",
+        "memory": f"memory://test-{secrets.token_hex(8)}",
+    }[request.param]
+
+
+def test_what_is_written_is_read_and_listed_by_name(url: str) -> None:
+    store = Artifacts(url)
+    assert store.list("run_1") == []
+    model = os.urandom(3 * CHUNK + 17)
+    store.write("run_1", "model.pt", model)
+    store.write("run_1", "environment.json", b"{}")
+    store.write("run_2", "model.pt", b"another")
+    again = Artifacts(url + "/")
+    assert again.read("run_1", "model.pt") == model
+    assert again.list("run_1") == [Artifact("environment.json", 2), Artifact("model.pt", len(model))]
+    assert [len(piece) for piece in again.stream("run_1", "model.pt")] == [CHUNK, CHUNK, CHUNK, 17]
+
+
+def test_writing_again_replaces_and_removing_forgets(url: str) -> None:
+    store = Artifacts(url)
+    store.write("run_1", "checkpoint.pt", b"first, and longer")
+    store.write("run_1", "checkpoint.pt", b"second")
+    assert store.read("run_1", "checkpoint.pt") == b"second"
+    store.remove("run_1", "checkpoint.pt")
+    store.remove("run_1", "checkpoint.pt")
+    assert store.list("run_1") == []
+    with pytest.raises(NotFound, match=r"checkpoint\.pt"):
+        store.read("run_1", "checkpoint.pt")
+
+
+def test_an_empty_file_is_a_file(url: str) -> None:
+    store = Artifacts(url)
+    store.write("run_1", "empty", b"")
+    assert store.read("run_1", "empty") == b""
+    assert store.list("run_1") == [Artifact("empty", 0)]
+
+
+def test_what_another_process_wrote_is_seen_at_once(url: str) -> None:
+    ours, theirs = Artifacts(url), Artifacts(url)
+    assert ours.list("run_1") == []
+    theirs.write("run_1", "model.pt", b"model")
+    assert [artifact.name for artifact in ours.list("run_1")] == ["model.pt"]
+
+
+@pytest.mark.parametrize("name", ["..", ".hidden", "a/b", "/a", "", "a\n", "a b", "ä", "a" * 129, "a\0b"])
+def test_a_name_that_no_artifact_has_is_not_found(url: str, name: str) -> None:
+    store = Artifacts(url)
+    for refuse in (store.read, store.stream, store.remove):
+        with pytest.raises(NotFound):
+            refuse("run_1", name)
+    with pytest.raises(NotFound):
+        store.write("run_1", name, b"x")
+
+
+def test_a_writable_store_is_left_as_it_was(url: str) -> None:
+    store = Artifacts(url)
+    store.check_writable()
+    store.check_writable()
+    folder = Path(url.removeprefix("file://"))
+    assert url.startswith("memory") or list(folder.iterdir()) == []
+
+
+def test_a_store_below_a_file_is_not_writable(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(OSError, match="file"):
+        Artifacts(str(tmp_path / "file" / "artifacts")).check_writable()
+
+
+def test_processes_that_check_at_the_same_time_do_not_disturb_each_other(tmp_path: Path) -> None:
+    ready = threading.Barrier(6)
+    errors: list[Exception] = []
+
+    def check() -> None:
+        ready.wait()
+        try:
+            for _ in range(20):
+                Artifacts(str(tmp_path / "artifacts")).check_writable()
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=check) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert list((tmp_path / "artifacts").iterdir()) == []
+
+
+def test_a_file_is_written_beside_its_place_since_a_move_from_another_disk_can_be_seen_half_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "no such directory"))
+    store = Artifacts(str(tmp_path / "artifacts"))
+    store.write("run_1", "checkpoint.pt", b"checkpoint")
+    assert store.read("run_1", "checkpoint.pt") == b"checkpoint"
+    assert [path.name for path in (tmp_path / "artifacts" / "run_1").iterdir()] == ["checkpoint.pt"]
+
+
+def test_a_reader_sees_the_old_file_or_the_new_one_and_nothing_between(tmp_path: Path) -> None:
+    store = Artifacts(str(tmp_path / "artifacts"))
+    contents = [bytes([k]) * 400_000 for k in range(30)]
+    store.write("run_1", "checkpoint.pt", contents[0])
+    seen: set[bytes] = set()
+    done = threading.Event()
+
+    def read() -> None:
+        reader = Artifacts(str(tmp_path / "artifacts"))
+        while not done.is_set():
+            seen.add(reader.read("run_1", "checkpoint.pt"))
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    for content in contents:
+        store.write("run_1", "checkpoint.pt", content)
+    done.set()
+    thread.join()
+    assert seen
+    assert seen <= set(contents)
+
+
+def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Artifacts(str(tmp_path / "artifacts"))
+    store.write("run_1", "checkpoint.pt", b"old")
+
+    def full(source: object, target: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(OSError, match="No space"):
+        store.write("run_1", "checkpoint.pt", b"new")
+    assert store.read("run_1", "checkpoint.pt") == b"old"
+    assert [path.name for path in (tmp_path / "artifacts" / "run_1").iterdir()] == ["checkpoint.pt"]
