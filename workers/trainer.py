@@ -1,6 +1,6 @@
 """A training process seen from its worker.
 
-Processes come from a fork server that has imported torch once and never used it: a run starts in milliseconds, in
+Processes come from a fork server that has imported torch and never used it: a run starts in milliseconds, in
 a process group of its own, and no process that has touched CUDA is ever forked.
 """
 
@@ -14,13 +14,17 @@ from multiprocessing.connection import Connection
 
 from workers.messages import Job, Message
 
-TRAINING_MODULE = "workers.child"
+WARM = (  # imported once, by the fork server; each takes seconds
+    "workers.child",
+    "torch._inductor",  # which torch loads to be deterministic
+    "sklearn.datasets",  # home of the digits
+)
 context = multiprocessing.get_context("forkserver")
 
 
 def warm_up() -> None:
     """Start the fork server, which imports torch while we wait for work."""
-    context.set_forkserver_preload([TRAINING_MODULE])
+    context.set_forkserver_preload(list(WARM))
     forkserver.ensure_running()
 
 

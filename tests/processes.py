@@ -1,0 +1,165 @@
+"""The service as real processes, started the way an operator starts them, to be killed and started again."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+
+from tests.servers import free_port
+
+ENDED = {"succeeded", "failed", "cancelled"}
+READY_SECONDS = 60.0
+
+
+class Service:
+    """Processes that share one environment, and a client of their API.
+
+    Args:
+        variables: ``NORMBENCH_*`` variables without the prefix, in lower case.
+    """
+
+    def __init__(self, folder: Path, **variables: object) -> None:
+        self.folder, self.port = folder, free_port()
+        self.http = httpx.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=30)
+        settings = {"data_dir": folder / "data", "threads": 1, **variables}
+        self.environment = {k: v for k, v in os.environ.items() if not k.startswith("NORMBENCH_")}
+        self.environment |= {f"NORMBENCH_{name.upper()}": str(value) for name, value in settings.items()}
+        self.running: list[subprocess.Popen[bytes]] = []
+
+    def start(self, *arguments: str) -> subprocess.Popen[bytes]:
+        """``normbench ARGUMENTS``, in a process group of its own; what it prints goes to a log."""
+        with (self.folder / f"{arguments[0]}.log").open("ab") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "service", *arguments],
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        self.running.append(process)
+        return process
+
+    def up(self, *arguments: str) -> subprocess.Popen[bytes]:
+        """Everything in one, ready."""
+        process = self.start("up", "--port", str(self.port), *arguments)
+        self.wait_ready()
+        return process
+
+    def cluster(self) -> dict[str, subprocess.Popen[bytes]]:
+        """API, scheduler and one worker as processes of their own, ready."""
+        processes = {
+            "api": self.start("api", "--port", str(self.port)),
+            "scheduler": self.start("scheduler"),
+            "worker": self.start("worker", "--device", "cpu"),
+        }
+        self.wait_ready()
+        return processes
+
+    def wait_ready(self) -> None:
+        def is_ready() -> bool:
+            try:
+                return self.http.get("/readyz").status_code == httpx.codes.OK
+            except httpx.TransportError:
+                return False
+
+        until(is_ready, READY_SECONDS, self.logs)
+
+    def kill_all(self, number: signal.Signals = signal.SIGKILL) -> None:
+        """A signal to every process that was started and to all that they started; then wait for them."""
+        family = [psutil.Process(process.pid) for process in self.running if process.poll() is None]
+        family += [child for process in family for child in process.children(recursive=True)]
+        for process in family:
+            with suppress(psutil.NoSuchProcess):
+                process.send_signal(number)
+        psutil.wait_procs(family, timeout=60)
+        for process in self.running:
+            process.wait(60)
+        self.running.clear()
+
+    def logs(self) -> str:
+        return "\n".join(f"== {log.name}\n{log.read_text()[-3000:]}" for log in sorted(self.folder.glob("*.log")))
+
+    # -- what a user does ------------------------------------------------------------------------
+
+    def get(self, path: str, **params: Any) -> Any:
+        answer = self.http.get(path, params=params)
+        assert answer.status_code == httpx.codes.OK, answer.text
+        return answer.json()
+
+    def submit(self, method: str = "layer_norm", seeds: tuple[int, ...] = (0,), **parts: Any) -> dict[str, Any]:
+        """Submit a smoke run of permuted_digits."""
+        spec = {"task": {"name": "permuted_digits", "profile": "smoke"}, "norm": {"method": method}, **parts}
+        answer = self.http.post("/v1/experiments", json={**spec, "seeds": list(seeds)})
+        assert answer.status_code == httpx.codes.CREATED, answer.text
+        submitted: dict[str, Any] = answer.json()
+        return submitted
+
+    def run_of(self, experiment: Mapping[str, Any]) -> Any:
+        """The first run as it is now."""
+        return self.get(f"/v1/experiments/{experiment['id']}")["runs"][0]
+
+    def wait_for(self, experiment: Mapping[str, Any], what: Callable[[Any], bool], seconds: float = 60.0) -> Any:
+        """The first run, once ``what`` holds of it."""
+
+        def is_there() -> Any:
+            run = self.run_of(experiment)
+            return run if what(run) else None
+
+        return until(is_there, seconds, lambda: f"{self.run_of(experiment)}\n{self.logs()}")
+
+    def wait_for_step(self, experiment: Mapping[str, Any], step: int) -> Any:
+        return self.wait_for(experiment, lambda run: run["state"] == "running" and run["progress"]["step"] >= step)
+
+    def wait_ended(self, experiment: Mapping[str, Any], seconds: float = 120.0) -> Any:
+        return self.wait_for(experiment, lambda run: run["state"] in ENDED, seconds)
+
+    def curves(self, run_id: str) -> dict[str, list[list[float]]]:
+        """Steps and values of every series, without the seconds, which differ."""
+        series = self.get(f"/v1/runs/{run_id}/measurements")["series"]
+        return {name: [point[:2] for point in curve["points"]] for name, curve in series.items()}
+
+    # -- what goes on below ----------------------------------------------------------------------
+
+    def worker_pid(self) -> int:
+        return int(self.get("/v1/workers")["items"][0]["pid"])
+
+    def training_process(self) -> psutil.Process:
+        """The process that trains: of the worker's descendants, the one that leads a process group."""
+
+        def find() -> psutil.Process | None:
+            family = psutil.Process(self.worker_pid()).children(recursive=True)
+            return next((p for p in family if os.getpgid(p.pid) == p.pid), None)
+
+        found: psutil.Process = until(find, 30.0, self.logs)
+        return found
+
+
+def until(holds: Callable[[], Any], seconds: float, explain: Callable[[], str]) -> Any:
+    """Look until ``holds`` gives something true, and give that."""
+    deadline = time.monotonic() + seconds
+    while True:
+        found = holds()
+        if found:
+            return found
+        assert time.monotonic() < deadline, f"not in {seconds:g} s\n{explain()}"
+        time.sleep(0.05)
+
+
+@contextmanager
+def service(folder: Path, **variables: object) -> Iterator[Service]:
+    """A service that leaves no process behind."""
+    running = Service(folder, **variables)
+    try:
+        yield running
+    finally:
+        running.kill_all()
+        running.http.close()

@@ -1,0 +1,105 @@
+"""From POST to leaderboard through real processes: everything in one, and a cluster on PostgreSQL and Redis."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.processes import Service, service
+
+METHODS = ("none", "layer_norm", "recurrent_batch_norm")
+
+
+@pytest.fixture(params=["embedded", "cluster"])
+def running(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Service]:
+    if request.param == "embedded":
+        with service(tmp_path) as embedded:
+            embedded.up()
+            yield embedded
+        return
+    database = request.getfixturevalue("fresh_postgres_url")
+    broker = request.getfixturevalue("redis_url")
+    with service(tmp_path, database_url=database, broker_url=broker) as cluster:
+        cluster.cluster()
+        yield cluster
+
+
+def test_a_spec_becomes_a_leaderboard(running: Service) -> None:
+    submitted = [running.submit(method, seeds=(0, 1)) for method in METHODS]
+    for experiment in submitted:
+        running.wait_ended(experiment)
+        running.wait_for(experiment, lambda _, e=experiment: _state(running, e) == "succeeded")
+
+    ended = running.get(f"/v1/experiments/{submitted[1]['id']}")
+    assert [(run["seed"], run["state"], run["attempt"]) for run in ended["runs"]] == [
+        (0, "succeeded", 1),
+        (1, "succeeded", 1),
+    ]
+    run = ended["runs"][0]
+    assert run["progress"] == {"step": 40, "max_steps": 40, "eta_seconds": None}
+    assert (run["device"], run["kernel"], run["resumed_from_step"]) == ("cpu", "reference", None)
+    assert set(run["environment"]) >= {"torch", "git", "cpu", "data"}
+    assert [step for step, _ in running.curves(run["id"])["valid.accuracy"]] == [10, 20, 30, 40]
+
+    names = {a["name"] for a in running.get(f"/v1/runs/{run['id']}/artifacts")["items"]}
+    assert names == {"environment.json", "model.pt"}
+    stored = running.get(f"/v1/runs/{run['id']}/artifacts/environment.json")
+    assert stored == run["environment"]
+
+    board = running.get("/v1/leaderboards/permuted_digits", profile="smoke")
+    assert {entry["method"] for entry in board["entries"]} == set(METHODS)
+    entry = next(e for e in board["entries"] if e["method"] == "layer_norm")
+    values = [r["result"]["value"] for r in ended["runs"]]
+    assert entry["value"]["mean"] == pytest.approx(sum(values) / 2)
+    assert (entry["n_runs"], entry["experiments"]) == (2, [submitted[1]["id"]])
+
+    workers = running.get("/v1/workers")["items"]
+    assert [(w["device"], w["queues"], w["run_id"]) for w in workers] == [("cpu", ["auto", "cpu"], None)]
+
+
+def _state(running: Service, experiment: dict[str, str]) -> str:
+    return str(running.get(f"/v1/experiments/{experiment['id']}")["state"])
+
+
+def test_events_tell_the_whole_run_and_then_end(running: Service) -> None:
+    experiment = running.submit()
+    run_id = experiment["runs"][0]["id"]
+    events = []
+    with running.http.stream("GET", f"/v1/runs/{run_id}/events") as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        for block in "".join(answer.iter_text()).split("\n\n"):
+            lines = dict(line.split(": ", 1) for line in block.splitlines() if ": " in line)
+            if "event" in lines:
+                events.append((lines["event"], json.loads(lines["data"])))
+    assert [data["step"] for kind, data in events if kind == "measurement"] == [10, 20, 30, 40]
+    states = [data["state"] for kind, data in events if kind == "state"]
+    assert states[-1] == "succeeded"
+    assert events[-1][0] == "state"
+    assert set(states) <= {"queued", "running", "succeeded"}
+
+
+def test_a_running_experiment_is_cancelled_and_goes_on_when_retried(running: Service) -> None:
+    experiment = running.submit(training={"max_steps": 1_000_000, "eval_every": 5, "target": None}, seeds=(0, 1))
+    running.wait_for_step(experiment, 20)
+    assert running.http.post(f"/v1/experiments/{experiment['id']}/cancel").status_code == 202
+    run = running.wait_ended(experiment, seconds=15)
+    states = [r["state"] for r in running.get(f"/v1/experiments/{experiment['id']}")["runs"]]
+    assert states == ["cancelled", "cancelled"]
+
+    assert running.http.post(f"/v1/experiments/{experiment['id']}/retry").status_code == 202
+    again = running.wait_for(experiment, lambda r: r["state"] == "running" and r["resumed_from_step"])
+    assert again["attempt"] == run["attempt"] + 1
+    assert again["resumed_from_step"] >= 20
+    running.http.post(f"/v1/experiments/{experiment['id']}/cancel")
+    running.wait_ended(experiment, seconds=15)
+
+
+def test_urgent_runs_overtake_those_that_wait(running: Service) -> None:
+    blocker = running.submit(training={"max_steps": 1_000_000, "target": None})
+    running.wait_for(blocker, lambda run: run["state"] == "running")
+    usual = [running.submit(seeds=(seed,)) for seed in (1, 2)]
+    urgent = running.submit("none", priority=9)
+    running.http.post(f"/v1/experiments/{blocker['id']}/cancel")
+    started = [running.wait_ended(experiment)["started_at"] for experiment in [urgent, *usual]]
+    assert started == sorted(started)

@@ -1,0 +1,198 @@
+"""Whatever is killed, no accepted run is lost, none counts twice, and what resumes equals what was never disturbed."""
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+import psycopg
+import pytest
+import redis
+
+from tests.processes import Service, service, until
+from tests.servers import free_port, private_redis
+
+LONG: dict[str, Any] = {"training": {"max_steps": 300, "eval_every": 10, "target": None}}
+ENDLESS: dict[str, Any] = {"training": {"max_steps": 1_000_000, "eval_every": 5, "target": None}}
+
+
+IMPATIENT = {"checkpoint_seconds": 0.5, "lease_seconds": 3, "heartbeat_seconds": 1, "ring_again_seconds": 1}
+
+
+@pytest.fixture
+def embedded(tmp_path: Path) -> Iterator[Service]:
+    with service(tmp_path, **IMPATIENT) as running:
+        running.up()
+        yield running
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, fresh_postgres_url: str, redis_url: str) -> Iterator[Service]:
+    with service(tmp_path, database_url=fresh_postgres_url, broker_url=redis_url, **IMPATIENT) as running:
+        yield running
+
+
+def assert_equal_to_an_undisturbed_run(running: Service, run: dict[str, Any], seed: int) -> None:
+    """The resumed run against one that is left in peace, bit for bit."""
+    peaceful = running.wait_ended(running.submit("recurrent_batch_norm", seeds=(seed,), **LONG))
+    assert run["resumed_from_step"] > 0
+    assert running.curves(run["id"]) == running.curves(peaceful["id"])
+    same = ("value", "valid_value", "step", "steps_to_target")
+    assert [run["result"][k] for k in same] == [peaceful["result"][k] for k in same]
+
+
+def test_a_killed_worker_costs_less_than_20_seconds_and_no_bit(tmp_path: Path) -> None:
+    with service(tmp_path, checkpoint_seconds=0.5) as embedded:
+        embedded.up()
+        _kill_the_worker(embedded)
+
+
+def _kill_the_worker(embedded: Service) -> None:
+    victim = embedded.submit("recurrent_batch_norm", seeds=(5,), **LONG)
+    embedded.wait_for_step(victim, 40)
+    training = embedded.training_process()
+    psutil.Process(embedded.worker_pid()).kill()
+    embedded.wait_for(victim, lambda run: run["attempt"] == 2 and run["state"] != "queued", seconds=20)
+    assert not training.is_running(), "the training does not outlive its worker"
+
+    run = embedded.wait_ended(victim)
+    assert (run["state"], run["attempt"]) == ("succeeded", 2)
+    assert [entry["attempt"] for entry in run["history"]] == [1]
+    assert_equal_to_an_undisturbed_run(embedded, run, seed=5)
+
+
+def test_a_killed_training_process_is_tried_again_at_once(embedded: Service) -> None:
+    victim = embedded.submit("recurrent_batch_norm", seeds=(6,), **LONG)
+    embedded.wait_for_step(victim, 40)
+    embedded.training_process().kill()
+    run = embedded.wait_ended(victim)
+    assert (run["state"], run["attempt"]) == ("succeeded", 2)
+    assert run["history"][0]["reason"] == "the training process was killed by SIGKILL"
+    assert_equal_to_an_undisturbed_run(embedded, run, seed=6)
+
+
+def test_a_worker_that_is_told_to_stop_hands_the_run_over(cluster: Service) -> None:
+    processes = cluster.cluster()
+    victim = cluster.submit("recurrent_batch_norm", seeds=(7,), **LONG)
+    cluster.wait_for_step(victim, 40)
+    processes["worker"].send_signal(signal.SIGTERM)
+    assert processes["worker"].wait(30) == 0
+    waiting = cluster.run_of(victim)
+    assert (waiting["state"], waiting["attempt"]) == ("queued", 2)
+    assert cluster.get("/v1/workers")["items"] == []
+
+    cluster.start("worker", "--device", "cpu")
+    run = cluster.wait_ended(victim)
+    assert (run["state"], run["attempt"]) == ("succeeded", 2)
+    assert_equal_to_an_undisturbed_run(cluster, run, seed=7)
+
+
+def test_everything_killed_nothing_lost(embedded: Service) -> None:
+    experiments = [embedded.submit(method, seeds=(0, 1)) for method in ("none", "layer_norm")]
+    embedded.wait_for(experiments[0], lambda run: run["state"] != "queued")
+    embedded.kill_all()
+    embedded.up()
+    for experiment in experiments:
+        embedded.wait_ended(experiment)
+    board = embedded.get("/v1/leaderboards/permuted_digits", profile="smoke")
+    assert sorted((e["method"], e["n_runs"]) for e in board["entries"]) == [("layer_norm", 2), ("none", 2)]
+
+
+def test_what_is_submitted_while_the_broker_is_away_runs_later(tmp_path: Path, fresh_postgres_url: str) -> None:
+    port = free_port()
+    with service(tmp_path, database_url=fresh_postgres_url, broker_url=f"redis://127.0.0.1:{port}/0") as running:
+        running.start("api", "--port", str(running.port))
+        until(lambda: _answers(running), 60, running.logs)
+        assert running.http.get("/readyz").status_code == 503
+        experiment = running.submit()
+        with private_redis(port):
+            running.start("scheduler")
+            running.start("worker", "--device", "cpu")
+            assert running.wait_ended(experiment)["state"] == "succeeded"
+
+
+def _answers(running: Service) -> bool:
+    try:
+        return running.http.get("/healthz").status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+def test_messages_that_the_broker_lost_are_sent_again(cluster: Service, redis_url: str) -> None:
+    processes = cluster.cluster()
+    cluster.wait_ended(cluster.submit())
+    processes["worker"].kill()
+    processes["worker"].wait(10)
+    waiting = cluster.submit("none", seeds=(0, 1))
+    redis.Redis.from_url(redis_url).flushall()
+    cluster.start("worker", "--device", "cpu")
+    cluster.wait_ended(waiting)
+    cluster.wait_for(waiting, lambda _: cluster.get(f"/v1/experiments/{waiting['id']}")["state"] == "succeeded")
+
+
+def test_a_frozen_training_process_is_ended_and_tried_again(tmp_path: Path) -> None:
+    with service(tmp_path, stall_seconds=3) as running:
+        running.up()
+        victim = running.submit(**ENDLESS)
+        running.wait_for_step(victim, 10)
+        running.training_process().send_signal(signal.SIGSTOP)
+        run = running.wait_for(victim, lambda r: r["state"] == "running" and r["attempt"] == 2)
+        assert run["history"][0]["reason"] == "no progress for 3 s"
+
+
+def test_a_run_that_is_lost_again_and_again_fails_with_the_reasons(tmp_path: Path) -> None:
+    with service(tmp_path, max_attempts=2) as running:
+        running.up()
+        victim = running.submit(**ENDLESS)
+        for attempt in (1, 2):
+            running.wait_for(victim, lambda r, a=attempt: r["attempt"] == a and r["progress"]["step"] > 0)
+            running.training_process().kill()
+        run = running.wait_ended(victim)
+        assert run["state"] == "failed"
+        assert run["error"].startswith("lost 2 times: the training process was killed by SIGKILL; ")
+        assert running.wait_ended(running.submit())["state"] == "succeeded", "the worker goes on"
+
+
+def test_a_full_or_broken_store_fails_the_run_and_the_service_stays_up(embedded: Service) -> None:
+    victim = embedded.submit(**ENDLESS)
+    embedded.wait_for_step(victim, 10)
+    folder = Path(embedded.environment["NORMBENCH_DATA_DIR"]) / "artifacts" / victim["runs"][0]["id"]
+    folder.rename(folder.with_name("away"))
+    folder.write_text("a file where the run's folder should be")
+    run = embedded.wait_ended(victim)
+    assert run["state"] == "failed"
+    assert str(folder.name) in run["error"]
+    assert embedded.wait_ended(embedded.submit())["state"] == "succeeded"
+
+
+def test_a_torn_checkpoint_costs_time_and_is_reported(embedded: Service) -> None:
+    victim = embedded.submit("recurrent_batch_norm", seeds=(8,), **LONG)
+    embedded.wait_for_step(victim, 40)
+    embedded.kill_all()
+    folder = Path(embedded.environment["NORMBENCH_DATA_DIR"]) / "artifacts" / victim["runs"][0]["id"]
+    newest = max(folder.glob("checkpoint-*.pt"))
+    newest.write_bytes(newest.read_bytes()[:-1])
+    embedded.up()
+    run = embedded.wait_ended(victim)
+    assert run["state"] == "succeeded"
+    assert any(newest.name in entry["reason"] for entry in run["history"])
+    peaceful = embedded.wait_ended(embedded.submit("recurrent_batch_norm", seeds=(8,), **LONG))
+    assert embedded.curves(run["id"]) == embedded.curves(peaceful["id"])
+
+
+def test_while_the_database_is_away_the_training_goes_on(cluster: Service, fresh_postgres_url: str) -> None:
+    cluster.cluster()
+    victim = cluster.submit("recurrent_batch_norm", seeds=(9,), **LONG)
+    cluster.wait_for_step(victim, 20)
+    server, _, name = fresh_postgres_url.replace("+psycopg", "").rpartition("/")
+    with psycopg.connect(f"{server}/postgres", autocommit=True) as admin:
+        admin.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
+        admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name])
+        assert cluster.http.get(f"/v1/experiments/{victim['id']}").status_code == 503
+        admin.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
+    run = cluster.wait_ended(victim)
+    assert (run["state"], run["attempt"]) == ("succeeded", 1)
+    peaceful = cluster.wait_ended(cluster.submit("recurrent_batch_norm", seeds=(9,), **LONG))
+    assert cluster.curves(run["id"]) == cluster.curves(peaceful["id"])

@@ -1,0 +1,152 @@
+"""A training process, seen from outside: what it says, and how it ends."""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from normcore.events import Measured
+from normcore.spec import resolve
+from service.artifacts import Artifacts
+from workers.messages import Began, Ended, Failed, Job, Message, Progress, Stopped
+from workers.trainer import Trainer
+
+LONG: dict[str, Any] = {"max_steps": 100_000, "eval_every": 5, "target": None}
+
+
+def job(folder: Path, run_id: str = "run_1", checkpoint_seconds: float = 1e9, **training: Any) -> Job:
+    spec = resolve(
+        {
+            "task": {"name": "permuted_digits", "profile": "smoke"},
+            "norm": {"method": "recurrent_batch_norm"},
+            "training": training,
+        }
+    )
+    return Job(run_id, 3, spec.model_dump(mode="json"), "cpu", 1, folder / "datasets", str(folder), checkpoint_seconds)
+
+
+@pytest.fixture
+def trainers() -> Iterator[list[Trainer]]:
+    started: list[Trainer] = []
+    yield started
+    for trainer in started:
+        trainer.kill()
+        trainer.close()
+
+
+def messages(trainer: Trainer, seconds: float = 60.0) -> Iterator[Message]:
+    """All messages until the process is gone."""
+    deadline = time.monotonic() + seconds
+    while not trainer.is_gone:
+        assert time.monotonic() < deadline
+        message = trainer.next(timeout=0.1)
+        if message is not None:
+            yield message
+
+
+def first(trainer: Trainer, kind: type) -> Any:
+    return next(message for message in messages(trainer) if isinstance(message, kind))
+
+
+def process_of(trainer: Trainer) -> psutil.Process:
+    return psutil.Process(trainer._process.pid)
+
+
+def measured(all_messages: list[Message]) -> list[tuple[int, dict[str, float]]]:
+    return [(m.step, dict(m.values)) for m in all_messages if isinstance(m, Measured)]
+
+
+def test_a_run_begins_measures_and_ends(tmp_path: Path, trainers: list[Trainer]) -> None:
+    trainers.append(Trainer(job(tmp_path)))
+    said = list(messages(trainers[0]))
+    assert isinstance(said[0], Began)
+    assert said[0].resumed_from is None
+    assert [step for step, _ in measured(said)] == [10, 20, 30, 40]
+    assert isinstance(said[-1], Ended)
+    assert 0 <= said[-1].result.value <= 1
+    assert {a.name for a in Artifacts(str(tmp_path)).list("run_1")} >= {"model.pt", "environment.json"}
+
+
+def test_it_leads_a_process_group_of_its_own(tmp_path: Path, trainers: list[Trainer]) -> None:
+    trainers.append(Trainer(job(tmp_path, **LONG)))
+    first(trainers[0], Began)
+    assert os.getpgid(process_of(trainers[0]).pid) == process_of(trainers[0]).pid != os.getpgid(0)
+
+
+def test_asked_to_stop_it_leaves_a_checkpoint_to_go_on_from_bit_for_bit(
+    tmp_path: Path, trainers: list[Trainer]
+) -> None:
+    short = {**LONG, "max_steps": 60}
+    trainers.append(Trainer(job(tmp_path, "run_whole", **short)))
+    whole = list(messages(trainers[0]))
+
+    trainers.append(Trainer(job(tmp_path, "run_broken", **short)))
+    said = [*_until_measured(trainers[1])]
+    trainers[1].stop()
+    said += messages(trainers[1])
+    stopped = said[-1]
+    assert isinstance(stopped, Stopped)
+
+    trainers.append(Trainer(job(tmp_path, "run_broken", **short)))
+    rest = list(messages(trainers[2]))
+    assert isinstance(rest[0], Began)
+    assert rest[0].resumed_from == stopped.step
+    assert measured(said) + measured(rest) == measured(whole)
+    assert isinstance(rest[-1], Ended)
+    assert isinstance(whole[-1], Ended)
+    assert rest[-1].result.value == whole[-1].result.value
+
+
+def _until_measured(trainer: Trainer) -> Iterator[Message]:
+    for message in messages(trainer):
+        yield message
+        if isinstance(message, Measured):
+            return
+
+
+def test_a_torn_checkpoint_gives_way_to_the_one_before(tmp_path: Path, trainers: list[Trainer]) -> None:
+    store = Artifacts(str(tmp_path))
+    trainers.append(Trainer(job(tmp_path, checkpoint_seconds=1e-9, **LONG)))
+    first(trainers[0], Measured)
+    trainers[0].stop()
+    list(messages(trainers[0]))
+    older, newest = sorted(a.name for a in store.list("run_1") if a.name.startswith("checkpoint"))
+    store.write("run_1", newest, store.read("run_1", newest)[:-100])
+
+    trainers.append(Trainer(job(tmp_path, **LONG)))
+    began = first(trainers[1], Began)
+    assert began.resumed_from == int(older.removeprefix("checkpoint-").removesuffix(".pt"))
+    assert len(began.notes) == 1
+    assert newest in began.notes[0]
+
+
+def test_with_no_whole_checkpoint_it_begins_anew_and_says_so(tmp_path: Path, trainers: list[Trainer]) -> None:
+    Artifacts(str(tmp_path)).write("run_1", "checkpoint-000000000007.pt", b"nonsense")
+    trainers.append(Trainer(job(tmp_path, **LONG)))
+    began = first(trainers[0], Began)
+    assert began.resumed_from is None
+    assert began.started.step == 0
+    assert "checkpoint-000000000007.pt" in began.notes[0]
+
+
+def test_a_store_that_cannot_be_written_to_fails_the_run_with_the_reason(
+    tmp_path: Path, trainers: list[Trainer]
+) -> None:
+    (tmp_path / "run_1").write_text("a file where a folder should be")
+    trainers.append(Trainer(job(tmp_path)))
+    said = list(messages(trainers[0]))
+    assert isinstance(said[-1], Failed)
+    assert "run_1" in said[-1].error
+
+
+def test_killed_it_is_gone_and_says_what_killed_it(tmp_path: Path, trainers: list[Trainer]) -> None:
+    trainer = Trainer(job(tmp_path, **LONG))
+    first(trainer, Progress)
+    process_of(trainer).send_signal(signal.SIGKILL)
+    list(messages(trainer))
+    assert trainer.close() == "killed by SIGKILL"
