@@ -1,5 +1,6 @@
 """The service seen from a user's machine: HTTP, and nothing else."""
 
+import json
 import os
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -24,11 +25,20 @@ class Client:
         self.url = url or os.environ.get("NORMBENCH_URL") or DEFAULT_URL
         key = key or os.environ.get("NORMBENCH_API_KEY")
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        self._http = httpx.Client(base_url=self.url, headers=headers, timeout=30)
+        try:
+            self._http = httpx.Client(base_url=self.url, headers=headers, timeout=30)
+        except httpx.InvalidURL as error:
+            raise ClientError(f"{self.url} is no address ({error}); set NORMBENCH_URL") from None
 
     def submit(self, spec: Any, idempotency_key: str | None = None) -> dict[str, Any]:
-        headers = {"Idempotency-Key": idempotency_key} if idempotency_key else {}
-        return self._call("POST", "/v1/experiments", json=spec, headers=headers)
+        headers = {"Content-Type": "application/json"}
+        if idempotency_key:
+            headers["Idempotency-Key"] = idempotency_key
+        try:
+            body = json.dumps(spec, allow_nan=False)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ClientError(f"the spec holds what JSON cannot: {error}") from None
+        return self._call("POST", "/v1/experiments", content=body, headers=headers)
 
     def experiment(self, experiment_id: str) -> dict[str, Any]:
         return self._call("GET", f"/v1/experiments/{experiment_id}")
@@ -77,7 +87,12 @@ class Client:
             ) from None
         if answer.is_error:
             raise ClientError("\n".join(_complaints(answer)))
-        content: dict[str, Any] = answer.json()
+        try:
+            content = answer.json()
+        except ValueError:
+            content = None
+        if not isinstance(content, dict):
+            raise ClientError(f"what answers at {self.url} is no normbench; set NORMBENCH_URL")
         return content
 
 
