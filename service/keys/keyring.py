@@ -6,17 +6,25 @@ import secrets
 from sqlalchemy import exists, select
 from sqlalchemy.orm import Session
 
+from normcore.spec import SpecError
 from service.db import utc_now
-from service.errors import NotFound
+from service.errors import Invalid, NotFound
 from service.ids import new_id
 from service.keys.tables import ApiKey
 
 PREFIX = "nb_"
+MAX_NAME = 100  # characters
 SECRET_BYTES = 32  # random, so that a plain hash is enough
 
 
 def create(session: Session, name: str) -> tuple[ApiKey, str]:
-    """A new key: its row, and the key itself, which nobody can ever read again."""
+    """A new key: its row, and the key itself, which nobody can ever read again.
+
+    Raises:
+        Invalid: the name is no name.
+    """
+    if not 1 <= len(name) <= MAX_NAME or not name.isprintable():
+        raise Invalid([SpecError(("name",), f"give 1 to {MAX_NAME} printable characters", "name")])
     secret = PREFIX + secrets.token_urlsafe(SECRET_BYTES)
     key = ApiKey(id=new_id("key"), name=name, sha256=_sha256(secret), created_at=utc_now())
     session.add(key)
