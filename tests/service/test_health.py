@@ -1,8 +1,63 @@
 """Alive, ready, and measured."""
 
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
 from starlette.testclient import TestClient
+
+from service.db import Database
+from service.fleet import attendance
+from service.fleet.attendance import Badge
+from tests.service.given import claimed, finished, submitted
+
+
+def samples(client: TestClient, name: str) -> dict[tuple[str, ...], float]:
+    """Values of a metric by its labels' values, in the order of the labels' names."""
+    answer = client.get("/metrics")
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].startswith("text/plain")
+    families = text_string_to_metric_families(answer.text)
+    return {
+        tuple(sample.labels.values()): sample.value
+        for family in families
+        for sample in family.samples
+        if sample.name == name
+    }
 
 
 def test_the_service_is_alive_and_ready_on_its_default_broker(client: TestClient) -> None:
     assert client.get("/healthz").json() == {"status": "alive"}
     assert client.get("/readyz").json() == {"status": "ready"}
+
+
+def test_runs_and_workers_are_counted_as_they_are_now(client: TestClient, db: Database) -> None:
+    assert samples(client, "normbench_runs") == {}
+    submitted(db, seeds=range(4))
+    finished(db, claimed(db).lease)
+    busy = claimed(db).lease
+    with db.transaction() as session:
+        for k in range(3):
+            attendance.beat(session, Badge(f"wrk_{k}", "host", k, "cpu" if k else "cuda:0", ("auto",)))
+        attendance.occupy(session, "wrk_0", busy.run_id)
+    assert samples(client, "normbench_runs") == {("queued",): 2, ("running",): 1, ("succeeded",): 1}
+    assert samples(client, "normbench_workers") == {("true", "cuda:0"): 1, ("false", "cpu"): 2}
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_requests_are_counted_by_route_and_not_by_address(client: TestClient) -> None:
+    for path in ("/v1/runs/run_1", "/v1/runs/run_2", "/healthz", "/nothing/here", "/nothing/there"):
+        client.get(path)
+    counted = {key: n for key, n in samples(client, "normbench_http_requests_total").items() if "/metrics" not in key}
+    assert sum(counted.values()) == 5
+    assert {key for key in counted if "run_" in " ".join(key).replace("run_id", "")} == set()
+    by_status = {status: sum(n for key, n in counted.items() if status in key) for status in ("200", "404")}
+    assert by_status == {"200": 1, "404": 4}
+    timed = samples(client, "normbench_http_seconds_count")
+    assert sum(n for key, n in timed.items() if "/metrics" not in key) == 5
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_each_route_has_a_name_of_its_own(client: TestClient) -> None:
+    client.get("/v1/tasks")
+    client.get("/v1/experiments/exp_1")
+    routes = {route for key in samples(client, "normbench_http_requests_total") for route in key if "/" in route}
+    assert {"/v1/tasks", "/v1/experiments/{experiment_id}"} <= routes

@@ -1,0 +1,145 @@
+"""The history of the tables: up, down, up again, and in the end equal to the models."""
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import inspect
+
+from service.db import Base, Database
+from service.experiments import tables as experiments  # noqa: F401
+from service.fleet import tables as fleet  # noqa: F401
+from service.keys import tables as keys  # noqa: F401
+from service.leaderboards import tables as leaderboards  # noqa: F401
+from service.migrate import migrate
+from tests.service.given import claimed, finished, submitted
+
+SECONDS = 60.0
+PROGRAM = """
+import sys
+from service.db import Database
+from service.migrate import migrate
+sys.stdin.readline()
+migrate(Database(sys.argv[1]))
+"""
+
+
+@pytest.fixture
+def empty(database_url: str) -> Any:
+    db = Database(database_url)
+    yield db
+    db.close()
+
+
+def tables_of(db: Database) -> dict[str, set[str]]:
+    inspector = inspect(db.engine)
+    return {
+        name: {column["name"] for column in inspector.get_columns(name)}
+        for name in inspector.get_table_names()
+        if name != "alembic_version"
+    }
+
+
+def differences(db: Database) -> list[Any]:
+    """What Alembic would change; on SQLite it cannot read an index's DESC, which has a test of its own."""
+
+    def is_legible(item: object, name: str | None, kind: str, *_: object) -> bool:
+        return not (db.is_sqlite and kind == "index" and name == "ix_runs_state_priority_id")
+
+    opts = {"compare_type": True, "compare_server_default": True, "include_object": is_legible}
+    with db.engine.connect() as connection:
+        return list(compare_metadata(MigrationContext.configure(connection, opts=opts), Base.metadata))
+
+
+def test_tables_come_go_and_come_again(empty: Database) -> None:
+    migrate(empty)
+    first = tables_of(empty)
+    assert set(first) == set(Base.metadata.tables)
+    migrate(empty, "base")
+    assert tables_of(empty) == {}
+    migrate(empty)
+    assert tables_of(empty) == first
+    submitted(empty)
+    assert finished(empty, claimed(empty).lease)
+
+
+def test_migrating_again_changes_nothing_and_keeps_the_rows(empty: Database) -> None:
+    migrate(empty)
+    submitted(empty)
+    migrate(empty)
+    assert claimed(empty)
+
+
+def test_after_all_migrations_the_tables_equal_the_models(empty: Database) -> None:
+    migrate(empty)
+    assert differences(empty) == []
+
+
+def test_a_difference_would_be_noticed(empty: Database) -> None:
+    migrate(empty)
+    with empty.engine.begin() as connection:
+        connection.exec_driver_sql("DROP INDEX ix_runs_experiment_id")
+        connection.exec_driver_sql("ALTER TABLE api_keys ADD COLUMN surplus INTEGER")
+    assert len(differences(empty)) == 2
+
+
+def test_indexes_and_keys_are_those_of_the_models(empty: Database) -> None:
+    migrate(empty)
+    inspector = inspect(empty.engine)
+    for name, table in Base.metadata.tables.items():
+        assert {index["name"] for index in inspector.get_indexes(name) if not index.get("duplicates_constraint")} == {
+            index.name for index in table.indexes
+        }
+        assert inspector.get_pk_constraint(name)["constrained_columns"] == [c.name for c in table.primary_key.columns]
+        assert {tuple(key["constrained_columns"]) for key in inspector.get_foreign_keys(name)} == {
+            tuple(key.column_keys) for key in table.foreign_key_constraints
+        }
+
+
+def test_the_queues_index_is_in_the_order_in_which_runs_are_claimed(empty: Database) -> None:
+    migrate(empty)
+    catalogue = (
+        "SELECT sql FROM sqlite_master WHERE name = 'ix_runs_state_priority_id'"
+        if empty.is_sqlite
+        else "SELECT indexdef FROM pg_indexes WHERE indexname = 'ix_runs_state_priority_id'"
+    )
+    with empty.engine.connect() as connection:
+        definition = connection.exec_driver_sql(catalogue).scalar_one()
+    assert "(state, priority DESC, id)" in definition
+
+
+def test_processes_that_migrate_at_the_same_time_all_succeed(empty: Database) -> None:
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, empty.url],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(3)
+    ]
+    with ThreadPoolExecutor(3) as pool:
+        printed = list(pool.map(lambda process: process.communicate("go\n", timeout=SECONDS), processes))
+    assert [process.returncode for process in processes] == [0, 0, 0], printed
+    assert differences(empty) == []
+
+
+def test_threads_that_migrate_at_the_same_time_all_succeed(empty: Database) -> None:
+    def work(_: int) -> None:
+        own = Database(empty.url)
+        migrate(own)
+        own.close()
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
+    assert differences(empty) == []
+
+
+def test_the_history_is_one_line(empty: Database) -> None:
+    assert len(ScriptDirectory("migrations").get_heads()) == 1

@@ -1,0 +1,198 @@
+"""The doorbell: small messages, sent by the way, and nothing is lost when they are."""
+
+import base64
+import json
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+from starlette.testclient import TestClient
+
+from service.app import create_app
+from service.experiments.lifecycle import Bell
+from service.queue import RUN_EXPERIMENT, Doorbell, broker_problem, make_celery, queue_name
+from service.settings import Settings
+from tests.servers import free_port
+from tests.service.given import written
+
+PATIENCE = 10.0  # seconds
+SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+
+
+@pytest.fixture(params=["filesystem", "redis"])
+def broker_url(request: pytest.FixtureRequest) -> str:
+    if request.param == "filesystem":
+        return "filesystem://localhost"
+    url: str = request.getfixturevalue("redis_url")
+    with redis.Redis.from_url(url) as connection:
+        for device in ("auto", "cpu", "cuda"):
+            connection.delete(queue_name(device))
+    return url
+
+
+def on_broker(tmp_path: Path, broker_url: str) -> Settings:
+    return Settings(data_dir=tmp_path / "data", broker_url=broker_url)
+
+
+def eventually(holds: Callable[[], Any]) -> Any:
+    deadline = time.monotonic() + PATIENCE
+    while not (value := holds()):
+        assert time.monotonic() < deadline, "it never came true"
+        time.sleep(0.02)
+    return value
+
+
+def raw_messages(settings: Settings, device: str) -> list[bytes]:
+    """Messages as they lie on the broker."""
+    if settings.broker_url.startswith("redis"):
+        with redis.Redis.from_url(settings.broker_url) as connection:
+            return [bytes(message) for message in connection.lrange(queue_name(device), 0, -1)]  # type: ignore[union-attr]
+    folder = settings.data_dir / "broker" / "messages"
+    return [path.read_bytes() for path in sorted(folder.glob(f"*.{queue_name(device)}.msg"))]
+
+
+def test_a_message_is_json_and_carries_the_runs_id_and_nothing_else(tmp_path: Path, broker_url: str) -> None:
+    settings = on_broker(tmp_path, broker_url)
+    doorbell = Doorbell(make_celery(settings))
+    doorbell.ring([Bell("run_1", "cpu")])
+    (raw,) = eventually(lambda: raw_messages(settings, "cpu"))
+    doorbell.close()
+    message = json.loads(raw)
+    assert message["content-type"] == "application/json"
+    assert message["headers"]["task"] == RUN_EXPERIMENT == "normbench.run_experiment"
+    assert message["headers"]["eta"] is None
+    body = json.loads(base64.b64decode(message["body"]))
+    assert body[:2] == [["run_1"], {}]
+    assert "spec" not in json.dumps(message)
+    assert len(raw) < 2000
+
+
+def test_a_bell_rings_on_the_queue_of_its_device_and_can_be_taken_once(tmp_path: Path, broker_url: str) -> None:
+    settings = on_broker(tmp_path, broker_url)
+    app = make_celery(settings)
+    doorbell = Doorbell(app)
+    doorbell.ring(Bell(f"run_{k}", device) for k, device in enumerate(("auto", "cpu", "cuda")))
+    with app.connection_for_read() as connection:
+
+        def take(device: str) -> Any:
+            return connection.default_channel.basic_get(queue_name(device), no_ack=True)
+
+        for k, device in enumerate(("auto", "cpu", "cuda")):
+            message = eventually(partial(take, device))
+            assert message.payload[0] == [f"run_{k}"]
+            assert take(device) is None
+    doorbell.close()
+
+
+def test_a_broker_that_answers_has_no_problem(tmp_path: Path, broker_url: str) -> None:
+    assert broker_problem(make_celery(on_broker(tmp_path, broker_url))) is None
+
+
+def away() -> str:
+    return f"redis://127.0.0.1:{free_port()}/0"
+
+
+def test_a_broker_that_is_away_is_a_problem_that_is_soon_known(tmp_path: Path) -> None:
+    began = time.monotonic()
+    problem = broker_problem(make_celery(on_broker(tmp_path, away())))
+    assert problem
+    assert "refused" in problem
+    assert time.monotonic() - began < 8
+
+
+def test_ringing_never_waits_for_a_broker_and_closing_hardly(tmp_path: Path) -> None:
+    doorbell = Doorbell(make_celery(on_broker(tmp_path, away())))
+    began = time.monotonic()
+    doorbell.ring(Bell(f"run_{k}", "auto") for k in range(1000))
+    assert time.monotonic() - began < 0.5
+    began = time.monotonic()
+    doorbell.close(timeout=1.0)
+    assert time.monotonic() - began < 3
+
+
+def test_a_doorbell_rings_again_once_the_broker_is_back(tmp_path: Path, redis_url: str) -> None:
+    settings = on_broker(tmp_path, redis_url)
+    app = make_celery(settings)
+    doorbell = Doorbell(app)
+    with redis.Redis.from_url(redis_url) as connection:
+        connection.delete(queue_name("cuda"))
+        doorbell.ring([Bell("run_1", "cuda")])
+        eventually(lambda: connection.llen(queue_name("cuda")) == 1)
+        connection.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+        doorbell.ring([Bell("run_2", "cuda")])
+        doorbell.ring([Bell("run_3", "cuda")])
+        eventually(lambda: any(b"run_3" in base64.b64decode(json.loads(raw)["body"]) for raw in messages(connection)))
+        connection.delete(queue_name("cuda"))
+    doorbell.close()
+
+
+def messages(connection: Any) -> list[bytes]:
+    return [bytes(message) for message in connection.lrange(queue_name("cuda"), 0, -1)]
+
+
+@SQLITE
+def test_a_submission_is_accepted_at_once_while_the_broker_is_away(settings: Settings) -> None:
+    app = create_app(settings.model_copy(update={"broker_url": away()}), require_keys=False)
+    with TestClient(app) as client:
+        began = time.monotonic()
+        ids = [client.post("/v1/experiments", json=written(seeds=range(20))).json()["id"] for _ in range(3)]
+        assert time.monotonic() - began < 2
+        assert [item["id"] for item in client.get("/v1/experiments").json()["items"]] == ids[::-1]
+        answer = client.get("/readyz")
+        assert answer.status_code == 503
+        assert "broker" in answer.json()["detail"]
+        assert client.get("/healthz").status_code == 200
+
+
+@SQLITE
+def test_a_submission_rings_for_each_run_and_finding_it_again_does_not(client: TestClient, settings: Settings) -> None:
+    for _ in range(2):
+        client.post("/v1/experiments", json=written(seeds=[0, 1, 2], device="cpu"), headers={"Idempotency-Key": "k"})
+    other = client.post("/v1/experiments", json=written(device="cuda")).json()
+    (raw,) = eventually(lambda: raw_messages(settings, "cuda"))
+    assert len(raw_messages(settings, "cpu")) == 3
+    assert json.loads(base64.b64decode(json.loads(raw)["body"]))[0] == [other["runs"][0]["id"]]
+
+
+def test_a_message_appears_in_the_folder_whole(tmp_path: Path) -> None:
+    settings = on_broker(tmp_path, "filesystem://localhost")
+    app = make_celery(settings)
+    text = "x" * 2_000_000
+    done = threading.Event()
+    torn: list[str] = []
+    read = 0
+
+    def watch() -> None:
+        nonlocal read
+        folder = settings.data_dir / "broker" / "messages"
+        while not done.is_set():
+            for path in folder.glob("*.msg"):
+                content = path.read_text()
+                read += 1
+                if not content.endswith("}") or len(content) < len(text):
+                    torn.append(path.name)
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    with app.connection_for_write() as connection:
+        channel = connection.default_channel
+        for _ in range(15):
+            channel._put(queue_name("cpu"), {"body": text})
+    done.set()
+    thread.join()
+    assert read > 0
+    assert torn == []
+
+
+def test_tasks_are_acknowledged_early_and_carry_no_results(tmp_path: Path) -> None:
+    conf = make_celery(on_broker(tmp_path, "redis://127.0.0.1:1/0")).conf
+    assert conf.task_acks_late is False
+    assert conf.task_ignore_result is True
+    assert conf.accept_content == ["json"]
+    assert conf.worker_prefetch_multiplier == 1
+    assert conf.broker_transport_options["visibility_timeout"] == 3600

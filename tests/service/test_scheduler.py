@@ -1,0 +1,85 @@
+"""What was lost is noticed: silent workers, messages that never came, a database that was away."""
+
+import threading
+import time
+from pathlib import Path
+
+from sqlalchemy import update
+
+from service.db import Database, epoch_now
+from service.experiments.lifecycle import Bell
+from service.experiments.tables import Run
+from service.fleet import attendance
+from service.fleet.attendance import Badge
+from service.fleet.tables import Worker
+from service.migrate import migrate
+from service.scheduler import look, run_scheduler
+from service.settings import Settings
+from tests.service.given import claimed, run_of, submitted
+
+PATIENCE = 10.0  # seconds
+
+
+def idle_worker(db: Database) -> None:
+    with db.transaction() as session:
+        attendance.beat(session, Badge("wrk_1", "host", 1, "cpu", ("auto", "cpu")))
+
+
+def test_one_look_takes_back_what_is_lost_rings_again_and_forgets_the_silent(db: Database, settings: Settings) -> None:
+    lost, unheard = submitted(db, seeds=[0]), submitted(db, seeds=[1])
+    claimed(db, lease_seconds=-1)
+    idle_worker(db)
+    with db.transaction() as session:
+        attendance.beat(session, Badge("wrk_silent", "host", 2, "cpu", ("auto",)))
+        session.execute(update(Worker).where(Worker.id == "wrk_silent").values(heartbeat_at=epoch_now() - 1000))
+        session.execute(update(Run).where(Run.id == unheard.runs[0].id).values(rung_at=epoch_now() - 1000))
+    bells = look(db, settings)
+    assert sorted(bells, key=lambda bell: bell.run_id) == [
+        Bell(lost.runs[0].id, "auto"),
+        Bell(unheard.runs[0].id, "auto"),
+    ]
+    with db.snapshot() as session:
+        assert session.get(Worker, "wrk_silent") is None
+    assert look(db, settings) == []
+
+
+def test_a_scheduler_that_does_not_trust_the_leases_takes_nothing_back(db: Database, settings: Settings) -> None:
+    submitted(db)
+    lease = claimed(db, lease_seconds=-1).lease
+    assert look(db, settings, take_back=False) == []
+    assert run_of(db, lease.run_id).state == "running"
+
+
+def test_a_run_is_lost_so_often_as_the_settings_say(db: Database, settings: Settings) -> None:
+    once = settings.model_copy(update={"max_attempts": 1})
+    submitted(db)
+    lease = claimed(db, lease_seconds=-1).lease
+    assert look(db, once) == []
+    assert run_of(db, lease.run_id).state == "failed"
+
+
+def test_after_the_database_was_away_leases_are_given_time_to_be_renewed(tmp_path: Path) -> None:
+    """The tables come into being only while the scheduler runs: until then every look of its fails."""
+    settings = Settings(
+        data_dir=tmp_path, broker_url="filesystem://localhost", scheduler_seconds=0.02, lease_seconds=1.5
+    )
+    db = Database(f"sqlite:///{tmp_path / 'normbench.db'}")
+    stop = threading.Event()
+    thread = threading.Thread(target=run_scheduler, args=(db, settings, stop))
+    thread.start()
+    try:
+        assert not stop.wait(0.3)
+        migrate(db)
+        submitted(db)
+        lease = claimed(db, lease_seconds=-1).lease
+        back = time.monotonic()
+        while run_of(db, lease.run_id).state == "running":
+            assert time.monotonic() - back < PATIENCE
+            time.sleep(0.02)
+        assert time.monotonic() - back > 0.9
+        assert thread.is_alive()
+    finally:
+        stop.set()
+        thread.join(PATIENCE)
+        db.close()
+    assert not thread.is_alive()

@@ -1,0 +1,121 @@
+"""Who may import whom, where Torch may be, and that a tag, its module and its test go by one name."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from normcore.spec.model import CELLS
+from normcore.spec.norm import METHODS
+from normcore.spec.tasks import TASKS
+
+ROOT = Path(__file__).parent.parent
+MAY_IMPORT: Mapping[str, set[str]] = {
+    "normcore": {"normcore"},
+    "service": {"service", "normcore"},
+    "workers": {"workers", "service", "normcore"},
+    "migrations": {"migrations", "service", "normcore"},
+}
+OURS = {"normcore", "service", "workers", "migrations", "tests", "benchmarks"}
+FILE_OF_METHOD = {"none": "identity"}
+"""Methods whose module is not called like their tag."""
+
+
+def modules(package: str) -> list[Path]:
+    return sorted((ROOT / package).rglob("*.py"))
+
+
+def imported(path: Path) -> Iterator[str]:
+    """Every module that a file imports, at its top or inside a function, as a dotted path."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} imports relative to itself; write the path in full"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+@pytest.mark.parametrize("package", MAY_IMPORT)
+def test_imports_point_down_only(package: str) -> None:
+    files = modules(package)
+    assert files
+    wrong = [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in files
+        for name in imported(path)
+        if (top := name.partition(".")[0]) in OURS and top not in MAY_IMPORT[package]
+    ]
+    assert wrong == []
+
+
+def test_the_parser_sees_every_kind_of_import(tmp_path: Path) -> None:
+    path = tmp_path / "module.py"
+    path.write_text("import a.b\ndef f():\n    from c.d import e\nif 0:\n    import g as h\n")
+    assert sorted(imported(path)) == ["a.b", "c.d.e", "g"]
+
+
+def test_migrations_declare_their_own_columns() -> None:
+    files = modules("migrations/versions")
+    assert [path for path in files if path.name != "__init__.py"]
+    wrong = [
+        f"{path.name} imports {name}" for path in files for name in imported(path) if name.partition(".")[0] in OURS
+    ]
+    assert wrong == []
+
+
+def test_no_room_of_the_service_reads_another_rooms_tables_but_the_ones_it_reports_on() -> None:
+    allowed = {
+        "leaderboards": {"experiments"},
+        "experiments": set(),
+        "fleet": set(),
+        "keys": set(),
+        "catalogue": set(),
+    }
+    for room, others in allowed.items():
+        for path in modules(f"service/{room}"):
+            for name in imported(path):
+                parts = name.split(".")
+                if parts[0] == "service" and len(parts) > 2 and parts[2] == "tables":
+                    assert parts[1] in {room, *others}, f"{path} imports {name}"
+
+
+WITHOUT_TORCH = [
+    "import service.app",
+    "import service.cli, service.demo, service.local, service.scheduler, service.serve",
+    "import workers.app",
+    "import normcore.spec, normcore.events, normcore.data.registry",
+    "from service.app import create_app; from service.settings import Settings;"
+    " create_app(Settings(data_dir={folder!r}), require_keys=False).openapi()",
+]
+
+
+@pytest.mark.parametrize("program", WITHOUT_TORCH)
+def test_torch_stays_out_of_processes_that_do_not_train(program: str, tmp_path: Path) -> None:
+    check = (
+        f"{program.format(folder=str(tmp_path))}\nimport sys\nprint(sorted({{'torch', 'sklearn'}} & set(sys.modules)))"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", check], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert result.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(("kind", "tags"), [("cells", CELLS), ("norms", METHODS), ("tasks", TASKS)])
+def test_every_tag_has_its_module_and_its_test(kind: str, tags: Mapping[str, type]) -> None:
+    code, tests = ROOT / "normcore" / kind, ROOT / "tests" / "normcore" / kind
+    for tag in tags:
+        module = code / f"{FILE_OF_METHOD.get(tag, tag)}.py"
+        assert module.is_file(), f"{tag} has no module"
+        family = {name.split(".")[2] for name in imported(module) if name.startswith("normcore.tasks.")} - {"task"}
+        tested = {path.stem.removeprefix("test_") for path in tests.glob("test_*.py")}
+        assert tested & {module.stem, *family}, f"{tag} has no test"  # tasks of one family share a module and a test
+
+
+def test_every_module_of_the_service_says_what_it_is_for() -> None:
+    for path in modules("service"):
+        source = path.read_text(encoding="utf-8")
+        if source.strip():
+            assert ast.get_docstring(ast.parse(source)), f"{path.relative_to(ROOT)} has no docstring"
