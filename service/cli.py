@@ -21,6 +21,7 @@ app = typer.Typer(
     help="Benchmark normalization in recurrent networks. NORMBENCH_URL names the service"
     " (default http://127.0.0.1:8000), NORMBENCH_API_KEY holds your key where it asks for one.",
 )
+PIPE_WIDTH = 120  # columns of text for another program; a terminal says its own
 Profile = Annotated[str | None, typer.Option(help="paper, small or smoke.")]
 
 
@@ -121,7 +122,7 @@ def status(
             run["state"],
             run["attempt"],
             f"{run['progress']['step']}/{run['progress']['max_steps']}",
-            run["result"] and run["result"]["value"],
+            _test_value(run),
             run["error"] or run["outcome"],
         )
         for run in experiment["runs"]
@@ -192,7 +193,13 @@ def _console(quiet: bool = False) -> Any:
     """Standard output, or standard error where that is for JSON."""
     from rich.console import Console
 
-    return Console(stderr=quiet)
+    console = Console(stderr=quiet)
+    return console if console.is_terminal else Console(stderr=quiet, width=PIPE_WIDTH)
+
+
+def _test_value(run: dict[str, Any]) -> str | None:
+    value = run["result"] and run["result"]["value"]
+    return f"{value:.3f}" if value is not None else None
 
 
 def _counts(by_state: dict[str, int]) -> str:
@@ -203,7 +210,7 @@ def _print(as_json: bool, content: Any, title: str, columns: tuple[str, ...], ro
     if as_json:
         typer.echo(json.dumps(content))
     else:
-        _console().print(display.table(title, columns, rows))
+        _console().print(display.table(title, columns, rows, folds=("what", "options", "source", "outcome or error")))
 
 
 def main() -> None:

@@ -1,9 +1,10 @@
 """What the command line shows: tables, and progress bars while experiments run."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 from rich.table import Table
@@ -14,11 +15,11 @@ POLL_SECONDS = 0.5
 STATE_STYLES = {"succeeded": "green", "failed": "red", "cancelled": "yellow", "running": "cyan", "queued": "dim"}
 
 
-def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
-    """A table of text; None shows as a dash."""
-    made = Table(title=title, title_justify="left", title_style="bold")
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], folds: Sequence[str] = ()) -> Table:
+    """A table of text; None shows as a dash. Only the columns in ``folds`` may break into lines."""
+    made = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE, padding=(0, 1, 0, 0))
     for column in columns:
-        made.add_column(column, overflow="fold")
+        made.add_column(column, overflow="fold", no_wrap=column not in folds)
     for row in rows:
         made.add_row(*("–" if cell is None else str(cell) for cell in row))
     return made
@@ -26,32 +27,23 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> 
 
 def leaderboard(board: Mapping[str, Any]) -> Table:
     """Ranked entries with their intervals and times to the target."""
-    unit = f" [{board['unit']}]" if board["unit"] else ""
-    rows = [
-        (
-            entry["rank"],
-            entry["method"],
-            entry["citation"] or _changes(entry["changes"]),
-            _value(entry["value"]),
-            _seeds(entry),
-            _time(entry["steps_to_target"], "{:g}"),
-            _time(entry["seconds_to_target"], "{:.1f} s"),
-            _speedup(entry["speedup"]),
-        )
-        for entry in board["entries"]
-    ]
+    unit = f", {board['unit']}" if board["unit"] else ""
+    columns: dict[str, Callable[[Mapping[str, Any]], Any]] = {
+        "#": lambda e: e["rank"],
+        "method": lambda e: e["method"],
+        "differs in": lambda e: e["citation"] or _changes(e["changes"]),
+        f"test {board['metric']}{unit} [95%]": lambda e: _value(e["value"]),
+        "seeds": _seeds,
+        "steps": lambda e: _time(e["steps_to_target"], "{:g}"),
+        "time": lambda e: _time(e["seconds_to_target"], "{:.1f} s"),
+        f"vs {board['baseline']}": lambda e: _speedup(e["speedup"]),
+    }
+    if not any(e["citation"] or e["changes"] for e in board["entries"]):
+        del columns["differs in"]
     better = "higher is better" if board["direction"] == "maximize" else "lower is better"
-    columns = (
-        "#",
-        "method",
-        "differs in",
-        f"test {board['metric']}{unit}, 95% interval",
-        "seeds",
-        f"steps to {board['target']:g}" if board["target"] is not None else "steps to target",
-        "time to it",
-        f"vs {board['baseline']}",
-    )
-    return table(f"{board['task']} ({board['profile']}): {better}", columns, rows)
+    target = f"; steps and time to {board['target']:g} on validation data" if board["target"] is not None else ""
+    rows = [[cell(entry) for cell in columns.values()] for entry in board["entries"]]
+    return table(f"{board['task']} ({board['profile']}): {better}{target}", list(columns), rows, ["differs in"])
 
 
 def _changes(changes: Mapping[str, Any]) -> str:
@@ -61,10 +53,8 @@ def _changes(changes: Mapping[str, Any]) -> str:
 def _value(value: Mapping[str, Any] | None) -> str | None:
     if value is None:
         return None
-    shown = f"{value['mean']:.4f}"
-    if value["ci95"]:
-        shown += f"  [{value['ci95'][0]:.4f}, {value['ci95'][1]:.4f}]"
-    return shown
+    interval = f" [{value['ci95'][0]:.3f}, {value['ci95'][1]:.3f}]" if value["ci95"] else ""
+    return f"{value['mean']:.3f}{interval}"
 
 
 def _seeds(entry: Mapping[str, Any]) -> str | None:
@@ -78,7 +68,7 @@ def _time(time: Mapping[str, Any] | None, form: str) -> str | None:
 
 
 def _speedup(speedup: Mapping[str, Any] | None) -> str | None:
-    return f"{speedup['steps']:.1f}x steps" if speedup and speedup["steps"] else None
+    return f"{speedup['steps']:.1f}x" if speedup and speedup["steps"] else None
 
 
 def watch(client: Client, experiment_ids: Sequence[str], console: Console) -> list[dict[str, Any]]:
@@ -90,7 +80,7 @@ def watch(client: Client, experiment_ids: Sequence[str], console: Console) -> li
     metrics = {task["name"]: task["metric"]["name"] for task in client.catalogue("tasks")}
     columns = (
         TextColumn("{task.description}"),
-        BarColumn(bar_width=30),
+        BarColumn(bar_width=16),
         MofNCompleteColumn(),
         TextColumn("{task.fields[note]}"),
     )

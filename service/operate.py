@@ -218,4 +218,4 @@ def _show(as_json: bool, title: str, rows: list[dict[str, Any]]) -> None:
         typer.echo(json.dumps(rows))
     else:
         columns = list(rows[0]) if rows else ["none"]
-        Console().print(table(title, columns, [list(row.values()) for row in rows]))
+        Console().print(table(title, columns, [list(row.values()) for row in rows], folds=("title", "licence")))

@@ -5,7 +5,9 @@ import os
 import signal
 import sys
 import threading
+import warnings
 
+from celery.exceptions import SecurityWarning
 from celery.signals import setup_logging, worker_shutting_down
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -36,6 +38,7 @@ def run_worker(settings: WorkerSettings, *, until_stdin_closes: bool = False) ->
     doorbell = Doorbell(celery)
     attendant = tasks.Attendant(db, settings, badge, doorbell)
     tasks.register(celery, attendant)
+    warnings.simplefilter("ignore", SecurityWarning)  # of root and pickle; our messages are JSON
     setup_logging.connect(lambda **_: None, weak=False)  # Celery leaves logging as it is
     worker_shutting_down.connect(lambda **_: attendant.stopping.set(), weak=False)
 

@@ -55,7 +55,7 @@ def resolve(written: Any) -> ExperimentSpec:
     except ValidationError as error:
         errors = [_spec_error(e) for e in error.errors(include_url=False)]
         if any(e.loc[:1] == ("task",) for e in errors):  # without its task, what a spec omits is not missing
-            errors = [e for e in errors if e.type != "missing"]
+            errors = [e for e in errors if e.type != "missing" or e.loc == ("task",)]
         raise InvalidSpec(errors) from None
 
 

@@ -120,7 +120,15 @@ def test_an_error_names_its_field_and_the_repair(written: Any, loc: tuple[str | 
     assert message in error.msg
 
 
-@pytest.mark.xfail(strict=True, reason="what is missing beside a missing task is dropped, and the task with it")
+@pytest.mark.parametrize("sites", [["input"], ["recurrent"]])
+def test_an_rnn_normalizes_the_sum_or_nothing(sites: list[str]) -> None:
+    rnn = {**DIGITS, "model": {"cell": "rnn"}, "norm": {"method": "recurrent_batch_norm", "sites": sites}}
+    with pytest.raises(InvalidSpec) as caught:
+        resolve(rnn)
+    assert [e.loc for e in caught.value.errors] == [("norm", "sites")]
+    assert resolve({**rnn, "norm": {**rnn["norm"], "sites": ["input", "recurrent"]}}).model.cell == "rnn"
+
+
 def test_a_spec_without_a_task_is_told_so() -> None:
     with pytest.raises(InvalidSpec) as caught:
         resolve({})
