@@ -1,4 +1,3 @@
-# syntax=docker/dockerfile:1
 FROM python:3.12-slim AS build
 RUN python -m venv /venv
 ENV PATH=/venv/bin:$PATH
@@ -8,7 +7,7 @@ COPY normcore normcore
 COPY service service
 COPY workers workers
 COPY migrations migrations
-RUN --mount=type=cache,target=/root/.cache/pip pip install '.[s3]'
+RUN pip install --no-cache-dir '.[s3]'
 
 FROM python:3.12-slim
 # libgomp1: torch's threads on the CPU

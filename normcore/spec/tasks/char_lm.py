@@ -9,6 +9,9 @@ from pydantic_core import PydanticCustomError
 from normcore.spec.metric import ACCURACY, BITS_PER_CHAR, Metric
 from normcore.spec.tasks.task import Profile, Published, Task
 
+LSTM = {"cell": "lstm", "num_layers": 1, "bidirectional": False, "recurrent_init": "orthogonal", "forget_bias": 1.0}
+ADAM = {"optimizer": {"name": "adam", "lr": 2e-3}, "clip_norm": 1.0}
+
 
 class CharLM(Task):
     """Predict the next character; the test text is read as one sequence."""
@@ -26,62 +29,20 @@ class CharLM(Task):
         "paper": Profile(
             description="RBN section 5.2: Penn Treebank, 1000 units, 50 epochs.",
             task={"corpus": "ptb", "sequence_length": 100, "eval_chars": None},
-            model={
-                "cell": "lstm",
-                "hidden_size": 1000,
-                "num_layers": 1,
-                "bidirectional": False,
-                "recurrent_init": "orthogonal",
-                "forget_bias": 1.0,
-            },
-            training={
-                "optimizer": {"name": "adam", "lr": 2e-3},
-                "batch_size": 64,
-                "max_steps": 39_550,
-                "clip_norm": 1.0,
-                "eval_every": 791,
-                "target": 1.5,
-            },
+            model={**LSTM, "hidden_size": 1000},
+            training={**ADAM, "batch_size": 64, "max_steps": 39_550, "eval_every": 791, "target": 1.5},
         ),
         "small": Profile(
             description="Python's own documentation, 128 units: minutes on 2 cores.",
             task={"corpus": "pydoc", "sequence_length": 50, "eval_chars": 20_000},
-            model={
-                "cell": "lstm",
-                "hidden_size": 128,
-                "num_layers": 1,
-                "bidirectional": False,
-                "recurrent_init": "orthogonal",
-                "forget_bias": 1.0,
-            },
-            training={
-                "optimizer": {"name": "adam", "lr": 2e-3},
-                "batch_size": 64,
-                "max_steps": 1000,
-                "clip_norm": 1.0,
-                "eval_every": 50,
-                "target": 3.0,
-            },
+            model={**LSTM, "hidden_size": 128},
+            training={**ADAM, "batch_size": 64, "max_steps": 1000, "eval_every": 50, "target": 3.0},
         ),
         "smoke": Profile(
             description="Seconds; checks that everything runs.",
             task={"corpus": "pydoc", "sequence_length": 20, "eval_chars": 1000},
-            model={
-                "cell": "lstm",
-                "hidden_size": 16,
-                "num_layers": 1,
-                "bidirectional": False,
-                "recurrent_init": "orthogonal",
-                "forget_bias": 1.0,
-            },
-            training={
-                "optimizer": {"name": "adam", "lr": 2e-3},
-                "batch_size": 16,
-                "max_steps": 20,
-                "clip_norm": 1.0,
-                "eval_every": 5,
-                "target": 4.5,
-            },
+            model={**LSTM, "hidden_size": 16},
+            training={**ADAM, "batch_size": 16, "max_steps": 20, "eval_every": 5, "target": 4.5},
         ),
     }
 

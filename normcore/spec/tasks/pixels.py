@@ -1,11 +1,12 @@
 """Images read one pixel at a time (RBN section 5.1, Le et al. 2015)."""
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
 from normcore.spec.metric import ACCURACY, Metric
-from normcore.spec.tasks.task import Profile, Published, Task
+from normcore.spec.tasks.task import Profile, ProfileName, Published, Task
 
 RBN = "Cooijmans et al. 2017, arXiv:1603.09025, section 5.1"
 INSIDE = {"bias": "both"}  # with one pixel as input, LN(w x) does not see |x|
@@ -28,99 +29,103 @@ class Permuted(PixelSequence):
     )
 
 
-def mnist_profiles(**norm: dict[str, Any]) -> dict[Any, Profile]:
+def _profile(
+    description: str,
+    norm: Mapping[str, Mapping[str, Any]],
+    *,
+    hidden_size: int,
+    recurrent_init: str,
+    lr: float,
+    **training: Any,
+) -> Profile:
+    """One LSTM layer, RMSProp and clipping as in RBN section 5.1; ``training`` holds what the size decides."""
+    return Profile(
+        description=description,
+        model={
+            "cell": "lstm",
+            "hidden_size": hidden_size,
+            "num_layers": 1,
+            "bidirectional": False,
+            "recurrent_init": recurrent_init,
+            "forget_bias": 1.0,
+        },
+        training={
+            "optimizer": {"name": "rmsprop", "lr": lr, "decay": 0.9, "momentum": 0.0},
+            "clip_norm": 1.0,
+            **training,
+        },
+        norm=norm,
+    )
+
+
+def mnist_profiles(**norm: Mapping[str, Any]) -> Mapping[ProfileName, Profile]:
     """Profiles of the MNIST tasks; ``norm`` holds defaults per method."""
-    rmsprop = {"name": "rmsprop", "lr": 1e-3, "decay": 0.9, "momentum": 0.0}
-    lstm = {"cell": "lstm", "num_layers": 1, "bidirectional": False, "recurrent_init": "identity", "forget_bias": 1.0}
+    paper: dict[str, Any] = {"hidden_size": 100, "recurrent_init": "identity", "lr": 1e-3, "batch_size": 100}
     return {
-        "paper": Profile(
-            description="RBN section 5.1: 784 steps, 100 units, 200 epochs.",
-            model={**lstm, "hidden_size": 100},
-            training={
-                "optimizer": rmsprop,
-                "batch_size": 100,
-                "max_steps": 100_000,
-                "clip_norm": 1.0,
-                "eval_every": 500,
-                "target": 0.90,
-            },
-            norm=norm,
+        "paper": _profile(
+            "RBN section 5.1: 784 steps, 100 units, 200 epochs.",
+            norm,
+            **paper,
+            max_steps=100_000,
+            eval_every=500,
+            target=0.90,
         ),
-        "small": Profile(
-            description="The first few hundred updates of the paper's run: tens of minutes on 2 cores.",
-            model={**lstm, "hidden_size": 100},
-            training={
-                "optimizer": rmsprop,
-                "batch_size": 100,
-                "max_steps": 600,
-                "clip_norm": 1.0,
-                "eval_every": 100,
-                "target": 0.50,
-            },
-            norm=norm,
+        "small": _profile(
+            "The first few hundred updates of the paper's run: tens of minutes on 2 cores.",
+            norm,
+            **paper,
+            max_steps=600,
+            eval_every=100,
+            target=0.50,
         ),
-        "smoke": Profile(
-            description="Seconds; checks that everything runs.",
-            model={**lstm, "hidden_size": 4},
-            training={
-                "optimizer": rmsprop,
-                "batch_size": 20,
-                "max_steps": 2,
-                "clip_norm": 1.0,
-                "eval_every": 2,
-                "target": 0.05,
-            },
-            norm=norm,
+        "smoke": _profile(
+            "Seconds; checks that everything runs.",
+            norm,
+            **{**paper, "hidden_size": 4, "batch_size": 20},
+            max_steps=2,
+            eval_every=2,
+            target=0.05,
         ),
     }
 
 
-def digits_profiles(**norm: dict[str, Any]) -> dict[Any, Profile]:
+def digits_profiles(**norm: Mapping[str, Any]) -> Mapping[ProfileName, Profile]:
     """Profiles of the digits tasks; ``norm`` holds defaults per method.
 
     Layer norm keeps its bias outside here: grey levels matter little in these images, and it learns faster so.
     """
-    rmsprop = {"name": "rmsprop", "lr": 2e-3, "decay": 0.9, "momentum": 0.0}
-    lstm = {"cell": "lstm", "num_layers": 1, "bidirectional": False, "recurrent_init": "orthogonal", "forget_bias": 1.0}
+    own: dict[str, Any] = {"recurrent_init": "orthogonal", "lr": 2e-3}
     return {
-        "paper": Profile(
-            description="The hyperparameters of RBN section 5.1 on 64 steps instead of 784.",
-            model={**lstm, "hidden_size": 100, "recurrent_init": "identity"},
-            training={
-                "optimizer": {**rmsprop, "lr": 1e-3},
-                "batch_size": 100,
-                "max_steps": 2400,
-                "clip_norm": 1.0,
-                "eval_every": 12,
-                "target": 0.90,
-            },
-            norm=norm,
+        "paper": _profile(
+            "The hyperparameters of RBN section 5.1 on 64 steps instead of 784.",
+            norm,
+            hidden_size=100,
+            recurrent_init="identity",
+            lr=1e-3,
+            batch_size=100,
+            max_steps=2400,
+            eval_every=12,
+            target=0.90,
         ),
-        "small": Profile(
-            description="Under half a minute a run on 2 cores, the same shape of result.",
-            model={**lstm, "hidden_size": 100},
-            training={
-                "optimizer": rmsprop,
-                "batch_size": 64,
-                "max_steps": 200,
-                "clip_norm": 1.0,
-                "eval_every": 20,
-                "target": 0.50,
-            },
-            norm=norm,
+        "small": _profile(
+            "Under half a minute a run on 2 cores, the same shape of result.",
+            norm,
+            **own,
+            hidden_size=100,
+            batch_size=64,
+            max_steps=200,
+            eval_every=20,
+            target=0.50,
         ),
-        "smoke": Profile(
-            description="Seconds; checks that everything runs.",
-            model={**lstm, "hidden_size": 16},
-            training={
-                "optimizer": rmsprop,
-                "batch_size": 32,
-                "max_steps": 40,
-                "clip_norm": 1.0,
-                "eval_every": 10,
-                "target": 0.20,
-            },
-            norm=norm,
+        "smoke": _profile(
+            "Seconds; checks that everything runs.",
+            norm,
+            **own,
+            hidden_size=16,
+            batch_size=32,
+            max_steps=40,
+            eval_every=10,
+            target=0.20,
         ),
     }
 
