@@ -88,14 +88,14 @@ def private_redis(port: int | None = None) -> Iterator[str]:
 
 
 @contextmanager
-def postgres_database(server_url: str) -> Iterator[str]:
-    """An empty database on a PostgreSQL server, dropped in the end; yields its URL."""
+def postgres_database(server_url: str, template: str = "template1") -> Iterator[str]:
+    """A database on a PostgreSQL server, empty or as its template is, dropped in the end; yields its URL."""
     server = make_url(server_url)
     name = f"normbench_test_{secrets.token_hex(8)}"
     admin = create_engine(server, isolation_level="AUTOCOMMIT")
     try:
         with admin.connect() as connection:
-            connection.execute(text(f"CREATE DATABASE {name}"))
+            connection.execute(text(f"CREATE DATABASE {name} TEMPLATE {template}"))
         yield server.set(database=name).render_as_string(hide_password=False)
     finally:
         with admin.connect() as connection:

@@ -7,12 +7,14 @@ from sqlalchemy import select
 
 from normcore.events import Measured, Outcome, Result, Started
 from normcore.spec import digest, resolve
+from normcore.spec.tasks import TASKS
 from service.db import Database
 from service.experiments import lifecycle
 from service.experiments.lifecycle import Claim, Lease
 from service.experiments.tables import Experiment, Measurement, Run
 
 LEASE_SECONDS = 60.0
+MAX_STEPS = TASKS["permuted_digits"].profiles["smoke"].training["max_steps"]
 ALL_QUEUES = ("auto", "cpu", "cuda")
 
 
@@ -81,7 +83,7 @@ def rows_of(db: Database, run_id: str) -> list[tuple[int, str, float, float, int
 
 def started(step: int = 0) -> Started:
     """A training that begins at ``step``."""
-    return Started(step=step, max_steps=40, kernel="reference", parameters=1234, environment={"torch": "2.9"})
+    return Started(step=step, max_steps=MAX_STEPS, kernel="reference", parameters=1234, environment={"torch": "2.9"})
 
 
 def measured(step: int, **values: float) -> Measured:

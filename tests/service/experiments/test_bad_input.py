@@ -146,8 +146,6 @@ WRONG_FIELDS: list[tuple[str, dict[str, Any], list[str | int]]] = [
 
 
 OPEN = {  # defects of normcore.spec and normcore.data, to be mended there
-    "no task": "resolve({}) raises InvalidSpec without any error in it",
-    "an empty object": "resolve({}) raises InvalidSpec without any error in it",
     "profile is a list": "resolve looks up an unhashable profile: TypeError",
     "file name with NUL": "pin opens a path with NUL: ValueError",
 }

@@ -17,6 +17,7 @@ from service.experiments.lifecycle import Bell, Claim, Lease, LeaseLost
 from service.experiments.tables import Experiment, Label, Run
 from tests.service.given import (
     ALL_QUEUES,
+    MAX_STEPS,
     begun,
     claimed,
     failed,
@@ -83,7 +84,7 @@ def test_a_submitted_experiment_is_stored_with_one_queued_run_for_each_seed(db: 
         assert [run.seed for run in stored.runs] == [3, 1, 2]
         for run in stored.runs:
             assert (run.state, run.attempt, run.queue, run.priority) == ("queued", 1, "cpu", 7)
-            assert (run.step, run.max_steps, run.history, run.cancel_requested) == (0, 40, [], False)
+            assert (run.step, run.max_steps, run.history, run.cancel_requested) == (0, MAX_STEPS, [], False)
             assert run.started_at is None
             assert run.rung_at == pytest.approx(database_time(db), abs=30)
         labels = session.execute(select(Label.key, Label.value).where(Label.experiment_id == stored.id)).all()

@@ -22,7 +22,18 @@ from service.db import Database
 from service.experiments.tables import Experiment, Run
 from service.settings import Settings
 from tests.servers import free_port
-from tests.service.given import begun, claimed, failed, finished, measured, recorded, run_of, submitted, written
+from tests.service.given import (
+    MAX_STEPS,
+    begun,
+    claimed,
+    failed,
+    finished,
+    measured,
+    recorded,
+    run_of,
+    submitted,
+    written,
+)
 
 SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 
@@ -60,7 +71,7 @@ def test_a_submitted_spec_is_answered_resolved_with_its_queued_runs(client: Test
             "attempt": 1,
             "resumed_from_step": None,
             "outcome": None,
-            "progress": {"step": 0, "max_steps": 40, "eta_seconds": None},
+            "progress": {"step": 0, "max_steps": MAX_STEPS, "eta_seconds": None},
             "result": None,
             "device": None,
             "kernel": None,
@@ -289,7 +300,7 @@ def test_a_running_run_shows_its_progress_and_the_time_that_is_left(client: Test
     recorded(db, lease, measured(15))
     run = client.get(f"/v1/runs/{run_id}").json()
     assert (run["state"], run["device"], run["kernel"]) == ("running", "cpu", "reference")
-    assert run["progress"] == {"step": 15, "max_steps": 40, "eta_seconds": 2.5}
+    assert run["progress"] == {"step": 15, "max_steps": MAX_STEPS, "eta_seconds": (MAX_STEPS - 15) / 10}
     assert run["environment"] == {"torch": "2.9"}
     finished(db, lease, "reached_target")
     run = client.get(f"/v1/runs/{run_id}").json()

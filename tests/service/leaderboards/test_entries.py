@@ -51,9 +51,9 @@ def test_an_entry_pools_all_succeeded_runs_of_its_fingerprint(db: Database) -> N
 
 
 def test_an_entry_says_in_which_fields_it_departs_from_the_profile(db: Database) -> None:
-    experiment = submitted(db, "layer_norm", training={"batch_size": 16}, model={"hidden_size": 20})
+    experiment = submitted(db, "layer_norm", training={"batch_size": 17}, model={"hidden_size": 21})
     end(db, claimed(db).lease)
-    assert entry_of(db, experiment.fingerprint).changes == {"training.batch_size": 16, "model.hidden_size": 20}
+    assert entry_of(db, experiment.fingerprint).changes == {"training.batch_size": 17, "model.hidden_size": 21}
 
 
 def test_runs_that_end_at_the_same_time_all_count(db: Database) -> None:

@@ -6,6 +6,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from normcore.spec import digest, resolve
+from normcore.spec.tasks import TASKS
 from service.db import Database
 from service.experiments import lifecycle
 from service.experiments.tables import Experiment
@@ -52,7 +53,7 @@ def test_entries_are_ranked_by_their_mean_test_metric(client: TestClient, db: Da
         "metric": "accuracy",
         "unit": "",
         "direction": "maximize",
-        "target": 0.5,
+        "target": TASKS["permuted_digits"].profiles["smoke"].training["target"],
         "rank_by": "metric",
         "baseline": "none",
     }
