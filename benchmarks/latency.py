@@ -22,7 +22,7 @@ from benchmarks.load import Connection, get
 from benchmarks.number import Number, Target, number, percentile
 from benchmarks.processes import answers, free_port, running
 
-SUBMISSIONS = 24
+SUBMISSIONS = 20
 LOOK_SECONDS = 0.015
 PAUSE_SECONDS = (0.2, 0.7)  # after a run's end
 SHARED_REDIS = os.environ.get("BENCH_REDIS_URL", "redis://127.0.0.1:6379/9")  # where there is no redis-server to start

@@ -2,8 +2,8 @@
 
 Experiments and runs go straight into the tables; the entries are then pooled by the service's own
 ``entries.refresh``, as at the end of every run. An entry of the small database has one experiment of ten seeds, one of
-the large has ten of them. MLflow holds 780 runs with metrics and params and gives all of them, best accuracy first: it
-keeps no pooled entries, so a client would have to pool what it gets.
+the large has ten of them. MLflow holds 780 runs with metrics and params and gives a page of them, the 100 best by
+accuracy: it keeps no pooled entries, so a client would have to ask for all and pool them.
 """
 
 import random
@@ -28,12 +28,14 @@ from service.startup import prepare
 ENTRIES, SEEDS = 1000, 10
 METHODS = ("none", "layer_norm", "recurrent_batch_norm")
 SMALL, LARGE = 1, 10  # experiments of each entry
-MLFLOW_RUNS = 780
+MLFLOW_RUNS, MLFLOW_PAGE = 780, 100
 ROUNDS = 60
 PER_TRANSACTION = 100  # entries
 
 BOARD = get("/v1/leaderboards/permuted_digits?profile=small")
-SEARCH = post(mlflow.SEARCH_RUNS, {"experiment_ids": ["0"], "max_results": 1000, "order_by": ["metrics.accuracy DESC"]})
+SEARCH = post(
+    mlflow.SEARCH_RUNS, {"experiment_ids": ["0"], "max_results": MLFLOW_PAGE, "order_by": ["metrics.accuracy DESC"]}
+)
 
 
 def measure(scratch: Path) -> list[Number]:
@@ -63,7 +65,7 @@ def measure(scratch: Path) -> list[Number]:
             f"leaderboard: p50, {ENTRIES * SEEDS * SMALL:,} runs",
             "ms",
             milliseconds["small"],
-            versus=f"MLflow search, {MLFLOW_RUNS} runs",
+            versus=f"MLflow search, {MLFLOW_PAGE} of {MLFLOW_RUNS} runs",
             theirs=milliseconds["mlflow"],
             target=Target("ours", "under", 30),
         ),
