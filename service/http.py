@@ -20,22 +20,25 @@ from service.settings import Settings
 Item = TypeVar("Item")
 
 
-def database(request: Request) -> Database:
+# Dependencies are coroutines because FastAPI sends each that is not to a thread and back.
+
+
+async def database(request: Request) -> Database:
     db: Database = request.app.state.db
     return db
 
 
-def settings(request: Request) -> Settings:
+async def settings(request: Request) -> Settings:
     known: Settings = request.app.state.settings
     return known
 
 
-def doorbell(request: Request) -> Doorbell:
+async def doorbell(request: Request) -> Doorbell:
     bell: Doorbell = request.app.state.doorbell
     return bell
 
 
-def artifacts(request: Request) -> Artifacts:
+async def artifacts(request: Request) -> Artifacts:
     store: Artifacts = request.app.state.artifacts
     return store
 

@@ -23,6 +23,7 @@ from service.settings import Settings
 log = logging.getLogger(__name__)
 
 RUN_EXPERIMENT = "normbench.run_experiment"
+PACE_SECONDS = 0.005  # between two messages; a flood of them would cost the answers that they are for
 PUBLISH_TIMEOUT = 2.0  # seconds; a message that cannot be sent by then is left to the scheduler
 
 
@@ -115,6 +116,7 @@ class Doorbell:
     def __init__(self, app: Celery) -> None:
         self._app = app
         self._bells: queue.SimpleQueue[Bell | None] = queue.SimpleQueue()
+        self._closing = threading.Event()
         self._thread = threading.Thread(target=self._send_all, name="doorbell", daemon=True)
         self._thread.start()
 
@@ -125,6 +127,7 @@ class Doorbell:
 
     def close(self, timeout: float = PUBLISH_TIMEOUT) -> None:
         """Send what is waiting, for at most ``timeout`` seconds."""
+        self._closing.set()
         self._bells.put(None)
         self._thread.join(timeout)
 
@@ -136,3 +139,4 @@ class Doorbell:
                 )
             except Exception as error:  # every transport has errors of its own; the scheduler rings again
                 log.warning("no message for %s: %s: %s", bell.run_id, type(error).__name__, error)
+            self._closing.wait(PACE_SECONDS)

@@ -4,7 +4,9 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from starlette.concurrency import run_in_threadpool
 
+from service.db import Database
 from service.errors import Unauthorized
 from service.http import DatabaseDep
 from service.keys import keyring
@@ -12,7 +14,7 @@ from service.keys import keyring
 bearer = HTTPBearer(auto_error=False, description="A key made by `normbench keys create`.")
 
 
-def require_key(
+async def require_key(
     request: Request,
     db: DatabaseDep,
     credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)] = None,
@@ -24,6 +26,10 @@ def require_key(
         return
     if credentials is None:
         raise Unauthorized("send a key as 'Authorization: Bearer nb_…'; `normbench keys create` makes one")
+    if not await run_in_threadpool(_is_valid, db, credentials.credentials):
+        raise Unauthorized("this key is unknown or revoked")
+
+
+def _is_valid(db: Database, secret: str) -> bool:
     with db.snapshot() as session:
-        if not keyring.is_valid(session, credentials.credentials):
-            raise Unauthorized("this key is unknown or revoked")
+        return keyring.is_valid(session, secret)

@@ -1,14 +1,15 @@
 """Read entries and rank them."""
 
 from collections.abc import Sequence
+from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import Row, func, select
 from sqlalchemy.orm import Session
 
-from normcore.spec.tasks import TASKS, ProfileName
+from normcore.spec.tasks import TASKS, ProfileName, Published
 from normcore.spec.tasks.task import Task
 from service.leaderboards import schemas, tables
-from service.leaderboards.ranking import RankBy, ranks, ratio
+from service.leaderboards.ranking import Center, RankBy, Speedup, TimeToTarget, ranks, ratio
 
 
 def leaderboards(session: Session) -> list[schemas.LeaderboardSummary]:
@@ -30,12 +31,12 @@ def leaderboard(
 ) -> schemas.Leaderboard:
     """All entries of a known task at one profile, best first."""
     known = TASKS[task]
-    stored = tables.Entry
-    rows = session.scalars(select(stored).where(stored.task == task, stored.profile == profile)).all()
+    columns = tables.Entry.__table__.c
+    rows = session.execute(select(*columns).where(columns.task == task, columns.profile == profile)).all()
     baselines = _baselines(rows, baseline, known)
     entries = [_measured(row, baseline, baselines.get(row.setting)) for row in rows]
     if published and profile == "paper":
-        entries += [_published(p.method, p.value, p.citation) for p in known.published]
+        entries += map(_published, known.published)
     direction = known.metric.direction if rank_by == "metric" else "minimize"
     for entry, rank in zip(entries, ranks([_center(e, rank_by) for e in entries], direction), strict=True):
         entry.rank = rank
@@ -52,26 +53,25 @@ def leaderboard(
     )
 
 
-def _baselines(rows: Sequence[tables.Entry], method: str, task: type[Task]) -> dict[str, tables.Entry]:
+def _baselines(rows: Sequence[Row[Any]], method: str, task: type[Task]) -> dict[str, Row[Any]]:
     """For each setting (a spec less its norm) the best entry of the baseline method."""
-    best: dict[str, tables.Entry] = {}
+    best: dict[str, Row[Any]] = {}
     for row in rows:
         if row.method == method and row.mean is not None:
             known = best.get(row.setting)
-            if known is None or known.mean is None or task.metric.is_better(row.mean, than=known.mean):
+            if known is None or task.metric.is_better(row.mean, than=known.mean):
                 best[row.setting] = row
     return best
 
 
-def _measured(row: tables.Entry, baseline: str, against: tables.Entry | None) -> schemas.Entry:
-    interval = (row.ci_low, row.ci_high) if row.ci_low is not None and row.ci_high is not None else None
-    speedup = against and schemas.Speedup(
+def _measured(row: Row[Any], baseline: str, against: Row[Any] | None) -> schemas.Entry:
+    speedup = against and Speedup(
         baseline=baseline,
         steps=ratio(against.steps_median, row.steps_median),
         seconds=ratio(against.seconds_median, row.seconds_median),
     )
+    interval = None if row.ci_low is None else (row.ci_low, row.ci_high)
     return schemas.Entry(
-        rank=0,
         method=row.method,
         source="measured",
         fingerprint=row.fingerprint,
@@ -79,16 +79,17 @@ def _measured(row: tables.Entry, baseline: str, against: tables.Entry | None) ->
         n_runs=row.n_runs,
         n_seeds=row.n_seeds,
         n_diverged=row.n_diverged,
-        value=None if row.mean is None else schemas.Value(mean=row.mean, std=row.std, ci95=interval),
-        steps_to_target=schemas.TimeToTarget(median=row.steps_median, reached=row.steps_reached),
-        seconds_to_target=schemas.TimeToTarget(median=row.seconds_median, reached=row.seconds_reached),
+        value=None if row.mean is None else Center(row.mean, row.std, interval),
+        steps_to_target=TimeToTarget(row.steps_median, row.steps_reached),
+        seconds_to_target=TimeToTarget(row.seconds_median, row.seconds_reached),
         speedup=speedup,
         experiments=row.experiments,
     )
 
 
-def _published(method: str, value: float, citation: str) -> schemas.Entry:
-    return schemas.Entry(rank=0, method=method, source="published", citation=citation, value=schemas.Value(mean=value))
+def _published(published: Published) -> schemas.Entry:
+    value = Center(published.value, None, None)
+    return schemas.Entry(method=published.method, source="published", citation=published.citation, value=value)
 
 
 def _center(entry: schemas.Entry, rank_by: RankBy) -> float | None:

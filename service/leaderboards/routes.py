@@ -11,7 +11,7 @@ from service.errors import Invalid, NotFound
 from service.http import DatabaseDep
 from service.leaderboards import queries
 from service.leaderboards.ranking import RankBy
-from service.leaderboards.schemas import Leaderboard, LeaderboardList
+from service.leaderboards.schemas import LEADERBOARD, Leaderboard, LeaderboardList
 
 router = APIRouter(prefix="/v1/leaderboards", tags=["leaderboards"])
 
@@ -39,4 +39,4 @@ def get_leaderboard(
         raise Invalid([SpecError(("baseline",), f"choose from {', '.join(sorted(METHODS))}", "unknown_method")])
     with db.snapshot() as session:
         board = queries.leaderboard(session, task, profile, rank_by=rank_by, baseline=baseline, published=published)
-    return Response(board.model_dump_json(), media_type="application/json")
+    return Response(LEADERBOARD.dump_json(board), media_type="application/json")

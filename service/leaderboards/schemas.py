@@ -1,55 +1,35 @@
-"""What a leaderboard shows."""
+"""What a leaderboard shows. Entries are plain dataclasses: there are thousands, and they come from our own rows."""
 
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 
-from service.leaderboards.ranking import RankBy
-
-
-class Value(BaseModel):
-    """Test metric over seeds; a published number has a mean only."""
-
-    mean: float
-    std: float | None = None
-    ci95: tuple[float, float] | None = None
+from service.leaderboards.ranking import Center, RankBy, Speedup, TimeToTarget
 
 
-class TimeToTarget(BaseModel):
-    """Median over seeds of when validation first reached the target, and how many seeds did."""
+@dataclass(slots=True, kw_only=True)
+class Entry:
+    """All succeeded runs that share a fingerprint, or a paper's number, which has a mean only."""
 
-    median: float | None
-    reached: int
-
-
-class Speedup(BaseModel):
-    """How many times sooner than the baseline the target is reached; null where either never is."""
-
-    baseline: str
-    steps: float | None
-    seconds: float | None
-
-
-class Entry(BaseModel):
-    """All succeeded runs that share a fingerprint, or a paper's number."""
-
-    rank: int
+    rank: int = 0
     method: str
     source: Literal["measured", "published"]
     fingerprint: str | None = None
     citation: str | None = None
-    changes: dict[str, Any] = {}
+    changes: dict[str, Any] = field(default_factory=dict)
     n_runs: int = 0
     n_seeds: int = 0
     n_diverged: int = 0
-    value: Value | None
+    value: Center | None
     steps_to_target: TimeToTarget | None = None
     seconds_to_target: TimeToTarget | None = None
     speedup: Speedup | None = None
-    experiments: list[str] = []
+    experiments: list[str] = field(default_factory=list)
 
 
-class Leaderboard(BaseModel):
+@dataclass(slots=True)
+class Leaderboard:
     """One task at one size, best first."""
 
     task: str
@@ -61,6 +41,9 @@ class Leaderboard(BaseModel):
     rank_by: RankBy
     baseline: str
     entries: list[Entry]
+
+
+LEADERBOARD = TypeAdapter(Leaderboard)
 
 
 class LeaderboardSummary(BaseModel):
