@@ -40,6 +40,24 @@ def test_writers_at_the_same_time_lose_no_update(db: Database) -> None:
         assert session.get_one(Run, run_id).times_lost == 80
 
 
+def test_writers_in_several_processes_lose_no_update_either(db: Database) -> None:
+    """Each has a pool of its own, as processes have, and reads before it writes."""
+    run_id = submitted(db).runs[0].id
+
+    def add(_: int) -> None:
+        own = Database(db.url)
+        for _ in range(15):
+            with own.transaction() as session:
+                run = session.scalars(select(Run).where(Run.id == run_id).with_for_update()).one()
+                run.times_lost += 1
+        own.close()
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(add, range(4)))
+    with db.snapshot() as session:
+        assert session.get_one(Run, run_id).times_lost == 60
+
+
 def test_readers_do_not_wait_for_writers(db: Database) -> None:
     submitted(db)
     with db.transaction() as session:

@@ -152,6 +152,16 @@ def test_many_workers_that_claim_at_once_get_every_run_once(db: Database) -> Non
         assert {run_of(db, run_id).worker_id for run_id in share} <= {f"wrk_{k}"}
 
 
+@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+def test_a_claim_does_not_wait_for_another_and_takes_the_next_run(db: Database) -> None:
+    experiment = submitted(db, seeds=[0, 1])
+    with db.transaction() as session:
+        slow = lifecycle.claim(session, queues=ALL_QUEUES, worker_id="wrk_slow", lease_seconds=60)
+        with ThreadPoolExecutor(1) as pool:
+            quick = pool.submit(claim_one, db, "wrk_quick").result(timeout=10)
+    assert [claim and claim.lease.run_id for claim in (slow, quick)] == [run.id for run in experiment.runs]
+
+
 def test_the_most_urgent_run_goes_first_and_among_equals_the_oldest(db: Database) -> None:
     low, high, usual = (submitted(db, seeds=[0, 1], priority=p) for p in (0, 9, 5))
     later = submitted(db, priority=9)

@@ -185,6 +185,7 @@ def pages(client: TestClient, limit: int, between: Callable[[], object] = lambda
         page = client.get("/v1/experiments", params={"limit": limit, **({"cursor": cursor} if cursor else {})}).json()
         assert 0 < len(page["items"]) <= limit
         seen += [item["id"] for item in page["items"]]
+        assert len(set(seen)) == len(seen), "nothing comes twice"
         cursor = page["next_cursor"]
         if cursor is None:
             return seen

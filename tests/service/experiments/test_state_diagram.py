@@ -6,7 +6,7 @@ from pathlib import Path
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, precondition, rule
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -18,7 +18,8 @@ from service.experiments.tables import Run
 from service.migrate import migrate
 from tests.service.given import ALL_QUEUES, result_of, started, written
 
-MAX_ATTEMPTS = 3
+MAX_ATTEMPTS = 2
+MAX_RUNS = 3  # few, so that much happens to each
 
 
 @dataclass
@@ -60,6 +61,7 @@ class StateDiagram(RuleBasedStateMachine):
         self.db.close()
         self.folder.cleanup()
 
+    @precondition(lambda self: len(self.runs) < MAX_RUNS)
     @rule(target=experiments, n_seeds=st.integers(1, 2), priority=st.sampled_from([0, 5, 9]))
     def submit(self, n_seeds: int, priority: int) -> str:
         spec = resolve(written(seeds=range(n_seeds), priority=priority))
@@ -184,4 +186,4 @@ class StateDiagram(RuleBasedStateMachine):
 
 
 TestStateDiagram = StateDiagram.TestCase
-TestStateDiagram.settings = settings(max_examples=30, stateful_step_count=30, deadline=None)
+TestStateDiagram.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)
