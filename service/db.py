@@ -4,9 +4,9 @@ import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
-from sqlalchemy import JSON, DateTime, Dialect, Engine, Float, MetaData, TypeDecorator, create_engine, event
+from sqlalchemy import JSON, DateTime, Dialect, Engine, Float, MetaData, Table, TypeDecorator, create_engine, event
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.orm import DeclarativeBase, Session
@@ -27,6 +27,11 @@ class Base(DeclarativeBase):
             "pk": "pk_%(table_name)s",
         }
     )
+
+
+def rows_of(model: type[Base]) -> Table:
+    """The table behind a class, for statements about rows that no object stands for: they cost half the time."""
+    return cast(Table, model.__table__)
 
 
 class UTCDateTime(TypeDecorator[datetime]):

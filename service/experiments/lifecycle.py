@@ -10,6 +10,7 @@ Nobody here commits; the caller's transaction does. Messages are sent after the 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import CursorResult, delete, func, insert, select, update
@@ -18,7 +19,7 @@ from sqlalchemy.orm import Session
 
 from normcore.events import Measured, Outcome, Result, Started
 from normcore.spec import ExperimentSpec
-from service.db import epoch_now, utc_now
+from service.db import epoch_now, rows_of, utc_now
 from service.errors import Conflict, NotFound
 from service.experiments.tables import Experiment, Label, Measurement, Run
 from service.ids import new_id
@@ -77,44 +78,44 @@ def submit(
                 raise Conflict("this Idempotency-Key was used with another body; use a new key for a new experiment")
             return known, False
 
-    now = utc_now()
-    experiment = Experiment(
-        id=new_id("exp"),
-        fingerprint=spec.fingerprint(),
-        setting=spec.fingerprint(without=("norm",)),
-        task=spec.task.name,
-        profile=spec.task.profile,
-        method=spec.norm.method,
-        spec=spec.model_dump(mode="json"),
-        idempotency_key=idempotency_key,
-        request_digest=request_digest,
-        created_at=now,
-        runs=[
-            Run(
-                id=new_id("run"),
-                seed=seed,
-                queue=spec.device,
-                priority=spec.priority,
-                max_steps=spec.training.max_steps,
-                state="queued",
-                attempt=1,
-                times_lost=0,
-                history=[],
-                step=0,
-                seconds=0.0,
-                cancel_requested=False,
-                rung_at=epoch_now(),
-                created_at=now,
-            )
-            for seed in spec.seeds
-        ],
-    )
-    session.add(experiment)
-    session.flush()
-    if spec.labels:
-        labels = [{"key": k, "value": v, "experiment_id": experiment.id} for k, v in spec.labels.items()]
-        session.execute(insert(Label), labels)
-    return experiment, True
+    row: dict[str, Any] = {
+        "id": new_id("exp"),
+        "fingerprint": spec.fingerprint(),
+        "setting": spec.fingerprint(without=("norm",)),
+        "task": spec.task.name,
+        "profile": spec.task.profile,
+        "method": spec.norm.method,
+        "spec": spec.model_dump(mode="json"),
+        "idempotency_key": idempotency_key,
+        "request_digest": request_digest,
+        "created_at": utc_now(),
+    }
+    runs = [_queued_run(row["id"], seed, spec, row["created_at"]) for seed in spec.seeds]
+    labels = [{"key": key, "value": value, "experiment_id": row["id"]} for key, value in spec.labels.items()]
+    session.execute(insert(rows_of(Experiment)), row)
+    session.execute(insert(rows_of(Run)).values(rung_at=epoch_now()), runs)
+    if labels:
+        session.execute(insert(rows_of(Label)), labels)
+    return Experiment(**row, runs=[Run(**run) for run in runs]), True
+
+
+def _queued_run(experiment_id: str, seed: int, spec: ExperimentSpec, now: datetime) -> dict[str, Any]:
+    return {
+        "id": new_id("run"),
+        "experiment_id": experiment_id,
+        "seed": seed,
+        "queue": spec.device,
+        "priority": spec.priority,
+        "max_steps": spec.training.max_steps,
+        "state": "queued",
+        "attempt": 1,
+        "times_lost": 0,
+        "history": [],
+        "step": 0,
+        "seconds": 0.0,
+        "cancel_requested": False,
+        "created_at": now,
+    }
 
 
 def cancel(session: Session, experiment_id: str) -> None:
@@ -415,7 +416,7 @@ def _history_entry(lease: Lease, reason: str) -> dict[str, Any]:
 def _upsert(session: Session) -> Any:
     """A later attempt's measurement takes the place of an earlier attempt's at the same step."""
     dialect = session.get_bind().dialect.name
-    statement = (postgresql if dialect == "postgresql" else sqlite).insert(Measurement.__table__)  # rows, not objects
+    statement = (postgresql if dialect == "postgresql" else sqlite).insert(rows_of(Measurement))
     new = statement.excluded
     return statement.on_conflict_do_update(
         index_elements=["run_id", "step", "series"],

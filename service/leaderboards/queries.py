@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 
 from normcore.spec.tasks import TASKS, ProfileName, Published
 from normcore.spec.tasks.task import Task
+from service.db import rows_of
 from service.leaderboards import schemas, tables
 from service.leaderboards.ranking import Center, RankBy, Speedup, TimeToTarget, ranks, ratio
 
@@ -31,7 +32,7 @@ def leaderboard(
 ) -> schemas.Leaderboard:
     """All entries of a known task at one profile, best first."""
     known = TASKS[task]
-    columns = tables.Entry.__table__.c
+    columns = rows_of(tables.Entry).c
     rows = session.execute(select(*columns).where(columns.task == task, columns.profile == profile)).all()
     baselines = _baselines(rows, baseline, known)
     entries = [_measured(row, baseline, baselines.get(row.setting)) for row in rows]
