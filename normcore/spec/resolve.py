@@ -88,7 +88,7 @@ def _completed(written: Mapping[str, Any]) -> dict[str, Any]:
     known = TASKS.get(_tag(task, "name"))
     if known is None or not isinstance(task, Mapping):
         return spec
-    profile = known.profiles.get(task.get("profile", DEFAULT_PROFILE))
+    profile = known.profiles.get(_tag(task, "profile", DEFAULT_PROFILE))  # type: ignore[call-overload]
     if profile is None:
         return spec
 

@@ -70,6 +70,8 @@ class CharLM(Task):
     def stays_below_the_datasets_directory(cls, file: str | None) -> str | None:
         if file is not None and (PurePosixPath(file).is_absolute() or ".." in PurePosixPath(file).parts):
             raise PydanticCustomError("path", "give a path below the data sets' directory, without '..'")
+        if file is not None and not file.isprintable():
+            raise PydanticCustomError("printable", "use printable characters only")
         return file
 
     @model_validator(mode="after")

@@ -135,7 +135,7 @@ WRONG_FIELDS: list[tuple[str, dict[str, Any], list[str | int]]] = [
     ("file outside the data directory", char_lm(corpus="file", file="../secret.txt"), ["task", "file"]),
     ("file outside by a detour", char_lm(corpus="file", file="a/../../secret.txt"), ["task", "file"]),
     ("file at the root", char_lm(corpus="file", file="/etc/passwd"), ["task", "file"]),
-    ("file name with NUL", char_lm(corpus="file", file="a\0b"), ["task"]),
+    ("file name with NUL", char_lm(corpus="file", file="a\0b"), ["task", "file"]),
     ("file name with a lone surrogate", char_lm(corpus="file", file="\ud800"), ["task"]),
     ("file name beyond the file system", char_lm(corpus="file", file="a" * 400), ["task"]),
     ("file name beyond all use", char_lm(corpus="file", file="a" * 501), ["task", "file"]),
@@ -145,19 +145,7 @@ WRONG_FIELDS: list[tuple[str, dict[str, Any], list[str | int]]] = [
 ]
 
 
-OPEN = {  # defects of normcore.spec and normcore.data, to be mended there
-    "profile is a list": "resolve looks up an unhashable profile: TypeError",
-    "file name with NUL": "pin opens a path with NUL: ValueError",
-}
-
-
-def row(name: str, *values: Any) -> Any:
-    """A row of a table, which is expected to fail while its defect is open."""
-    marks = [pytest.mark.xfail(reason=OPEN[name], strict=True)] if name in OPEN else []
-    return pytest.param(*values, id=name, marks=marks)
-
-
-@pytest.mark.parametrize(("body", "loc"), [row(*fields) for fields in WRONG_FIELDS])
+@pytest.mark.parametrize(("body", "loc"), [pytest.param(*fields, id=name) for name, *fields in WRONG_FIELDS])
 def test_a_wrong_field_is_named_and_nothing_is_stored(
     shared_client: TestClient, body: dict[str, Any], loc: list[str | int]
 ) -> None:
@@ -222,7 +210,7 @@ NOT_A_SPEC: dict[str, bytes] = {
 }
 
 
-@pytest.mark.parametrize("content", [row(*fields) for fields in NOT_A_SPEC.items()])
+@pytest.mark.parametrize("content", [pytest.param(content, id=name) for name, content in NOT_A_SPEC.items()])
 def test_a_body_that_is_json_and_no_spec_is_invalid(shared_client: TestClient, content: bytes) -> None:
     assert refused(shared_client, 422, content=content)["errors"]
 
