@@ -20,6 +20,12 @@ from sqlalchemy import create_engine, make_url, text
 START_SECONDS = 30.0
 STOP_SECONDS = 20.0
 ROOM_BYTES = 2 << 30  # of memory, for the databases of a session
+GUARD = """
+signal=$0 folder=$1; shift
+"$@" & server=$!
+cat > /dev/null  # ends when our standard input does, however our parent went
+kill -s $signal $server; wait $server; rm -rf "$folder"
+"""
 
 
 class NotInstalled(Exception):
@@ -143,30 +149,32 @@ def _running(
     stop_with: signal.Signals,
     user: str | None,
 ) -> Iterator[None]:
-    """A process that answers within ``START_SECONDS``, stopped in the end."""
+    """A process that answers within ``START_SECONDS``, stopped in the end, also when we are killed."""
     log = folder / "log"
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [str(part) for part in command],
+            ["sh", "-c", GUARD, stop_with.name.removeprefix("SIG"), str(folder), *(str(part) for part in command)],
+            stdin=subprocess.PIPE,
             stdout=output,
             stderr=output,
             cwd=folder,
             user=user,
             start_new_session=True,  # Ctrl-C is for pytest, which then stops the server
         )
+    assert process.stdin is not None
     try:
         deadline = time.monotonic() + START_SECONDS
         while not _quietly(answers):
-            if process.poll() is not None or time.monotonic() > deadline:
+            if time.monotonic() > deadline:
                 raise RuntimeError(f"{command[0]} does not answer:\n{log.read_text()[-4000:]}")
             time.sleep(0.05)
         yield
     finally:
-        process.send_signal(stop_with)
+        process.stdin.close()
         try:
             process.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
-            process.kill()
+            os.killpg(process.pid, signal.SIGKILL)
             process.wait()
 
 
