@@ -13,6 +13,7 @@ from sqlalchemy.orm import DeclarativeBase, Session
 from sqlalchemy.sql.functions import GenericFunction
 
 SQLITE_BUSY_SECONDS = 30
+ONE_MOMENT: dict[str, Any] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
 Json = JSON().with_variant(JSONB(), "postgresql")
 
 
@@ -74,9 +75,9 @@ def utc_now() -> datetime:
 class Database:
     """A connection pool and the two ways to use it.
 
-    ``transaction()`` writes: it commits when the block ends and rolls back when it raises. ``snapshot()`` reads.
-    On SQLite a writer takes the write lock at once, and the threads of one process queue for it in order instead
-    of polling the file.
+    ``transaction()`` writes: it commits when the block ends and rolls back when it raises. ``snapshot()`` reads, all of
+    it as of one moment. On SQLite a writer takes the write lock at once, and the threads of one process queue for it
+    in order instead of polling the file.
     """
 
     def __init__(self, url: str) -> None:
@@ -84,6 +85,7 @@ class Database:
         self.is_sqlite = url.startswith("sqlite")
         self.engine = _sqlite_engine(url) if self.is_sqlite else _server_engine(url)
         self._writing = self.engine.execution_options(normbench_writes=True)
+        self._reading = self.engine if self.is_sqlite else self.engine.execution_options(**ONE_MOMENT)
         self._turn: AbstractContextManager[Any] = threading.Lock() if self.is_sqlite else nullcontext()
 
     @contextmanager
@@ -93,7 +95,7 @@ class Database:
 
     @contextmanager
     def snapshot(self) -> Iterator[Session]:
-        with Session(self.engine, expire_on_commit=False) as session:
+        with Session(self._reading, expire_on_commit=False) as session:
             yield session
 
     def close(self) -> None:

@@ -31,7 +31,7 @@ def run_worker(settings: WorkerSettings, *, until_stdin_closes: bool = False) ->
     Raises:
         StartupError: see ``service.startup``.
     """
-    trainer.warm_up()
+    trainer.start_warming_up()
     db = prepare(settings)
     badge = node.badge(settings.device or node.choose_device())
     celery = make_celery(settings)
@@ -48,6 +48,7 @@ def run_worker(settings: WorkerSettings, *, until_stdin_closes: bool = False) ->
     if until_stdin_closes:
         threading.Thread(target=_stop_when_stdin_closes, name="parent", daemon=True).start()
     try:
+        trainer.wait_until_warm()
         celery.Worker(
             pool_cls="solo",
             concurrency=1,

@@ -22,10 +22,21 @@ WARM = (  # imported once, by the fork server; each takes seconds
 context = multiprocessing.get_context("forkserver")
 
 
-def warm_up() -> None:
-    """Start the fork server, which imports torch while we wait for work."""
+def start_warming_up() -> None:
+    """Start the fork server; it takes seconds to import what training needs."""
     context.set_forkserver_preload(list(WARM))
     forkserver.ensure_running()
+
+
+def wait_until_warm() -> None:
+    """Wait for the fork server's first process; a run claimed before that could outlast its lease unstarted."""
+    first = context.Process(target=_nothing, daemon=True)
+    first.start()
+    first.join()
+
+
+def _nothing() -> None:
+    """What the first process does."""
 
 
 def _work(job: Job, worker: Connection) -> None:

@@ -323,7 +323,8 @@ def lose(session: Session, lease: Lease, reason: str, *, max_attempts: int) -> B
         cancelled(session, lease)
         return None
     if run.times_lost + 1 >= max_attempts:
-        reasons = [*(entry["reason"] for entry in run.history), reason]
+        before = [entry["reason"] for entry in run.history if entry["lost"]]
+        reasons = [*before[len(before) - run.times_lost :], reason]
         fail(session, lease, f"lost {max_attempts} times: " + "; ".join(reasons))
         return None
     return _give_back(session, lease, reason, lost=1)
@@ -401,7 +402,7 @@ def _give_back(session: Session, lease: Lease, reason: str, *, lost: int) -> Bel
         state="queued",
         attempt=lease.attempt + 1,
         times_lost=run.times_lost + lost,
-        history=[*run.history, _history_entry(lease, reason)],
+        history=[*run.history, _history_entry(lease, reason, lost=bool(lost))],
         worker_id=None,
         lease_expires_at=None,
         rung_at=epoch_now(),
@@ -409,8 +410,8 @@ def _give_back(session: Session, lease: Lease, reason: str, *, lost: int) -> Bel
     return Bell(run.id, run.queue)
 
 
-def _history_entry(lease: Lease, reason: str) -> dict[str, Any]:
-    return {"attempt": lease.attempt, "at": utc_now().isoformat(), "reason": reason}
+def _history_entry(lease: Lease, reason: str, *, lost: bool = False) -> dict[str, Any]:
+    return {"attempt": lease.attempt, "at": utc_now().isoformat(), "reason": reason, "lost": lost}
 
 
 def _upsert(session: Session) -> Any:

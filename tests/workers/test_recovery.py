@@ -80,7 +80,7 @@ def test_a_worker_that_is_told_to_stop_hands_the_run_over(cluster: Service) -> N
     processes["worker"].send_signal(signal.SIGTERM)
     assert processes["worker"].wait(30) == 0
     waiting = cluster.run_of(victim)
-    assert (waiting["state"], waiting["attempt"]) == ("queued", 2)
+    assert (waiting["state"], waiting["attempt"]) == ("queued", 2), waiting["history"]
     assert cluster.get("/v1/workers")["items"] == []
 
     cluster.start("worker", "--device", "cpu")
