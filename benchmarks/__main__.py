@@ -5,6 +5,7 @@ import json
 import os
 import platform
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -15,6 +16,7 @@ from typing import Any
 
 from benchmarks import latency, leaderboard, mlflow, overhead, reporting, submitting
 from benchmarks.number import Number
+from benchmarks.processes import ROOT
 from benchmarks.table import markdown, plain
 
 GROUPS: dict[str, Callable[[Path], list[Number]]] = {
@@ -38,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name in options.only or GROUPS:
         measured, groups[name] = _measure(name)
         numbers += measured
-    print(f"{machine['date']}, {machine['cores']} cores, {machine['system']}, Python {machine['python']}\n")
+    print("{date}, commit {commit}, {cores} cores, {system}, Python {python}\n".format(**machine))
     print(markdown(numbers))
     print("\nLoad average of one minute, before and after: " + "; ".join(_load(n, g) for n, g in groups.items()))
     if options.json is not None:
@@ -67,10 +69,20 @@ def _measure(name: str) -> tuple[list[Number], dict[str, float]]:
 def _machine() -> dict[str, Any]:
     return {
         "date": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+        "commit": _commit(),
         "cores": len(os.sched_getaffinity(0)),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
     }
+
+
+def _commit() -> str:
+    """The checkout's, ``-dirty`` if it was changed since."""
+    command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--exclude=*"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
 
 
 def _load(name: str, group: dict[str, float]) -> str:
