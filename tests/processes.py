@@ -122,6 +122,14 @@ class Service:
     def wait_ended(self, experiment: Mapping[str, Any], seconds: float = 120.0) -> Any:
         return self.wait_for(experiment, lambda run: run["state"] in ENDED, seconds)
 
+    def wait_succeeded(self, experiment: Mapping[str, Any], seconds: float = 120.0) -> None:
+        """Wait until all runs of the experiment have succeeded."""
+
+        def has_succeeded() -> bool:
+            return bool(self.get(f"/v1/experiments/{experiment['id']}")["state"] == "succeeded")
+
+        until(has_succeeded, seconds, lambda: f"{self.run_of(experiment)}\n{self.logs()}")
+
     def curves(self, run_id: str) -> dict[str, list[list[float]]]:
         """Steps and values of every series, without the seconds, which differ."""
         series = self.get(f"/v1/runs/{run_id}/measurements")["series"]

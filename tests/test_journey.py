@@ -28,8 +28,7 @@ def running(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Service]
 def test_a_spec_becomes_a_leaderboard(running: Service) -> None:
     submitted = [running.submit(method, seeds=(0, 1)) for method in METHODS]
     for experiment in submitted:
-        running.wait_ended(experiment)
-        running.wait_for(experiment, lambda _, e=experiment: _state(running, e) == "succeeded")
+        running.wait_succeeded(experiment)
 
     ended = running.get(f"/v1/experiments/{submitted[1]['id']}")
     assert [(run["seed"], run["state"], run["attempt"]) for run in ended["runs"]] == [
@@ -56,10 +55,6 @@ def test_a_spec_becomes_a_leaderboard(running: Service) -> None:
 
     workers = running.get("/v1/workers")["items"]
     assert [(w["device"], w["queues"], w["run_id"]) for w in workers] == [("cpu", ["auto", "cpu"], None)]
-
-
-def _state(running: Service, experiment: dict[str, str]) -> str:
-    return str(running.get(f"/v1/experiments/{experiment['id']}")["state"])
 
 
 def test_events_tell_the_whole_run_and_then_end(running: Service) -> None:

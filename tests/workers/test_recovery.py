@@ -95,7 +95,7 @@ def test_everything_killed_nothing_lost(embedded: Service) -> None:
     embedded.kill_all()
     embedded.up()
     for experiment in experiments:
-        embedded.wait_ended(experiment)
+        embedded.wait_succeeded(experiment)
     board = embedded.get("/v1/leaderboards/permuted_digits", profile="smoke")
     assert sorted((e["method"], e["n_runs"]) for e in board["entries"]) == [("layer_norm", 2), ("none", 2)]
 
@@ -128,8 +128,7 @@ def test_messages_that_the_broker_lost_are_sent_again(cluster: Service, redis_ur
     waiting = cluster.submit("none", seeds=(0, 1))
     redis.Redis.from_url(redis_url).flushall()
     cluster.start("worker", "--device", "cpu")
-    cluster.wait_ended(waiting)
-    cluster.wait_for(waiting, lambda _: cluster.get(f"/v1/experiments/{waiting['id']}")["state"] == "succeeded")
+    cluster.wait_succeeded(waiting)
 
 
 def test_a_frozen_training_process_is_ended_and_tried_again(tmp_path: Path) -> None:
