@@ -58,7 +58,7 @@ def train(
         CorruptCheckpoint: the checkpoint is torn, or another run's.
         ValueError: the spec does not go with its data, or there is no such device.
     """
-    device = _usable(torch.device(device))
+    device = usable_device(device)
     threads = threads or os.cpu_count() or 1
     with reproducible(seed, device, threads):
         run = _prepare(spec, seed, device, datasets_dir)
@@ -113,7 +113,13 @@ class _Run:
     progress: _Progress
 
 
-def _usable(device: torch.device) -> torch.device:
+def usable_device(name: str | torch.device) -> torch.device:
+    """The device of this name.
+
+    Raises:
+        ValueError: there is no such device here.
+    """
+    device = torch.device(name)
     if device.type not in ("cpu", "cuda"):
         raise ValueError(f"expected device cpu or cuda, received {device}")
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():

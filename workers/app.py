@@ -48,7 +48,7 @@ def run_worker(settings: WorkerSettings, *, until_stdin_closes: bool = False) ->
     if until_stdin_closes:
         threading.Thread(target=_stop_when_stdin_closes, name="parent", daemon=True).start()
     try:
-        trainer.wait_until_warm()
+        trainer.wait_until_warm(badge.device)
         celery.Worker(
             pool_cls="solo",
             concurrency=1,

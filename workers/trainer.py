@@ -8,10 +8,12 @@ import multiprocessing
 import os
 import queue
 import signal
+import sys
 import threading
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 
+from service.startup import StartupError
 from workers.messages import Job, Message
 
 WARM = (  # imported once, by the fork server; each takes seconds
@@ -28,15 +30,27 @@ def start_warming_up() -> None:
     forkserver.ensure_running()
 
 
-def wait_until_warm() -> None:
-    """Wait for the fork server's first process; a run claimed before that could outlast its lease unstarted."""
-    first = context.Process(target=_nothing, daemon=True)
+def wait_until_warm(device: str) -> None:
+    """Wait for the fork server's first process; a run claimed before that could outlast its lease unstarted.
+
+    Raises:
+        StartupError: nothing can be trained on this device.
+    """
+    first = context.Process(target=_look_for, args=(device,), daemon=True)
     first.start()
     first.join()
+    if first.exitcode != 0:
+        raise StartupError(f"cannot train on {device} here; name another with --device")
 
 
-def _nothing() -> None:
-    """What the first process does."""
+def _look_for(device: str) -> None:
+    """Runs in the first process; torch must not touch the device in any that is forked."""
+    from normcore.train import usable_device
+
+    try:
+        usable_device(device)
+    except (RuntimeError, ValueError) as error:
+        sys.exit(str(error))
 
 
 def _work(job: Job, worker: Connection) -> None:
