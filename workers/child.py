@@ -17,7 +17,7 @@ from service.artifacts import Artifacts
 from workers.checkpoints import Checkpoints
 from workers.messages import Began, Ended, Failed, Job, Progress, Stopped
 
-PROGRESS_SECONDS = 0.1  # between two messages that say no more than how far we are
+PROGRESS_SECONDS = 0.25  # between two messages that say no more than how far we are
 
 
 def work(job: Job, worker: Connection) -> None:

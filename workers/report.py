@@ -5,6 +5,7 @@ is noticed at the first write, which is then refused.
 """
 
 import logging
+import math
 import time
 from collections.abc import Callable
 from typing import TypeVar
@@ -25,6 +26,7 @@ from workers.settings import WorkerSettings
 log = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
 
+PROGRESS_SECONDS = 1.0  # between two writes that say no more than how far the training is
 RETRY_SECONDS = 1.0  # between two tries to write to a database that is away
 
 
@@ -59,6 +61,8 @@ class Report:
 
     def note(self, message: Progress | Measured) -> None:
         """Take in a message; ``flush`` writes it."""
+        if self._began is not None and self._step == self._began[1]:
+            self._flushed = -math.inf  # the first step is written at once
         self._step, self._seconds, self._dirty = message.step, message.seconds, True
         if isinstance(message, Measured):
             self._measured.append(message)
@@ -66,8 +70,13 @@ class Report:
     @property
     def is_due(self) -> bool:
         """Whether there is something to write, or the lease wants renewing."""
-        waited = time.monotonic() - self._flushed
-        return waited >= (self._settings.flush_seconds if self._dirty else self._settings.heartbeat_seconds)
+        if self._measured:
+            patience = self._settings.flush_seconds
+        elif self._dirty:
+            patience = PROGRESS_SECONDS
+        else:
+            patience = self._settings.heartbeat_seconds
+        return time.monotonic() - self._flushed >= patience
 
     def flush(self) -> None:
         """Write what was taken in and renew the lease; try again later if the database is away."""

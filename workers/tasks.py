@@ -24,7 +24,7 @@ from workers.trainer import Trainer
 
 log = logging.getLogger(__name__)
 
-LISTEN_SECONDS = 0.05  # between two looks at what is due while the training is silent
+LISTEN_SECONDS = 0.2  # between two looks at what is due while the training is silent
 
 
 def register(app: Celery, attendant: "Attendant") -> None:

@@ -1,0 +1,126 @@
+"""What a worker writes of a run, and when."""
+
+import time
+
+import pytest
+
+from normcore.events import Measured, Result, Started
+from normcore.spec import resolve
+from service.db import Database
+from service.experiments import lifecycle, queries
+from service.experiments.lifecycle import Claim, LeaseLost
+from service.fleet import attendance
+from service.fleet.attendance import Badge
+from service.leaderboards import queries as boards
+from tests.processes import until
+from workers.messages import Began, Ended, Progress
+from workers.report import Report
+from workers.settings import WorkerSettings
+
+BADGE = Badge("wrk_1", "here", 1, "cpu", ("auto", "cpu"))
+BEGAN = Began(Started(0, 40, "reference", 10, {"torch": "2"}), None, ("checkpoint-7.pt is torn",))
+PATIENT = WorkerSettings(flush_seconds=1000, heartbeat_seconds=1000)
+
+
+def claimed(db: Database) -> Claim:
+    spec = resolve({"task": {"name": "permuted_digits", "profile": "smoke"}, "norm": {"method": "layer_norm"}})
+    with db.transaction() as session:
+        attendance.beat(session, BADGE)
+        lifecycle.submit(session, spec, request_digest="")
+        claim = lifecycle.claim(session, queues=BADGE.queues, worker_id=BADGE.id, lease_seconds=60)
+    assert claim
+    return claim
+
+
+def begun(db: Database, settings: WorkerSettings) -> tuple[Report, Claim]:
+    claim = claimed(db)
+    report = Report(db, settings, claim.lease, BADGE)
+    report.began(BEGAN)
+    return report, claim
+
+
+def test_the_first_step_is_due_at_once_and_later_ones_are_not(db: Database) -> None:
+    report, _ = begun(db, PATIENT)
+    assert not report.is_due
+    report.note(Progress(1, 0.1))
+    assert report.is_due
+    report.flush()
+    report.note(Progress(2, 0.2))
+    assert not report.is_due
+
+
+def test_measurements_are_due_after_the_flush_time(db: Database) -> None:
+    report, _ = begun(db, WorkerSettings(flush_seconds=0.05, heartbeat_seconds=1000))
+    report.note(Progress(1, 0.1))
+    report.flush()
+    report.note(Measured(10, 0.2, {"valid.accuracy": 0.5}))
+    began = time.monotonic()
+    until(lambda: report.is_due, 5, lambda: "never due")
+    assert time.monotonic() - began < 1.0, "sooner than mere progress"
+
+
+def test_a_silent_run_is_due_at_its_heartbeat(db: Database) -> None:
+    report, _ = begun(db, WorkerSettings(flush_seconds=1000, heartbeat_seconds=0.05))
+    until(lambda: report.is_due, 5, lambda: "never due")
+
+
+def test_what_was_noted_is_stored_with_the_run(db: Database) -> None:
+    report, claim = begun(db, PATIENT)
+    for step in (10, 20):
+        report.note(Measured(step, step / 10, {"valid.accuracy": step / 100, "train.loss": 1.0}))
+    report.flush()
+    with db.snapshot() as session:
+        run = queries.run(session, claim.lease.run_id)
+        curves = queries.measurements(session, run.id, series=[], max_points=None).series
+    assert (run.progress.step, run.device, run.kernel, run.environment) == (20, "cpu", "reference", {"torch": "2"})
+    assert [entry["reason"] for entry in run.history] == ["checkpoint-7.pt is torn"]
+    assert curves["valid.accuracy"].points == [(10, 0.1, 1.0), (20, 0.2, 2.0)]
+    assert set(curves) == {"valid.accuracy", "train.loss"}
+
+
+def test_the_end_brings_last_measurements_result_and_board_together(db: Database) -> None:
+    report, claim = begun(db, PATIENT)
+    report.note(Measured(40, 4.0, {"valid.accuracy": 0.9}))
+    report.ended(Ended("reached_target", Result("accuracy", 0.8, 0.9, 40, 40, 4.0, 4.5)))
+    with db.snapshot() as session:
+        run = queries.run(session, claim.lease.run_id)
+        board = boards.leaderboard(
+            session, "permuted_digits", "smoke", rank_by="metric", baseline="none", published=False
+        )
+        worker = attendance.live(session, 1000)[0]
+    assert (run.state, run.outcome, run.progress.step) == ("succeeded", "reached_target", 40)
+    assert [(e.method, e.n_runs, e.value and e.value.mean) for e in board.entries] == [("layer_norm", 1, 0.8)]
+    assert worker.run_id is None
+
+
+def test_an_attempt_that_was_taken_over_writes_nothing(db: Database) -> None:
+    report, claim = begun(db, PATIENT)
+    with db.transaction() as session:
+        lifecycle.release(session, claim.lease, "handed over")
+    report.note(Measured(10, 1.0, {"valid.accuracy": 0.5}))
+    with pytest.raises(LeaseLost):
+        report.flush()
+    with pytest.raises(LeaseLost):
+        report.ended(Ended("completed", Result("accuracy", 0.8, 0.9, 40, None, None, 4.5)))
+    with db.snapshot() as session:
+        run = queries.run(session, claim.lease.run_id)
+        assert queries.measurements(session, run.id, series=[], max_points=None).series == {}
+    assert (run.state, run.attempt, run.result) == ("queued", 2, None)
+
+
+def test_a_wish_to_cancel_is_heard_at_the_next_write(db: Database) -> None:
+    report, claim = begun(db, PATIENT)
+    report.flush()
+    assert not report.cancel_requested
+    with db.transaction() as session:
+        lifecycle.cancel(session, _experiment_of(db, claim))
+    report.flush()
+    assert report.cancel_requested
+    report.cancelled()
+    with db.snapshot() as session:
+        assert queries.run(session, claim.lease.run_id).state == "cancelled"
+
+
+def _experiment_of(db: Database, claim: Claim) -> str:
+    with db.snapshot() as session:
+        return queries.run(session, claim.lease.run_id).experiment_id
