@@ -1,0 +1,1 @@
+"""Analyses: experiments without training, one file each."""

@@ -1,0 +1,149 @@
+"""Whether the summed inputs of a recurrent network grow, shrink or stay from step to step: Ba, Kiros, Hinton 2016,
+arXiv:1607.06450v1, section 3.1.
+
+Shapes: T steps, B cases, F inputs or features.
+"""
+
+import copy
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import linear_regression
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.parametrize import register_parametrization
+
+from normcore.norms.population import batch_statistics
+from normcore.recurrent import Recurrent
+from normcore.seeding import reproducible
+from normcore.spec.norm import Method
+
+RECURRENT_SITES = ("norm_h", "norm_sum")  # how the names of the norms begin that W_h h enters
+HIDDEN_SIZE = 100
+NUM_STEPS = 20
+BATCH_SIZE = 100
+IMPULSE_STD = 1e-7  # so small that tanh stays linear though a scale of 2 doubles it 19 times
+WEIGHT_SCALES = (0.5, 1.0, 1.5, 2.0)
+
+
+@dataclass(frozen=True, slots=True)
+class SiteDynamics:
+    """How large the summed inputs of one norm are at every step.
+
+    A magnitude is a root mean square over all cases and features of the step. A growth is the slope of the
+    magnitude's natural logarithm, fitted by least squares over the second half of the steps, so that what is peculiar
+    to the start does not count: each step multiplies the magnitude by e^growth. Steps of magnitude 0 are left out; it
+    is None if fewer than two are left.
+
+    Attributes:
+        weight_scale: what W_h was multiplied by.
+        site: the norm's name in the network, such as ``cells.0.norm_sum``.
+        summed_inputs: T magnitudes of what enters the norm: W_h h at ``norm_h``, both terms together at ``norm_sum``.
+        normalized: T magnitudes of what leaves it. At the RNN's ``norm_sum`` this is all that the nonlinearity
+            receives but a bias outside; at ``norm_h`` it is what the state contributes to that.
+        growth: of ``summed_inputs``.
+        normalized_growth: of ``normalized``.
+    """
+
+    weight_scale: float
+    site: str
+    summed_inputs: list[float]
+    normalized: list[float]
+    growth: float | None
+    normalized_growth: float | None
+
+
+def hidden_dynamics(network: Recurrent, x: Tensor, weight_scales: Iterable[float]) -> list[SiteDynamics]:
+    """Run over x (T, B, F) with W_h multiplied by each of the scales, and measure at every norm that W_h h enters.
+
+    Computed in float64, on copies; batch norms use the statistics of the B cases. A site that the method leaves alone
+    has an identity, and both its magnitudes are the same. A backward direction's steps are in its own order.
+    """
+    dynamics = []
+    for scale in weight_scales:
+        copied = _with_scaled_recurrence(network, scale)
+        watched = {name: _watched(norm) for name, norm in _recurrent_norms(copied)}
+        with torch.no_grad(), batch_statistics(copied):
+            copied(x.double())
+        dynamics += [_site_dynamics(scale, site, *magnitudes) for site, magnitudes in watched.items() if magnitudes[0]]
+    return dynamics
+
+
+def section_3_1(cell: str, norm: Method | Mapping[str, Any], seed: int) -> list[SiteDynamics]:
+    """The claim of section 3.1: in a standard RNN the average magnitude of the summed inputs tends to grow or to
+    shrink at every step; with layer norm, which does not see that all of them were rescaled, it is stable.
+
+    An untrained network of 100 units with orthogonal weights, W_h being multiplied by 0.5, 1, 1.5 and 2, gets twenty
+    inputs of 100 numbers, of which only the first is not 0: from the second step on everything comes from the state.
+    That first input is so small that tanh stays linear where nothing is normalized. Its variance is also far below
+    the usual eps, so that a norm, which multiplies by 1 / sqrt(eps) at most, needs some steps to do its work.
+    """
+    with reproducible(seed, torch.device("cpu"), torch.get_num_threads()):
+        network = Recurrent(cell, HIDDEN_SIZE, HIDDEN_SIZE, norm=norm)
+        return hidden_dynamics(network, _impulse(), WEIGHT_SCALES)
+
+
+def growth_per_step(magnitudes: Sequence[float]) -> float | None:
+    """Slope of ln(magnitude) over the second half of the steps, see ``SiteDynamics``."""
+    half = len(magnitudes) // 2
+    points = [(t, math.log(magnitude)) for t, magnitude in enumerate(magnitudes[half:]) if magnitude > 0]
+    return linear_regression(*zip(*points, strict=True)).slope if len(points) > 1 else None
+
+
+class Scaled(nn.Module):
+    """W -> scale W, on top of whatever parametrization W has."""
+
+    def __init__(self, scale: float) -> None:
+        super().__init__()
+        self.scale = scale
+
+    def forward(self, weight: Tensor) -> Tensor:
+        return self.scale * weight
+
+
+def _impulse() -> Tensor:
+    x = torch.zeros(NUM_STEPS, BATCH_SIZE, HIDDEN_SIZE)
+    x[0] = IMPULSE_STD * torch.randn(BATCH_SIZE, HIDDEN_SIZE)
+    return x
+
+
+def _with_scaled_recurrence(network: Recurrent, scale: float) -> Recurrent:
+    scaled = copy.deepcopy(network).double()
+    for cell in scaled.cells:
+        register_parametrization(cell, "weight_hh", Scaled(scale))
+    return scaled
+
+
+def _recurrent_norms(network: Recurrent) -> list[tuple[str, nn.Module]]:
+    return [
+        (name, module)
+        for name, module in network.named_modules()
+        if name.rpartition(".")[2].startswith(RECURRENT_SITES)
+    ]
+
+
+def _watched(norm: nn.Module) -> tuple[list[float], list[float]]:
+    """Two lists that the magnitudes of what enters and what leaves ``norm`` are appended to, call by call."""
+    entering: list[float] = []
+    leaving: list[float] = []
+
+    def watch(_: nn.Module, arguments: tuple[Any, ...], output: Tensor) -> None:
+        entering.append(_root_mean_square(arguments[0]))
+        leaving.append(_root_mean_square(output))
+
+    norm.register_forward_hook(watch)
+    return entering, leaving
+
+
+def _root_mean_square(a: Tensor) -> float:
+    """Of values too small to be squared as well."""
+    greatest = a.abs().max()
+    return float(greatest * (a / greatest).square().mean().sqrt()) if greatest else 0.0
+
+
+def _site_dynamics(scale: float, site: str, summed_inputs: list[float], normalized: list[float]) -> SiteDynamics:
+    return SiteDynamics(
+        scale, site, summed_inputs, normalized, growth_per_step(summed_inputs), growth_per_step(normalized)
+    )

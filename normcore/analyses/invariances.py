@@ -1,0 +1,156 @@
+"""What a normalized layer does not see: Ba, Kiros, Hinton 2016, arXiv:1607.06450v1, section 5.1.
+
+Shapes: N cases, F inputs, H units. Everything is computed in float64.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from normcore.norms import build
+from normcore.spec.norm import LayerNorm, Method
+
+Change = Literal[
+    "weight_matrix_rescaling",
+    "weight_matrix_recentering",
+    "weight_vector_rescaling",
+    "dataset_rescaling",
+    "dataset_recentering",
+    "single_case_rescaling",
+]
+INPUT_SIZE = 5
+UNITS = 8  # and as many to each group, for methods with groups
+CASES = 64
+SCALE = 3.0
+NO_EPS = 1e-300  # added to any variance it is lost in rounding
+INVARIANT = 1e-12  # largest relative deviation that rounding explains
+
+
+@dataclass(frozen=True, slots=True)
+class Invariance:
+    """One column of Table 1.
+
+    Attributes:
+        deviation: the largest change of a normalized summed input, relative to the largest of them.
+        invariant: whether rounding explains it.
+    """
+
+    change: Change
+    deviation: float
+    invariant: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RescalingWithEps:
+    """What is left of layer norm's invariance to rescaling once eps is added to the variance.
+
+    Attributes:
+        ratio: the median, over the cases, of the rescaled output over the original.
+        deviation: the largest relative difference of any such ratio from sqrt((v + eps) / (v + eps / scale^2)), v being
+            the variance of the case's summed inputs.
+    """
+
+    eps: float
+    scale: float
+    ratio: float
+    deviation: float
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """Weights (H, F) with a normalization on top; what else it trains stays as it was built."""
+
+    linear: nn.Linear
+    norm: nn.Module
+
+    @property
+    def weight(self) -> nn.Parameter:
+        """The trained matrix: W, or what a parametrization makes W of."""
+        return next(p for p in self.linear.parameters() if p.shape == (self.linear.out_features, INPUT_SIZE))
+
+    def with_weight(self, weight: Tensor, x: Tensor) -> Tensor:
+        """The normalized summed inputs (N, H) of x (N, F), with another matrix in the place of the trained one."""
+        kept = self.weight.detach().clone()
+        with torch.no_grad():
+            self.weight.copy_(weight)
+            output: Tensor = self.norm(self.linear(x))
+            self.weight.copy_(kept)
+        return output
+
+
+def invariances(method: Method, seed: int = 0) -> list[Invariance]:
+    """Table 1's row of a method, measured on a random layer of units and a random set of cases.
+
+    The method's own eps is left out, and batch statistics are those of the cases.
+
+    Raises:
+        ValueError: the method is not for layers of units.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    layer = _layer(_without_eps(method), generator)
+    x = torch.randn(CASES, INPUT_SIZE, generator=generator, dtype=torch.float64)
+    weight = layer.weight.detach().clone()
+    original = layer.with_weight(weight, x)
+    return [_compared(change, changed(layer, weight, x, generator), original) for change, changed in CHANGES.items()]
+
+
+def rescaling_with_eps(method: LayerNorm, seed: int = 0) -> RescalingWithEps:
+    """How far from invariant layer norm's own eps makes it when all weights are rescaled."""
+    generator = torch.Generator().manual_seed(seed)
+    layer = _layer(method.model_copy(update={"affine": False}), generator)
+    x = torch.randn(CASES, INPUT_SIZE, generator=generator, dtype=torch.float64)
+    weight = layer.weight.detach().clone()
+    ratio = layer.with_weight(SCALE * weight, x) / layer.with_weight(weight, x)
+    var = (x @ weight.T).var(1, correction=0, keepdim=True)
+    exact = ((var + method.eps) / (var + method.eps / SCALE**2)).sqrt()
+    return RescalingWithEps(method.eps, SCALE, ratio.median().item(), (ratio / exact - 1).abs().max().item())
+
+
+def _layer(method: Method, generator: torch.Generator) -> Layer:
+    size = UNITS * getattr(method, "groups", 1)
+    linear = nn.Linear(INPUT_SIZE, size, bias=False, dtype=torch.float64)
+    with torch.no_grad():
+        linear.weight.normal_(generator=generator)
+    normalization = build(method)
+    normalization.parametrize(linear, "weight")
+    return Layer(linear, normalization.layer((size,)).double())
+
+
+def _without_eps(method: Method) -> Method:
+    return method.model_copy(update={"eps": NO_EPS}) if "eps" in type(method).model_fields else method
+
+
+def _compared(change: Change, changed: Tensor, original: Tensor) -> Invariance:
+    deviation = ((changed - original).abs().max() / original.abs().max()).item()
+    return Invariance(change, deviation, deviation <= INVARIANT)
+
+
+def _one_row(weight: Tensor) -> Tensor:
+    rescaled = weight.clone()
+    rescaled[0] *= SCALE
+    return rescaled
+
+
+def _shift(generator: torch.Generator) -> Tensor:
+    """The same for all rows of W, or for all cases: (F)."""
+    return torch.randn(INPUT_SIZE, generator=generator, dtype=torch.float64)
+
+
+def _one_case(layer: Layer, weight: Tensor, x: Tensor, generator: torch.Generator) -> Tensor:
+    rescaled = x.clone()
+    rescaled[0] *= SCALE
+    return layer.with_weight(weight, rescaled)
+
+
+CHANGES: dict[Change, Callable[[Layer, Tensor, Tensor, torch.Generator], Tensor]] = {
+    "weight_matrix_rescaling": lambda layer, weight, x, _: layer.with_weight(SCALE * weight, x),
+    "weight_matrix_recentering": lambda layer, weight, x, g: layer.with_weight(weight + _shift(g), x),
+    "weight_vector_rescaling": lambda layer, weight, x, _: layer.with_weight(_one_row(weight), x),
+    "dataset_rescaling": lambda layer, weight, x, _: layer.with_weight(weight, SCALE * x),
+    "dataset_recentering": lambda layer, weight, x, g: layer.with_weight(weight, x + _shift(g)),
+    "single_case_rescaling": _one_case,
+}
+"""Table 1's columns: the normalized summed inputs (N, H) after each change."""

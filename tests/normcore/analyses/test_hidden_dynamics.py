@@ -1,0 +1,149 @@
+"""Whether summed inputs grow, shrink or stay: against explicit loops, and against ln(scale)."""
+
+import dataclasses
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch.nn.utils.parametrizations import weight_norm
+
+from normcore.analyses.hidden_dynamics import SiteDynamics, growth_per_step, hidden_dynamics, section_3_1
+from normcore.recurrent import Recurrent
+
+
+def root_mean_square(a: np.ndarray) -> float:
+    return float(np.sqrt((a**2).mean()))
+
+
+def layer_normalized(a: np.ndarray) -> np.ndarray:
+    return (a - a.mean(1, keepdims=True)) / np.sqrt(a.var(1, keepdims=True) + 1e-5)
+
+
+def sigmoid(a: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-a))
+
+
+def at(site: str, dynamics: list[SiteDynamics]) -> list[SiteDynamics]:
+    return [d for d in dynamics if d.site == site]
+
+
+def weights(network: Recurrent) -> tuple[np.ndarray, np.ndarray]:
+    cell = network.cells[0].double()
+    return cell.weight_ih.detach().numpy(), cell.weight_hh.detach().numpy()
+
+
+@pytest.mark.parametrize("scale", [0.5, 3.0])
+def test_in_the_rnn_it_measures_both_terms_together_and_what_tanh_receives(scale: float) -> None:
+    torch.manual_seed(0)
+    network = Recurrent("rnn", 3, 5, norm={"method": "layer_norm"})
+    x = torch.randn(7, 4, 3)
+    [measured] = at("cells.0.norm_sum", hidden_dynamics(network, x, [scale]))
+    w_x, w_h = weights(network)
+    h = np.zeros((4, 5))
+    for t, x_t in enumerate(x.double().numpy()):
+        a = x_t @ w_x.T + scale * h @ w_h.T
+        assert measured.summed_inputs[t] == pytest.approx(root_mean_square(a), rel=1e-12)
+        assert measured.normalized[t] == pytest.approx(root_mean_square(layer_normalized(a)), rel=1e-12)
+        h = np.tanh(layer_normalized(a))
+    assert measured.weight_scale == scale
+
+
+def test_in_the_lstm_it_measures_the_recurrent_term() -> None:
+    torch.manual_seed(0)
+    network = Recurrent("lstm", 3, 5, norm={"method": "layer_norm"})
+    x = torch.randn(7, 4, 3)
+    [measured] = at("cells.0.norm_h", hidden_dynamics(network, x, [2.0]))
+    w_x, w_h = weights(network)
+    h = c = np.zeros((4, 5))
+    for t, x_t in enumerate(x.double().numpy()):
+        recurrent = 2 * h @ w_h.T
+        assert measured.summed_inputs[t] == pytest.approx(root_mean_square(recurrent), rel=1e-12)
+        assert measured.normalized[t] == pytest.approx(root_mean_square(layer_normalized(recurrent)), rel=1e-12)
+        i, f, g, o = np.split(layer_normalized(x_t @ w_x.T) + layer_normalized(recurrent), 4, axis=1)
+        c = sigmoid(f + 1) * c + sigmoid(i) * np.tanh(g)
+        h = sigmoid(o) * np.tanh(layer_normalized(c))
+
+
+def test_without_normalization_they_grow_or_shrink_by_the_scale_at_every_step() -> None:
+    """Orthogonal weights keep lengths, and tanh is linear at this size."""
+    for measured in at("cells.0.norm_sum", section_3_1("rnn", {"method": "none"}, seed=0)):
+        ratios = np.divide(measured.summed_inputs[1:], measured.summed_inputs[:-1])
+        np.testing.assert_allclose(ratios, measured.weight_scale, rtol=0.01)
+        assert measured.growth == pytest.approx(math.log(measured.weight_scale), abs=1e-3)
+        assert measured.normalized == measured.summed_inputs
+
+
+@pytest.mark.parametrize(
+    ("method", "magnitude"),
+    [("layer_norm", pytest.approx(1, abs=1e-3)), ("recurrent_batch_norm", pytest.approx(0.1, rel=0.01))],
+)
+def test_with_normalization_they_are_stable_at_every_scale(method: str, magnitude: object) -> None:
+    dynamics = at("cells.0.norm_sum", section_3_1("rnn", {"method": method}, seed=0))
+    assert [measured.weight_scale for measured in dynamics] == [0.5, 1.0, 1.5, 2.0]
+    for measured in dynamics:
+        assert measured.growth == pytest.approx(0, abs=0.002)
+        assert measured.normalized_growth == pytest.approx(0, abs=0.002)
+        assert measured.normalized[-1] == magnitude
+    last = [measured.summed_inputs[-1] for measured in dynamics]
+    np.testing.assert_allclose(np.divide(last, last[1]), [0.5, 1.0, 1.5, 2.0], rtol=0.02)
+
+
+@pytest.mark.parametrize("cell", ["lstm", "gru"])
+def test_gates_alone_do_not_keep_the_state_of_an_untrained_network(cell: str) -> None:
+    """Scales make its decay faster or slower; with layer norm they make no difference."""
+    plain = {d.weight_scale: d.growth for d in section_3_1(cell, {"method": "none"}, seed=0)}
+    normalized = {d.weight_scale: d.growth for d in section_3_1(cell, {"method": "layer_norm"}, seed=0)}
+    assert plain[0.5] < plain[1.0] < plain[1.5] < plain[2.0] < 0
+    assert all(abs(growth) < 0.02 for growth in normalized.values())
+
+
+def test_every_layer_has_its_sites() -> None:
+    torch.manual_seed(0)
+    dynamics = hidden_dynamics(Recurrent("rnn", 3, 5, num_layers=2), torch.randn(4, 2, 3), [1.0, 2.0])
+    sums = [(d.weight_scale, d.site) for d in dynamics if d.site.endswith("norm_sum")]
+    assert sums == [(scale, f"cells.{layer}.norm_sum") for scale in (1.0, 2.0) for layer in (0, 1)]
+    assert all(len(d.summed_inputs) == len(d.normalized) == 4 for d in dynamics)
+
+
+def test_the_network_stays_as_it_was() -> None:
+    torch.manual_seed(0)
+    network = Recurrent("lstm", 3, 5)
+    before = {name: tensor.clone() for name, tensor in network.state_dict().items()}
+    hidden_dynamics(network, torch.randn(4, 2, 3), [2.0])
+    after = network.state_dict()
+    assert before.keys() == after.keys()
+    assert all(tensor.dtype == torch.float32 and torch.equal(tensor, before[name]) for name, tensor in after.items())
+
+
+def test_a_matrix_with_a_parametrization_of_its_own_is_scaled_too() -> None:
+    torch.manual_seed(0)
+    network = Recurrent("rnn", 3, 5)
+    x = torch.randn(4, 2, 3)
+    [plain] = at("cells.0.norm_sum", hidden_dynamics(network, x, [1.7]))
+    weight_norm(network.cells[0], "weight_hh", dim=0)
+    [parametrized] = at("cells.0.norm_sum", hidden_dynamics(network, x, [1.7]))
+    assert parametrized.summed_inputs == pytest.approx(plain.summed_inputs, rel=1e-6)
+
+
+def test_what_is_too_small_to_be_squared_is_still_measured() -> None:
+    torch.manual_seed(0)
+    x = torch.zeros(30, 2, 5)
+    x[0] = 1e-6
+    [measured] = at("cells.0.norm_sum", hidden_dynamics(Recurrent("rnn", 5, 5), x, [1e-10]))
+    assert measured.growth == pytest.approx(math.log(1e-10), rel=1e-7)
+    assert 0 < measured.summed_inputs[-1] < 1e-290
+
+
+def test_growth_is_of_the_second_half_and_leaves_zeros_out() -> None:
+    assert growth_per_step([7, 0, 1, 3, 9, 27]) == pytest.approx(math.log(3))
+    assert growth_per_step([1, 1, 2, 0, 8]) == pytest.approx(math.log(2))
+    assert growth_per_step([1, 1, 2, 0]) is None
+
+
+def test_results_are_json() -> None:
+    dynamics = hidden_dynamics(Recurrent("lstm", 3, 5), torch.zeros(4, 2, 3), [1.0])
+    read = json.loads(json.dumps([dataclasses.asdict(d) for d in dynamics], allow_nan=False))
+    assert [SiteDynamics(**d) for d in read] == dynamics
+    assert {d.growth for d in dynamics} == {None}

@@ -1,0 +1,42 @@
+"""Table 1 of Ba, Kiros, Hinton 2016, measured."""
+
+import pytest
+
+from normcore.analyses.invariances import CHANGES, invariances, rescaling_with_eps
+from normcore.spec.methods import METHODS
+from normcore.spec.norm import LayerNorm
+
+COLUMNS = list(CHANGES)
+ROWS = {  # weight matrix re-scaling, its re-centering, weight vector re-scaling, dataset re-scaling, its re-centering,
+    "batch_norm": "yes no yes yes yes no",  # single training case re-scaling
+    "weight_norm": "yes no yes no no no",
+    "layer_norm": "yes yes no yes no yes",
+    "recurrent_batch_norm": "yes no yes yes yes no",
+    "sequence_batch_norm": "yes no yes yes yes no",
+    "rms_norm": "yes no no yes no yes",
+    "group_norm": "yes yes no yes no yes",
+    "dynamic_tanh": "no no no no no no",
+    "none": "no no no no no no",
+}
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize(("method", "row"), ROWS.items())
+def test_the_rows_are_the_papers_and_what_follows_for_other_methods(method: str, row: str, seed: int) -> None:
+    options = {"groups": 2} if method == "group_norm" else {}
+    measured = invariances(METHODS[method](**options), seed)
+    assert [column.change for column in measured] == COLUMNS
+    assert ["yes" if column.invariant else "no" for column in measured] == row.split()
+    assert all(column.deviation < 1e-12 or column.deviation > 0.1 for column in measured)
+
+
+def test_a_method_for_images_alone_says_so() -> None:
+    with pytest.raises(ValueError, match="received a layer of 8 units"):
+        invariances(METHODS["instance_norm"]())
+
+
+@pytest.mark.parametrize("eps", [1e-5, 1e-2, 1.0])
+def test_with_eps_the_ratio_is_exactly_what_the_equation_says(eps: float) -> None:
+    measured = rescaling_with_eps(LayerNorm(eps=eps))
+    assert measured.deviation < 1e-12
+    assert measured.ratio > 1
