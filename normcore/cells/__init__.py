@@ -7,7 +7,7 @@ itself.
 
 from collections.abc import Iterator
 from importlib import import_module
-from typing import Protocol, Self, TypeVar, cast
+from typing import Any, Protocol, Self, TypeVar, cast
 
 from torch import Tensor
 
@@ -37,8 +37,11 @@ class Cell(Protocol[S]):
         """The trained first state, the same for all examples."""
         ...
 
-    def input_term(self, x: Tensor, t: int) -> Tensor:
-        """What the inputs x (T, B, F) of the steps t, t + 1, ... add to the summed inputs: (T, B, G H)."""
+    def input_term(self, x: Tensor, t: int, mask: Tensor | None = None) -> Tensor:
+        """What the inputs x (T, B, F) of the steps t, t + 1, ... add to the summed inputs: (T, B, G H).
+
+        ``mask`` (T, B) is false where there is only padding; None if there is none.
+        """
         ...
 
     def step(self, term: Tensor, state: S, t: int) -> S:
@@ -52,10 +55,16 @@ def build(
     hidden_size: int,
     norm: Normalization,
     recurrent_init: RecurrentInit = "orthogonal",
-    forget_bias: float = 1.0,
+    **own: Any,
 ) -> Cell[State]:
-    """The cell with this tag; ``forget_bias`` goes to cells that have a forget gate."""
+    """The cell with this tag; ``own`` are options that not every cell has.
+
+    Raises:
+        ValueError: this cell does not have one of them.
+    """
     spec = CELLS[cell]
-    own = {"forget_bias": forget_bias} if "forget_bias" in spec.model_fields else {}
+    foreign = own.keys() - spec.model_fields.keys()
+    if foreign:
+        raise ValueError(f"expected options of {cell}, received {', '.join(sorted(foreign))}; leave them out")
     module = import_module(f"normcore.cells.{cell}")
     return cast(Cell[State], getattr(module, spec.__name__)(input_size, hidden_size, norm, recurrent_init, **own))

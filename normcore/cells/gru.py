@@ -3,14 +3,15 @@
 Shapes: T steps, B examples, F inputs, H hidden units; the rows of 3H are the gates r, z and the candidate n.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from normcore.initialization import RecurrentInit, init_recurrent_
-from normcore.norms import Normalization
+from normcore.initialization import RecurrentInit, init_weights_, spread_bias_
+from normcore.norms.normalization import Normalization
 
 
 class GRUState(NamedTuple):
@@ -33,33 +34,38 @@ class GRU(nn.Module):
     """
 
     def __init__(
-        self, input_size: int, hidden_size: int, norm: Normalization, recurrent_init: RecurrentInit = "orthogonal"
+        self,
+        input_size: int,
+        hidden_size: int,
+        norm: Normalization,
+        recurrent_init: RecurrentInit = "orthogonal",
+        identity_gates: Sequence[str] = ("n",),
     ) -> None:
         super().__init__()
         self.bias_place = norm.bias
         self.gate_rows = 2 * hidden_size
-        self.weight_ih = nn.Parameter(nn.init.orthogonal_(torch.empty(3 * hidden_size, input_size)))
+        self.weight_ih = nn.Parameter(torch.empty(3 * hidden_size, input_size))
         self.weight_hh = nn.Parameter(torch.empty(3 * hidden_size, hidden_size))
-        init_recurrent_(self.weight_hh, recurrent_init, candidate=2)
+        init_weights_(self.weight_ih, self.weight_hh, recurrent_init, list(map("rzn".index, identity_gates)))
         self.bias = nn.Parameter(torch.zeros(3 * hidden_size))
+        spread_bias_(self.bias, norm.bias_init, recurrent_init, hidden_size)
         self.h0 = nn.Parameter(torch.zeros(hidden_size))
-        self.norm_x_gates = norm.norm(2 * hidden_size, "input")
-        self.norm_x_candidate = norm.norm(hidden_size, "input")
-        self.norm_h_gates = norm.norm(2 * hidden_size, "recurrent")
-        self.norm_h_candidate = norm.norm(hidden_size, "recurrent")
+        self.norm_x = norm.norm(hidden_size, "input", blocks=(2, 1))
+        self.norm_h = norm.norm(hidden_size, "recurrent", blocks=(2, 1))
+        norm.parametrize(self, "weight_ih", "weight_hh")
 
     def initial_state(self, batch_size: int) -> GRUState:
         return GRUState(self.h0.expand(batch_size, -1))
 
-    def input_term(self, x: Tensor, t: int) -> Tensor:
-        a = functional.linear(x, self.weight_ih, None if self.bias_place == "outside" else self.bias)
-        gates, candidate = a.tensor_split([self.gate_rows], -1)
-        a = torch.cat([self.norm_x_gates(gates, t), self.norm_x_candidate(candidate, t)], -1)
-        return a if self.bias_place == "inside" else a + self.bias  # (T, B, 3H)
+    def input_term(self, x: Tensor, t: int, mask: Tensor | None = None) -> Tensor:
+        mapped = functional.linear(x, self.weight_ih, None if self.bias_place == "outside" else self.bias)
+        a: Tensor = self.norm_x(mapped, t, mask)  # (T, B, 3H)
+        return a if self.bias_place == "inside" else a + self.bias
 
     def step(self, term: Tensor, state: GRUState, t: int) -> GRUState:
         gates_x, candidate_x = term.tensor_split([self.gate_rows], 1)
-        gates_h, candidate_h = functional.linear(state.h, self.weight_hh).tensor_split([self.gate_rows], 1)
-        r, z = (gates_x + self.norm_h_gates(gates_h, t)).sigmoid().chunk(2, 1)  # Eq. 26
-        n = torch.addcmul(candidate_x, r, self.norm_h_candidate(candidate_h, t)).tanh()  # Eq. 27
+        a_h = self.norm_h(functional.linear(state.h, self.weight_hh), t)  # (B, 3H)
+        gates_h, candidate_h = a_h.tensor_split([self.gate_rows], 1)
+        r, z = (gates_x + gates_h).sigmoid().chunk(2, 1)  # Eq. 26
+        n = torch.addcmul(candidate_x, r, candidate_h).tanh()  # Eq. 27
         return GRUState(n + z * (state.h - n))  # Eq. 28: z h + (1 - z) n

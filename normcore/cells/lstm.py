@@ -3,14 +3,15 @@
 Shapes: T steps, B examples, F inputs, H hidden units; the rows of 4H are the gates i, f, g, o.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from normcore.initialization import RecurrentInit, init_recurrent_
-from normcore.norms import Normalization
+from normcore.initialization import RecurrentInit, init_weights_, spread_bias_
+from normcore.norms.normalization import Identity, Normalization
 
 
 class LSTMState(NamedTuple):
@@ -24,7 +25,8 @@ class LSTM(nn.Module):
     """i, f, g, o = norm_h(W_h h) + norm_x(W_x x) + b; c' = σ(f) c + σ(i) tanh(g); h' = σ(o) tanh(norm_c(c')).
 
     Ba et al. 2016, arXiv:1607.06450v1, Eq. 20-22; Cooijmans et al. 2017, arXiv:1603.09025v5, Eq. 14-16, of which
-    Eq. 6-8 are the baseline. With the bias inside, the input's term is norm_x(W_x x + b).
+    Eq. 6-8 are the baseline. With the bias inside, the input's term is norm_x(W_x x + b). A method may normalize the
+    sum of both terms instead, and carry norm_c(c') on.
 
     The first state is trained; it starts at zero. Biases start at zero, the forget gate's at ``forget_bias``, as in
     the code of Cooijmans et al.
@@ -39,31 +41,44 @@ class LSTM(nn.Module):
         norm: Normalization,
         recurrent_init: RecurrentInit = "orthogonal",
         forget_bias: float = 1.0,
+        identity_gates: Sequence[str] = ("g",),
     ) -> None:
         super().__init__()
         self.bias_place = norm.bias
-        self.weight_ih = nn.Parameter(nn.init.orthogonal_(torch.empty(4 * hidden_size, input_size)))
+        self.weight_ih = nn.Parameter(torch.empty(4 * hidden_size, input_size))
         self.weight_hh = nn.Parameter(torch.empty(4 * hidden_size, hidden_size))
-        init_recurrent_(self.weight_hh, recurrent_init, candidate=2)
+        init_weights_(self.weight_ih, self.weight_hh, recurrent_init, list(map("ifgo".index, identity_gates)))
         bias = torch.zeros(4, hidden_size)
         bias[1] = forget_bias
         self.bias = nn.Parameter(bias.flatten())
+        spread_bias_(self.bias, norm.bias_init, recurrent_init, hidden_size)
         self.h0 = nn.Parameter(torch.zeros(hidden_size))
         self.c0 = nn.Parameter(torch.zeros(hidden_size))
-        self.norm_x = norm.norm(4 * hidden_size, "input")
-        self.norm_h = norm.norm(4 * hidden_size, "recurrent")
+        self.norm_x = norm.norm(hidden_size, "input", blocks=(4,))
+        self.norm_h = norm.norm(hidden_size, "recurrent", blocks=(4,))
+        self.norm_sum = norm.norm(hidden_size, "sum", blocks=(4,))
         self.norm_c = norm.norm(hidden_size, "cell")
+        self.normalizes_sum = not isinstance(self.norm_sum, Identity)
+        self.carries_normalized_cell = norm.carries_normalized_cell
+        norm.parametrize(self, "weight_ih", "weight_hh")
 
     def initial_state(self, batch_size: int) -> LSTMState:
         return LSTMState(self.h0.expand(batch_size, -1), self.c0.expand(batch_size, -1))
 
-    def input_term(self, x: Tensor, t: int) -> Tensor:
+    def input_term(self, x: Tensor, t: int, mask: Tensor | None = None) -> Tensor:
         mapped = functional.linear(x, self.weight_ih, None if self.bias_place == "outside" else self.bias)
-        a: Tensor = self.norm_x(mapped, t)  # (T, B, 4H)
-        return a if self.bias_place == "inside" else a + self.bias
+        a: Tensor = self.norm_x(mapped, t, mask)  # (T, B, 4H)
+        return a if self.normalizes_sum else self._with_outer_bias(a)
 
     def step(self, term: Tensor, state: LSTMState, t: int) -> LSTMState:
         a = term + self.norm_h(functional.linear(state.h, self.weight_hh), t)  # Eq. 20, 14: (B, 4H)
+        if self.normalizes_sum:
+            a = self._with_outer_bias(self.norm_sum(a, t))
         i, f, g, o = a.chunk(4, 1)
         c = torch.addcmul(f.sigmoid() * state.c, i.sigmoid(), g.tanh())  # Eq. 21, 15
-        return LSTMState(o.sigmoid() * self.norm_c(c, t).tanh(), c)  # Eq. 22, 16
+        read = self.norm_c(c, t)
+        h = o.sigmoid() * read.tanh()  # Eq. 22, 16
+        return LSTMState(h, read if self.carries_normalized_cell else c)
+
+    def _with_outer_bias(self, a: Tensor) -> Tensor:
+        return a if self.bias_place == "inside" else a + self.bias

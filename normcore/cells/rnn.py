@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from normcore.initialization import RecurrentInit, init_recurrent_
-from normcore.norms import Normalization
+from normcore.initialization import RecurrentInit, init_weights_, spread_bias_
+from normcore.norms.normalization import Normalization
 
 
 class RNNState(NamedTuple):
@@ -23,7 +23,8 @@ class RNN(nn.Module):
     """h' = tanh(norm(W_h h + W_x x) + b).
 
     One norm for the sum of both terms: Ba et al. 2016, arXiv:1607.06450v1, Eq. 4, and Fig. 1a of Cooijmans et al.
-    2017, arXiv:1603.09025v5. With the bias inside, h' = tanh(norm(W_h h + W_x x + b)).
+    2017, arXiv:1603.09025v5. With the bias inside, h' = tanh(norm(W_h h + W_x x + b)). A method may normalize the
+    terms by themselves instead.
 
     The first state is trained; it starts at zero.
     """
@@ -33,19 +34,25 @@ class RNN(nn.Module):
     ) -> None:
         super().__init__()
         self.bias_place = norm.bias
-        self.weight_ih = nn.Parameter(nn.init.orthogonal_(torch.empty(hidden_size, input_size)))
+        self.weight_ih = nn.Parameter(torch.empty(hidden_size, input_size))
         self.weight_hh = nn.Parameter(torch.empty(hidden_size, hidden_size))
-        init_recurrent_(self.weight_hh, recurrent_init, candidate=0)
+        init_weights_(self.weight_ih, self.weight_hh, recurrent_init, (0,))
         self.bias = nn.Parameter(torch.zeros(hidden_size))
+        spread_bias_(self.bias, norm.bias_init, recurrent_init, hidden_size)
         self.h0 = nn.Parameter(torch.zeros(hidden_size))
+        self.norm_x = norm.norm(hidden_size, "input")
+        self.norm_h = norm.norm(hidden_size, "recurrent")
         self.norm_sum = norm.norm(hidden_size, "sum")
+        norm.parametrize(self, "weight_ih", "weight_hh")
 
     def initial_state(self, batch_size: int) -> RNNState:
         return RNNState(self.h0.expand(batch_size, -1))
 
-    def input_term(self, x: Tensor, t: int) -> Tensor:
-        return functional.linear(x, self.weight_ih, None if self.bias_place == "outside" else self.bias)  # (T, B, H)
+    def input_term(self, x: Tensor, t: int, mask: Tensor | None = None) -> Tensor:
+        mapped = functional.linear(x, self.weight_ih, None if self.bias_place == "outside" else self.bias)
+        a: Tensor = self.norm_x(mapped, t, mask)  # (T, B, H)
+        return a
 
     def step(self, term: Tensor, state: RNNState, t: int) -> RNNState:
-        a = self.norm_sum(term + functional.linear(state.h, self.weight_hh), t)  # (B, H)
+        a = self.norm_sum(term + self.norm_h(functional.linear(state.h, self.weight_hh), t), t)  # (B, H)
         return RNNState(torch.tanh(a if self.bias_place == "inside" else a + self.bias))

@@ -6,46 +6,15 @@ finds the tag by itself.
 """
 
 from importlib import import_module
-from typing import Literal, Protocol, cast
+from typing import cast
 
-from torch import nn
+from normcore.norms.normalization import BiasPlace, Normalization
+from normcore.spec.norm import Method, Site
 
-from normcore.spec.norm import Method, NoNorm
-
-Site = Literal["input", "recurrent", "sum", "cell"]
-BiasPlace = Literal["outside", "inside", "both"]
-
-
-class Normalization(Protocol):
-    """A method's answers to a cell that is being built.
-
-    Attributes:
-        bias: where the cell's bias enters: outside the norms, inside the input's norm (the sum's, for an RNN), or
-            the same bias in both places.
-        initial_state_noise: standard deviation of the noise added to the first hidden state.
-    """
-
-    @property
-    def bias(self) -> BiasPlace: ...
-
-    @property
-    def initial_state_noise(self) -> float: ...
-
-    def norm(self, size: int, site: Site) -> nn.Module:
-        """The module that normalizes ``size`` summed inputs at ``site``.
-
-        It is called as ``norm(a, t)`` with ``a`` of shape (B, size) at step t, or (T, B, size) at the steps
-        t, t + 1, ...; it keeps shape and dtype.
-
-        Args:
-            site: ``input`` for W_x x, ``recurrent`` for W_h h, ``sum`` for both added up, ``cell`` for what an LSTM
-                reads out of its cell state.
-        """
-        ...
+__all__ = ["BiasPlace", "Normalization", "Site", "build"]
 
 
 def build(spec: Method) -> Normalization:
     """The normalization that ``spec`` asks for."""
-    file = "identity" if isinstance(spec, NoNorm) else spec.method
-    module = import_module(f"normcore.norms.{file}")
+    module = import_module(spec.home or f"normcore.norms.{spec.method}")
     return cast(Normalization, getattr(module, type(spec).__name__)(spec))

@@ -7,41 +7,86 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from normcore.norms import BiasPlace, Site
+from normcore.norms.normalization import Normalization
 from normcore.spec import norm as spec
+from normcore.spec.norm import Site
 
 
-class LayerNorm:
+class LayerNorm(Normalization):
     """LN at every site: Eq. 4 for the RNN, Eq. 20-22 for the LSTM, Eq. 26-28 for the GRU.
 
-    Every norm has a gain and a shift (Eq. 15), except that the RNN's has the gain alone: the b of Eq. 4 is the
+    Every norm has a gain and a shift (Eq. 15), except that the sum's has the gain alone: the b of Eq. 4 is the
     cell's own bias.
 
     Deviations: the gain starts at 1 and the shift at 0, as in the authors' code; the appendix prints the two the
     other way round.
     """
 
-    initial_state_noise = 0.0
-
     def __init__(self, options: spec.LayerNorm) -> None:
-        self.bias: BiasPlace = options.bias
+        self.bias = options.bias
+        self.bias_init = options.bias_init
         self.options = options
 
-    def norm(self, size: int, site: Site) -> nn.Module:
-        return LayerNormAtSite(size, self.options.gain_init, self.options.eps, shift=site != "sum")
+    def norm(self, hidden_size: int, site: Site, blocks: tuple[int, ...] = (1,)) -> nn.Module:
+        options = self.options
+        if site not in options.sites:
+            return super().norm(hidden_size, site)
+        sizes = block_sizes(hidden_size, blocks, options.scope)
+        shift = options.affine and site != "sum"
+        return LayerNormAtSite(sizes, options.gain_init if options.affine else None, options.eps, shift)
+
+    def layer(self, shape: tuple[int, ...]) -> nn.Module:
+        return LayerNormLayer(shape, self.options)
+
+
+class LayerNormLayer(nn.Module):
+    """weight (a - mean) / sqrt(var + eps) + bias over all units of a layer, those of an image's places included.
+
+    A gain and a shift for each unit (Eq. 3 and 15), or for each channel as batch norm has them.
+    """
+
+    def __init__(self, shape: tuple[int, ...], options: spec.LayerNorm) -> None:
+        super().__init__()
+        self.shape = shape
+        self.eps = options.eps
+        size = shape if options.conv_gain == "per_unit" else (shape[0], *[1] * (len(shape) - 1))
+        self.weight = nn.Parameter(torch.full(size, options.gain_init)) if options.affine else None
+        self.bias = nn.Parameter(torch.zeros(size)) if options.affine else None
+
+    def forward(self, a: Tensor) -> Tensor:
+        normalized = functional.layer_norm(a, self.shape, eps=self.eps)
+        if self.weight is None or self.bias is None:
+            return normalized
+        return (self.weight * normalized + self.bias).to(a.dtype)
 
 
 class LayerNormAtSite(nn.Module):
-    """weight (a - mean) / sqrt(var + eps) + bias, with mean and biased variance over the F features of one example.
+    """weight (a - mean) / sqrt(var + eps) + bias, with mean and biased variance over a block's features of one example.
 
     The Theano code of the authors has eps inside the root, their Torch code outside.
+
+    Args:
+        sizes: of the blocks, which together are the F features.
+        gain_init: None leaves the gain out.
     """
 
-    def __init__(self, size: int, gain_init: float, eps: float, shift: bool) -> None:
+    def __init__(self, sizes: list[int], gain_init: float | None, eps: float, shift: bool) -> None:
         super().__init__()
+        self.sizes = sizes
         self.eps = eps
-        self.weight = nn.Parameter(torch.full((size,), gain_init))
+        size = sum(sizes)
+        self.weight = None if gain_init is None else nn.Parameter(torch.full((size,), gain_init))
         self.bias = nn.Parameter(torch.zeros(size)) if shift else None
 
-    def forward(self, a: Tensor, t: int) -> Tensor:
-        return functional.layer_norm(a, self.weight.shape, self.weight, self.bias, self.eps)
+    def forward(self, a: Tensor, t: int, mask: Tensor | None = None) -> Tensor:
+        if len(self.sizes) == 1:
+            return functional.layer_norm(a, (a.shape[-1],), self.weight, self.bias, self.eps)
+        gains = [None] * len(self.sizes) if self.weight is None else self.weight.split_with_sizes(self.sizes)
+        shifts = [None] * len(self.sizes) if self.bias is None else self.bias.split_with_sizes(self.sizes)
+        blocks = zip(a.split_with_sizes(self.sizes, -1), gains, shifts, strict=True)
+        return torch.cat([functional.layer_norm(x, x.shape[-1:], g, b, self.eps) for x, g, b in blocks], -1)
+
+
+def block_sizes(hidden_size: int, blocks: tuple[int, ...], scope: str) -> list[int]:
+    """How many features have statistics of their own together: the paper's blocks, or each gate."""
+    return [hidden_size * block for block in (blocks if scope == "joint" else (1,) * sum(blocks))]

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from torch import nn
 
-from normcore.norms.recurrent_batch_norm import BatchNormAtSite
+from normcore.norms.batch_statistics import BatchStatistics
 from normcore.norms.step_average import StepAverage
 
 
@@ -48,5 +48,10 @@ def population_statistics(model: nn.Module) -> Iterator[None]:
         norm.keep(average)
 
 
-def _batch_norms(model: nn.Module) -> list[BatchNormAtSite]:
-    return [module for module in model.modules() if isinstance(module, BatchNormAtSite)]
+def wants_population(model: nn.Module) -> bool:
+    """Whether there are batch norms whose population statistics have to come from a pass."""
+    return any(norm.momentum is None for norm in _batch_norms(model))
+
+
+def _batch_norms(model: nn.Module) -> list[BatchStatistics]:
+    return [module for module in model.modules() if isinstance(module, BatchStatistics)]

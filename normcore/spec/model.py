@@ -14,10 +14,10 @@ class RecurrentModel(Part):
     hidden_size: int = Field(100, ge=1, le=65_536)
     num_layers: int = Field(1, ge=1, le=64)
     bidirectional: bool = False
-    recurrent_init: Literal["orthogonal", "identity"] = Field(
+    recurrent_init: Literal["orthogonal", "identity", "uniform"] = Field(
         "orthogonal",
-        description="Recurrent weights: one orthogonal matrix over all gates, or the identity in the candidate's"
-        " block and orthogonal in the others (what the RBN authors ran on pixels).",
+        description="Recurrent weights: one orthogonal matrix over all gates; the identity in some blocks and"
+        " orthogonal in the others; or all weights and biases uniform up to 1 / sqrt(hidden_size), as torch has them.",
     )
 
 
@@ -32,12 +32,20 @@ class LSTM(RecurrentModel):
 
     cell: Literal["lstm"] = "lstm"
     forget_bias: float = Field(1.0, description="Initial bias of the forget gate (the RBN authors' code: 1).")
+    identity_gates: tuple[Literal["i", "f", "g", "o"], ...] = Field(
+        ("g",),
+        strict=False,
+        description="Blocks with the identity (the RBN authors' code on pixels: g, the candidate).",
+    )
 
 
 class GRU(RecurrentModel):
     """Gated recurrent unit, gates r, z, n; z keeps the old state and the reset follows the product."""
 
     cell: Literal["gru"] = "gru"
+    identity_gates: tuple[Literal["r", "z", "n"], ...] = Field(
+        ("n",), strict=False, description="Blocks with the identity; n is the candidate."
+    )
 
 
 CELLS: dict[str, type[RecurrentModel]] = {"rnn": RNN, "lstm": LSTM, "gru": GRU}

@@ -5,30 +5,51 @@ from normcore.recurrent import Recurrent, RecurrentState
 from normcore.spec.norm import LayerNorm
 
 
-def copied(theirs: torch.nn.LSTM, ours: Recurrent) -> None:
-    """Copy torch's weights, layer by layer and direction by direction."""
-    suffixes = ["", "_reverse"] if theirs.bidirectional else [""]
-    names = [f"_l{layer}{suffix}" for layer in range(theirs.num_layers) for suffix in suffixes]
-    with torch.no_grad():
-        for cell, name in zip(ours.cells, names, strict=True):
-            cell.weight_ih.copy_(getattr(theirs, "weight_ih" + name))
-            cell.weight_hh.copy_(getattr(theirs, "weight_hh" + name))
-            cell.bias.copy_(getattr(theirs, "bias_ih" + name) + getattr(theirs, "bias_hh" + name))
-
-
 @pytest.mark.parametrize("bidirectional", [False, True])
 @pytest.mark.parametrize("num_layers", [1, 3])
 def test_layers_and_directions_are_stacked_as_in_torch(num_layers: int, bidirectional: bool) -> None:
     torch.manual_seed(0)
     theirs = torch.nn.LSTM(3, 5, num_layers, bidirectional=bidirectional)
     ours = Recurrent("lstm", 3, 5, num_layers, bidirectional)
-    copied(theirs, ours)
+    ours.load_torch_state_dict(theirs.state_dict())
     x = torch.randn(9, 4, 3)
     y, (h, c) = theirs(x)
     ours_y, state = ours(x)
     torch.testing.assert_close(ours_y, y, rtol=0, atol=1e-6)
     torch.testing.assert_close(torch.stack([s.h for s in state.cells]), h, rtol=0, atol=1e-6)
     torch.testing.assert_close(torch.stack([s.c for s in state.cells]), c, rtol=0, atol=1e-6)
+
+
+def test_a_state_dict_of_another_network_is_refused() -> None:
+    ours = Recurrent("lstm", 3, 5)
+    for theirs, message in (
+        (torch.nn.LSTM(3, 5, 2), "received weight_ih_l1, .* besides"),
+        (torch.nn.LSTM(3, 6), r"expected weight_ih_l0 of shape \(20, 3\), received \(24, 3\)"),
+        (torch.nn.LSTM(3, 5, bias=False), "expected bias_ih_l0, which is not there"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            ours.load_torch_state_dict(theirs.state_dict())
+
+
+def test_a_state_dict_is_taken_over_whole_or_not_at_all() -> None:
+    ours, theirs = Recurrent("lstm", 3, 5), torch.nn.LSTM(3, 5)
+    before = {name: value.clone() for name, value in ours.state_dict().items()}
+    with pytest.raises(ValueError, match="besides"):
+        ours.load_torch_state_dict({**theirs.state_dict(), "extra": torch.zeros(1)})
+    assert all(torch.equal(value, before[name]) for name, value in ours.state_dict().items())
+
+
+def test_a_parametrized_network_takes_torchs_weights_too() -> None:
+    ours, theirs = Recurrent("lstm", 3, 5, norm={"method": "weight_norm"}), torch.nn.LSTM(3, 5)
+    ours.load_torch_state_dict(theirs.state_dict())
+    x = torch.randn(4, 2, 3)
+    torch.testing.assert_close(ours(x)[0], theirs(x)[0], rtol=0, atol=1e-6)
+
+
+def test_a_gru_takes_no_second_bias_of_its_candidate() -> None:
+    theirs, ours = torch.nn.GRU(3, 5), Recurrent("gru", 3, 5)
+    with pytest.raises(ValueError, match=r"bias_hh_l0\[10:\] to be zero"):
+        ours.load_torch_state_dict(theirs.state_dict())
 
 
 @pytest.mark.parametrize("cell", ["rnn", "lstm", "gru"])
@@ -48,7 +69,7 @@ def test_gradients_reach_back_through_a_state_that_is_fed_back() -> None:
     network = Recurrent("lstm", 3, 5)
     x = torch.randn(4, 2, 3, requires_grad=True)
     _, state = network(x[:2])
-    y, _ = network(x[2:], state)
+    y, _ = network(x[2:], state=state)
     y.sum().backward()
     assert x.grad is not None
     assert x.grad[0].abs().max() > 0
@@ -57,7 +78,9 @@ def test_gradients_reach_back_through_a_state_that_is_fed_back() -> None:
 def test_options_may_be_a_mapping_that_the_cells_defaults_complete() -> None:
     assert Recurrent("gru", 3, 5, norm={"method": "layer_norm"}).cells[0].bias_place == "inside"
     assert Recurrent("lstm", 3, 5, norm={"method": "layer_norm"}).cells[0].bias_place == "outside"
-    assert Recurrent("gru", 3, 5, norm=LayerNorm(bias="both")).cells[0].bias_place == "both"
+    assert (
+        Recurrent("gru", 3, 5, norm=LayerNorm(bias="both", sites=("input", "recurrent"))).cells[0].bias_place == "both"
+    )
 
 
 def test_it_says_which_kernel_runs() -> None:
@@ -89,13 +112,45 @@ def test_a_state_of_another_batch_or_network_is_an_error() -> None:
     network = Recurrent("lstm", 3, 5, 2)
     _, state = network(torch.randn(4, 2, 3))
     with pytest.raises(ValueError, match=r"expected a state of 2 layers of shape \(3, 5\)"):
-        network(torch.randn(4, 3, 3), state)
+        network(torch.randn(4, 3, 3), state=state)
     with pytest.raises(ValueError, match="expected a state of 2 layers"):
-        network(torch.randn(4, 2, 3), RecurrentState(state.cells[:1], 4))
+        network(torch.randn(4, 2, 3), state=RecurrentState(state.cells[:1], 4))
 
 
 def test_a_bidirectional_network_takes_whole_sequences() -> None:
     network = Recurrent("lstm", 3, 5, bidirectional=True)
     _, state = network(torch.randn(4, 2, 3))
     with pytest.raises(ValueError, match="expected no state for a bidirectional network"):
-        network(torch.randn(4, 2, 3), state)
+        network(torch.randn(4, 2, 3), state=state)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "message"),
+    [
+        ([1, 2, 3], r"expected lengths of shape \(2,\)"),
+        ([1.0, 2.0], "whole numbers"),
+        ([1, 5], "expected lengths from 0 to 4, received 1 to 5"),
+        ([-1, 2], "expected lengths from 0 to 4, received -1 to 2"),
+    ],
+)
+def test_lengths_that_do_not_fit_are_an_error(lengths: list[float], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Recurrent("lstm", 3, 5)(torch.randn(4, 2, 3), torch.tensor(lengths))
+
+
+@pytest.mark.parametrize(
+    ("cell", "norm", "message"),
+    [
+        (
+            "rnn",
+            {"method": "layer_norm", "sites": ["cell"]},
+            "rnn has no site 'cell'; use some of input, recurrent, sum",
+        ),
+        ("gru", {"method": "recurrent_batch_norm", "sites": ["sum"]}, "gru has no site 'sum'"),
+        ("lstm", {"method": "layer_norm", "sites": ["sum", "input"]}, "sum is both terms together"),
+        ("lstm", {"method": "recurrent_batch_norm", "sites": ["sum"], "carry": "normalized"}, "needs the site cell"),
+    ],
+)
+def test_sites_that_a_cell_does_not_have_are_an_error(cell: str, norm: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Recurrent(cell, 3, 5, norm=norm)

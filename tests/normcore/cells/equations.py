@@ -5,11 +5,13 @@ names they have in a one-layer ``Recurrent``, less the prefix ``cells.0.``.
 """
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import Tensor
 
 CONSTANT = 1e-12
+BLOCKS = {"rnn": (1,), "lstm": (4,), "gru": (2, 1)}
 State = dict[str, Tensor]
 
 
@@ -18,86 +20,136 @@ class Equations:
     """One cell under one method.
 
     Attributes:
+        norm: the method's options, all of them.
         population: (mean, var) by site and step; None takes them from the examples at hand.
         seen: the statistics of the examples at hand.
     """
 
     cell: str
-    method: str
+    norm: dict[str, Any]
     parameters: dict[str, Tensor]
-    bias: str = "outside"
-    eps: float = 1e-5
     population: dict[tuple[str, int], tuple[Tensor, Tensor]] | None = None
     seen: dict[tuple[str, int], tuple[Tensor, Tensor]] = field(default_factory=dict)
 
-    def unroll(self, x: Tensor) -> Tensor:
-        """x (T, B, F) -> the hidden states (T, B, H), from the trained first state."""
+    def unroll(self, x: Tensor, lengths: list[int] | None = None) -> Tensor:
+        """x (T, B, F) -> the hidden states (T, B, H), from the trained first state; padding copies the state."""
         step = getattr(self, self.cell)
         examples = range(x.shape[1])
+        lengths = lengths or [len(x) for _ in examples]
         start = {name: self.parameters[f"{name}0"] for name in ("h", "c") if f"{name}0" in self.parameters}
         state = [start for _ in examples]
+        if self.norm["method"] == "sequence_batch_norm":
+            inputs = [x[t, n] for n in examples for t in range(lengths[n])]
+            self.sequence_statistics = mean_and_var([self.weight("weight_ih") @ x_n for x_n in inputs])
         outputs = []
         for t in range(len(x)):
-            state = step(t, [x[t, n] for n in examples], state)
+            new = step(t, [x[t, n] for n in examples], state)
+            state = [new[n] if t < lengths[n] else state[n] for n in examples]
             outputs.append(torch.stack([s["h"] for s in state]))
         return torch.stack(outputs)
 
+    def weight(self, name: str) -> Tensor:
+        if name in self.parameters:
+            return self.parameters[name]
+        length, direction = (self.parameters[f"parametrizations.{name}.original{k}"] for k in (0, 1))
+        return torch.stack([g * v / (v * v).sum().sqrt() for g, v in zip(length, direction, strict=True)])
+
+    def bias(self, place: str) -> Tensor:
+        """The cell's bias at a place, inside or outside; nothing where the method does not want it."""
+        wanted = self.norm.get("bias", "outside")
+        return self.parameters["bias"] * (wanted in (place, "both"))
+
+    def terms(self, t: int, x: list[Tensor], state: list[State]) -> tuple[list[Tensor], list[Tensor]]:
+        """What the inputs and the states add to the summed inputs."""
+        inputs = [self.weight("weight_ih") @ x_n + self.bias("inside") for x_n in x]
+        states = [self.weight("weight_hh") @ s["h"] for s in state]
+        blocks = BLOCKS[self.cell]
+        return self.normalize("norm_x", t, inputs, blocks), self.normalize("norm_h", t, states, blocks)
+
+    def summed(self, t: int, x: list[Tensor], state: list[State]) -> list[Tensor]:
+        a_x, a_h = self.terms(t, x, state)
+        a = self.normalize("norm_sum", t, [of_x + of_h for of_x, of_h in zip(a_x, a_h, strict=True)], BLOCKS[self.cell])
+        return [a_n + self.bias("outside") for a_n in a]
+
     def rnn(self, t: int, x: list[Tensor], state: list[State]) -> list[State]:
-        p = self.parameters
-        inside, outside = p["bias"] * (self.bias != "outside"), p["bias"] * (self.bias != "inside")
-        a = [p["weight_ih"] @ x_n + p["weight_hh"] @ s["h"] + inside for x_n, s in zip(x, state, strict=True)]
-        return [{"h": torch.tanh(a_n + outside)} for a_n in self.normalize("norm_sum", t, a)]
+        return [{"h": torch.tanh(a)} for a in self.summed(t, x, state)]
 
     def lstm(self, t: int, x: list[Tensor], state: list[State]) -> list[State]:
-        p = self.parameters
-        inside, outside = p["bias"] * (self.bias != "outside"), p["bias"] * (self.bias != "inside")
-        size = len(p["h0"])
-        a_x = self.normalize("norm_x", t, [p["weight_ih"] @ x_n + inside for x_n in x])
-        a_h = self.normalize("norm_h", t, [p["weight_hh"] @ s["h"] for s in state])
+        size = len(self.parameters["h0"])
         cells, output_gates = [], []
-        for of_x, of_h, s in zip(a_x, a_h, state, strict=True):
-            a = of_x + of_h + outside
+        for a, s in zip(self.summed(t, x, state), state, strict=True):
             i, f, g, o = (a[k * size : (k + 1) * size] for k in range(4))
             cells.append(sigmoid(f) * s["c"] + sigmoid(i) * torch.tanh(g))
             output_gates.append(sigmoid(o))
         read = self.normalize("norm_c", t, cells)
-        return [{"h": o * torch.tanh(r), "c": c} for o, r, c in zip(output_gates, read, cells, strict=True)]
+        carried = read if self.norm.get("carry") == "normalized" else cells
+        return [{"h": o * torch.tanh(r), "c": c} for o, r, c in zip(output_gates, read, carried, strict=True)]
 
     def gru(self, t: int, x: list[Tensor], state: list[State]) -> list[State]:
-        p = self.parameters
-        inside, outside = p["bias"] * (self.bias != "outside"), p["bias"] * (self.bias != "inside")
-        size = len(p["h0"])
+        size = len(self.parameters["h0"])
         gates, candidate = slice(0, 2 * size), slice(2 * size, 3 * size)
-        a_x = [p["weight_ih"] @ x_n + inside for x_n in x]
-        a_h = [p["weight_hh"] @ s["h"] for s in state]
-        gates_x = self.normalize("norm_x_gates", t, [a[gates] for a in a_x])
-        gates_h = self.normalize("norm_h_gates", t, [a[gates] for a in a_h])
-        candidates_x = self.normalize("norm_x_candidate", t, [a[candidate] for a in a_x])
-        candidates_h = self.normalize("norm_h_candidate", t, [a[candidate] for a in a_h])
+        outside = self.bias("outside")
         new = []
-        for n, s in enumerate(state):
-            rz = sigmoid(gates_x[n] + gates_h[n] + outside[gates])
+        for of_x, of_h, s in zip(*self.terms(t, x, state), state, strict=True):
+            rz = sigmoid(of_x[gates] + of_h[gates] + outside[gates])
             r, z = rz[:size], rz[size:]
-            proposed = torch.tanh(candidates_x[n] + outside[candidate] + r * candidates_h[n])
+            proposed = torch.tanh(of_x[candidate] + outside[candidate] + r * of_h[candidate])
             new.append({"h": z * s["h"] + (1 - z) * proposed})
         return new
 
-    def normalize(self, site: str, t: int, rows: list[Tensor]) -> list[Tensor]:
+    def normalize(self, site: str, t: int, rows: list[Tensor], blocks: tuple[int, ...] = (1,)) -> list[Tensor]:
         """What the method makes of one summed input, given for every example."""
-        gain = self.parameters.get(f"{site}.weight")
+        gain = self.parameters.get(f"{site}.weight", torch.ones_like(rows[0]))
         shift = self.parameters.get(f"{site}.bias", torch.zeros_like(rows[0]))
-        if gain is None:
+        normalized = self.standardize(site, t, rows, blocks) if self.is_normalized(site) else None
+        if normalized is None:
             return [row + shift for row in rows]
-        if self.method == "layer_norm":
-            return [gain * standardized(row, *mean_and_var(list(row)), self.eps) + shift for row in rows]
+        return [gain * row + shift for row in normalized]
+
+    def is_normalized(self, site: str) -> bool:
+        if self.norm["method"] == "sequence_batch_norm":
+            return site == "norm_x"
+        if self.norm["method"] == "weight_norm":
+            return self.norm["mean_only_batch_norm"] and site in ("norm_x", "norm_h")
+        names = {"norm_x": "input", "norm_h": "recurrent", "norm_sum": "sum", "norm_c": "cell"}
+        return names[site] in self.norm.get("sites", ())
+
+    def standardize(self, site: str, t: int, rows: list[Tensor], blocks: tuple[int, ...]) -> list[Tensor]:
+        method = self.norm["method"]
+        if method == "dynamic_tanh":
+            return [torch.tanh(self.parameters[f"{site}.alpha"] * row) for row in rows]
+        if method in ("layer_norm", "rms_norm"):
+            return [torch.cat([self.over_features(part) for part in self.parts(row, blocks)]) for row in rows]
+        if method == "sequence_batch_norm":
+            mean, var = self.of_population(site, 0, self.sequence_statistics)
+            return [standardized(row, mean, var, self.norm["eps"]) for row in rows]
         mean, var = mean_and_var(rows)
+        if method == "weight_norm":
+            return [row - self.of_population(site, t, (mean, var))[0] for row in rows]
         largest = torch.stack([(row - rows[0]).abs() for row in rows]).amax(0)
-        var = torch.where(largest < CONSTANT, 0.0, var)
-        self.seen[site, t] = (mean.detach(), var.detach())
-        if self.population is not None:
-            steps = 1 + max(step for of, step in self.population if of == site)
-            mean, var = self.population[site, min(t, steps - 1)]
-        return [torch.where(var == 0, 0.0, gain * standardized(row, mean, var, self.eps)) + shift for row in rows]
+        mean, var = self.of_population(site, t, (mean, torch.where(largest < CONSTANT, 0.0, var)))
+        return [torch.where(var == 0, 0.0, standardized(row, mean, var, self.norm["eps"])) for row in rows]
+
+    def parts(self, row: Tensor, blocks: tuple[int, ...]) -> list[Tensor]:
+        size = len(row) // sum(blocks)
+        gates = [row[k * size : (k + 1) * size] for k in range(sum(blocks))]
+        if self.norm["scope"] == "per_gate":
+            return gates
+        ends = [sum(blocks[: k + 1]) for k in range(len(blocks))]
+        return [torch.cat(gates[end - block : end]) for block, end in zip(blocks, ends, strict=True)]
+
+    def over_features(self, part: Tensor) -> Tensor:
+        if self.norm["method"] == "rms_norm":
+            return part / (sum(value * value for value in part) / len(part) + self.norm["eps"]) ** 0.5
+        return standardized(part, *mean_and_var(list(part)), self.norm["eps"])
+
+    def of_population(self, site: str, t: int, found: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        """The statistics in force, given those of the examples at hand."""
+        self.seen[site, t] = (found[0].detach(), found[1].detach())
+        if self.population is None:
+            return found
+        steps = 1 + max(step for of, step in self.population if of == site)
+        return self.population[site, min(t, steps - 1)]
 
 
 def mean_and_var(values: list[Tensor]) -> tuple[Tensor, Tensor]:

@@ -2,9 +2,8 @@ import torch
 
 from normcore.cells.gru import GRU
 from normcore.norms import build
-from normcore.norms.identity import NoNorm
 from normcore.recurrent import Recurrent
-from normcore.spec.norm import LayerNorm
+from normcore.spec.norm import LayerNorm, NoNorm
 
 
 def test_without_normalization_it_is_torchs_gru_less_its_second_candidate_bias() -> None:
@@ -13,15 +12,13 @@ def test_without_normalization_it_is_torchs_gru_less_its_second_candidate_bias()
     ours = Recurrent("gru", 3, 5)
     with torch.no_grad():
         theirs.bias_hh_l0[10:] = 0
-        ours.cells[0].weight_ih.copy_(theirs.weight_ih_l0)
-        ours.cells[0].weight_hh.copy_(theirs.weight_hh_l0)
-        ours.cells[0].bias.copy_(theirs.bias_ih_l0 + theirs.bias_hh_l0)
+    ours.load_torch_state_dict(theirs.state_dict())
     x = torch.randn(20, 4, 3)
     torch.testing.assert_close(ours(x)[0], theirs(x)[0], rtol=0, atol=1e-6)
 
 
 def test_layer_norm_adds_12_parameters_per_unit() -> None:
-    plain, normalized = GRU(3, 7, NoNorm()), GRU(3, 7, build(LayerNorm()))
+    plain, normalized = GRU(3, 7, build(NoNorm())), GRU(3, 7, build(LayerNorm()))
     assert sum(p.numel() for p in normalized.parameters()) - sum(p.numel() for p in plain.parameters()) == 12 * 7
 
 

@@ -3,9 +3,8 @@ import torch
 
 from normcore.cells.lstm import LSTM, LSTMState
 from normcore.norms import build
-from normcore.norms.identity import NoNorm
 from normcore.recurrent import Recurrent
-from normcore.spec.norm import LayerNorm, RecurrentBatchNorm
+from normcore.spec.norm import LayerNorm, NoNorm, RecurrentBatchNorm
 
 READOUT = 100 * 10 + 10
 
@@ -14,10 +13,7 @@ def test_without_normalization_it_is_torchs_lstm() -> None:
     torch.manual_seed(0)
     theirs = torch.nn.LSTM(3, 5)
     ours = Recurrent("lstm", 3, 5)
-    with torch.no_grad():
-        ours.cells[0].weight_ih.copy_(theirs.weight_ih_l0)
-        ours.cells[0].weight_hh.copy_(theirs.weight_hh_l0)
-        ours.cells[0].bias.copy_(theirs.bias_ih_l0 + theirs.bias_hh_l0)
+    ours.load_torch_state_dict(theirs.state_dict())
     x = torch.randn(20, 4, 3)
     y, (h, c) = theirs(x)
     ours_y, ours_state = ours(x)
@@ -38,7 +34,7 @@ def test_on_pixels_the_parameters_are_as_many_as_in_the_papers_code(method: str,
 def test_on_characters_the_parameters_are_as_many_as_in_the_papers_code() -> None:
     """RBN section 5.2: 4,257,050 with the read-out of 1000 x 50 + 50, and 9,000 more with batch norm."""
     with torch.device("meta"):
-        plain = LSTM(50, 1000, NoNorm())
+        plain = LSTM(50, 1000, build(NoNorm()))
         normalized = LSTM(50, 1000, build(RecurrentBatchNorm()))
     count = sum(p.numel() for p in plain.parameters())
     assert count + 50_050 == 4_257_050
@@ -46,7 +42,7 @@ def test_on_characters_the_parameters_are_as_many_as_in_the_papers_code() -> Non
 
 
 def test_only_the_forget_gate_starts_with_a_bias() -> None:
-    bias = LSTM(3, 5, NoNorm(), forget_bias=1.5).bias.detach().view(4, 5)
+    bias = LSTM(3, 5, build(NoNorm()), forget_bias=1.5).bias.detach().view(4, 5)
     assert bias[1].eq(1.5).all()
     assert bias[[0, 2, 3]].eq(0).all()
 

@@ -4,21 +4,25 @@ from pathlib import Path
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 import normcore.cells
 import normcore.norms
 from normcore.norms import Site, build
 from normcore.norms.population import batch_statistics, population_statistics
 from normcore.recurrent import Recurrent
+from normcore.spec.methods import METHODS
 from normcore.spec.model import CELLS
-from normcore.spec.norm import METHODS
 
 STEPS, BATCH, INPUTS, HIDDEN, LAYERS = 6, 5, 3, 4, 2
 DTYPES = [torch.float32, torch.float64]
 
 each_method = pytest.mark.parametrize("method", METHODS)
-each_pair = pytest.mark.parametrize(("method", "cell"), [(m, c) for m in METHODS for c in CELLS])
+PAIRS = [(name, cell) for name, method in METHODS.items() for cell in method.cells]
+each_pair = pytest.mark.parametrize(("method", "cell"), PAIRS)
+each_pair_in_pieces = pytest.mark.parametrize(
+    ("method", "cell"), [(m, c) for m, c in PAIRS if not METHODS[m].whole_sequences]
+)
 each_direction = pytest.mark.parametrize("bidirectional", [False, True], ids=["forward", "both_directions"])
 each_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=["float32", "float64"])
 
@@ -42,8 +46,7 @@ def ready_to_evaluate(network: Recurrent, steps: int = STEPS) -> Recurrent:
 
 @each_method
 def test_the_tag_names_the_file(method: str) -> None:
-    file = "identity" if method == "none" else method
-    assert (Path(normcore.norms.__file__).parent / f"{file}.py").is_file()
+    assert (Path(normcore.norms.__file__).parent / f"{method}.py").is_file()
 
 
 @pytest.mark.parametrize("cell", CELLS)
@@ -114,7 +117,7 @@ def test_a_sequence_in_chunks_equals_the_whole(method: str, cell: str) -> None:
     for lengths in ([11], [3, 8], [1] * 11, [5, 2, 4]):
         state, chunks = None, []
         for chunk in x.split(lengths):
-            y, state = ours(chunk, state)
+            y, state = ours(chunk, state=state)
             chunks.append(y)
         torch.testing.assert_close(torch.cat(chunks), whole, rtol=0, atol=1e-12)
         assert state is not None
@@ -124,12 +127,12 @@ def test_a_sequence_in_chunks_equals_the_whole(method: str, cell: str) -> None:
                 torch.testing.assert_close(part, expected, rtol=0, atol=1e-12)
 
 
-@each_pair
+@each_pair_in_pieces
 def test_in_chunks_the_training_mode_is_the_same_too(method: str, cell: str) -> None:
     ours = network(method, cell).double()
     x = sequence(dtype=torch.float64)
     first, state = ours(x[:2])
-    second, _ = ours(x[2:], state)
+    second, _ = ours(x[2:], state=state)
     torch.testing.assert_close(torch.cat([first, second]), ours(x)[0], rtol=0, atol=1e-12)
 
 
@@ -154,11 +157,82 @@ def test_forward_passes_leave_the_state_alone(method: str, cell: str) -> None:
     assert all(torch.equal(after[name], value) for name, value in before.items())
 
 
+@each_direction
+@each_pair
+def test_padding_is_as_if_it_were_not_there(method: str, cell: str, bidirectional: bool) -> None:
+    """Each example alone and without padding gives the same; after its end, the last state stands."""
+    ours = ready_to_evaluate(network(method, cell, bidirectional)).double()
+    x = sequence(dtype=torch.float64)
+    lengths = [STEPS, 1, 4, 3, 2]
+    padded, end = ours(x, torch.tensor(lengths))
+    for n, length in enumerate(lengths):
+        alone, alone_end = ours(x[:length, n : n + 1])
+        torch.testing.assert_close(padded[:length, n], alone[:, 0], rtol=0, atol=1e-12)
+        for state, expected in zip(end.cells, alone_end.cells, strict=True):
+            for part, alone_part in zip(state, expected, strict=True):
+                torch.testing.assert_close(part[n], alone_part[0], rtol=0, atol=1e-12)
+        if not bidirectional:
+            assert torch.equal(padded[length:, n], padded[length - 1, n].expand(STEPS - length, HIDDEN))
+
+
+@each_pair
+def test_steps_that_are_padding_everywhere_change_no_training(method: str, cell: str) -> None:
+    ours = network(method, cell).double()
+    lengths = torch.tensor([STEPS, 1, 4, 3, 2])
+    x = sequence(dtype=torch.float64)
+    gradients = []
+    for padding in (0, 3):
+        ours.zero_grad()
+        longer = torch.cat([x, 5 + sequence(3, torch.float64)[:padding]])
+        y, _ = ours(longer, lengths)
+        y[:STEPS].square().sum().backward()
+        gradients.append([y[:STEPS].detach(), *(parameter.grad for parameter in ours.parameters())])
+    for shorter, longer in zip(*gradients, strict=True):
+        torch.testing.assert_close(longer, shorter, rtol=0, atol=1e-12)
+
+
+@each_pair
+def test_an_example_that_is_all_padding_keeps_the_first_state(method: str, cell: str) -> None:
+    ours = network(method, cell)
+    with torch.no_grad():
+        for name, parameter in ours.named_parameters():
+            if name.endswith(("h0", "c0")):
+                parameter += 0.5
+    y, end = ours(sequence(), torch.tensor([STEPS, 0, 4, 3, 2]))
+    assert all(part[1].eq(0.5).all() for state in end.cells for part in state)
+    assert y[:, 1].eq(0.5).all()
+    y.sum().backward()
+    assert all(parameter.grad is not None and parameter.grad.isfinite().all() for parameter in ours.parameters())
+
+
+@each_pair
+def test_a_batch_of_one_trains_or_says_why_not(method: str, cell: str) -> None:
+    ours = network(method, cell)
+    if METHODS[method]().needs_batch:
+        with pytest.raises(ValueError, match=r"expected 2 or more examples.*use a larger batch, or evaluation mode"):
+            ours(sequence()[:, :1])
+    else:
+        assert ours(sequence()[:, :1])[0].isfinite().all()
+    assert ready_to_evaluate(ours)(sequence()[:, :1])[0].isfinite().all()
+
+
+@each_dtype
+@each_pair
+def test_outputs_are_those_of_float64(method: str, cell: str, dtype: torch.dtype) -> None:
+    ours = network(method, cell).to(dtype)
+    exact = network(method, cell).double()
+    exact.load_state_dict(ours.state_dict())
+    lengths = torch.tensor([STEPS, 1, 4, 3, 2])
+    y, expected = ours(sequence(dtype=dtype), lengths)[0], exact(sequence(dtype=dtype).double(), lengths)[0]
+    torch.testing.assert_close(y.double(), expected, rtol=0, atol=1e-5 if dtype == torch.float32 else 1e-12)
+
+
 @pytest.mark.parametrize("site", ["input", "recurrent", "sum", "cell"])
-@each_method
+@pytest.mark.parametrize("method", [m for m in METHODS if METHODS[m].cells and not METHODS[m].whole_sequences])
 def test_many_steps_at_once_equal_one_after_the_other(method: str, site: Site) -> None:
     torch.manual_seed(0)
-    norm = build(METHODS[method]()).norm(HIDDEN, site).double()
+    options = {"sites": (site,)} if "sites" in METHODS[method].model_fields else {}
+    norm = build(METHODS[method](**options)).norm(HIDDEN, site).double()
     a = torch.randn(STEPS, BATCH, HIDDEN, dtype=torch.float64)
     with population_statistics(norm):
         norm(a[:4], 0)
@@ -175,3 +249,57 @@ def test_under_autocast_numbers_stay_close(method: str, cell: str) -> None:
     with torch.autocast("cpu", torch.bfloat16):
         y, _ = ours(x)
     torch.testing.assert_close(y.float(), ours(x)[0], rtol=0, atol=0.1)
+
+
+def layer(method: str, shape: tuple[int, ...]) -> nn.Module:
+    """Ready to evaluate, its parameters off their neat initial values."""
+    torch.manual_seed(0)
+    options = {"groups": 3} if method == "group_norm" else {}
+    norm = build(METHODS[method](**options)).layer(shape).double()
+    with torch.no_grad():
+        for parameter in norm.parameters():
+            parameter += 0.3 * torch.randn_like(parameter)
+    with population_statistics(norm):
+        norm(torch.randn(BATCH, *shape, dtype=torch.float64))
+    return norm
+
+
+LAYERS_OF = [(m, s) for m in METHODS for s in [(6,), (6, 3, 2)] if m != "instance_norm" or len(s) == 3]
+each_layer = pytest.mark.parametrize(("method", "shape"), LAYERS_OF, ids=[f"{m}-{len(s)}" for m, s in LAYERS_OF])
+
+
+@each_layer
+def test_a_layer_keeps_shape_and_dtype(method: str, shape: tuple[int, ...]) -> None:
+    norm = layer(method, shape)
+    for dtype in (torch.float64, torch.float32, torch.bfloat16):
+        a = torch.randn(BATCH, *shape).to(dtype)
+        for mode in (norm.to(torch.float32 if dtype == torch.bfloat16 else dtype).train(), norm.eval()):
+            assert mode(a).shape == a.shape
+            assert mode(a).dtype == dtype
+
+
+@each_layer
+def test_a_layers_gradients_agree_with_finite_differences(method: str, shape: tuple[int, ...]) -> None:
+    norm = layer(method, shape)
+    names = [name for name, _ in norm.named_parameters()]
+    inputs = (torch.randn(4, *shape, dtype=torch.float64), *(p.detach().clone() for p in norm.parameters()))
+    inputs = tuple(value.requires_grad_() for value in inputs)
+
+    def outputs(a: Tensor, *parameters: Tensor) -> Tensor:
+        y: Tensor = torch.func.functional_call(norm, dict(zip(names, parameters, strict=True)), (a,))
+        return y
+
+    for training in (True, False):
+        norm.train(training)
+        if method == "batch_renorm" and training:
+            continue  # by definition, r and d pass no gradient on; test_batch_renorm.py has the equation
+        assert torch.autograd.gradcheck(outputs, inputs, fast_mode=True)
+        assert torch.autograd.gradgradcheck(outputs, inputs, fast_mode=True)
+
+
+@each_layer
+def test_in_evaluation_a_layers_examples_do_not_see_each_other(method: str, shape: tuple[int, ...]) -> None:
+    norm = layer(method, shape).eval()
+    a = torch.randn(BATCH, *shape, dtype=torch.float64)
+    alone = torch.cat([norm(a[n : n + 1]) for n in range(BATCH)])
+    torch.testing.assert_close(norm(a), alone, rtol=0, atol=1e-12)

@@ -20,7 +20,7 @@ def test_it_is_the_equation() -> None:
 
 @pytest.mark.parametrize(("site", "names"), [("sum", {"weight"}), ("cell", {"weight", "bias"})])
 def test_the_sums_shift_is_the_cells_own_bias(site: str, names: set[str]) -> None:
-    assert {name for name, _ in build(LayerNorm()).norm(6, site).named_parameters()} == names  # type: ignore[arg-type]
+    assert {name for name, _ in build(LayerNorm(sites=(site,))).norm(6, site).named_parameters()} == names  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("delta", [0.01, 0.5, 7.0])
@@ -50,3 +50,25 @@ def test_a_scalar_input_shows_its_size_only_with_the_bias_inside() -> None:
         cell = Recurrent("lstm", 1, 20, norm={"method": "layer_norm", "bias": place, "eps": 1e-12}).double().cells[0]
         small, large = cell.input_term(torch.tensor([[[0.3]], [[0.9]]], dtype=torch.float64), 0)
         assert torch.allclose(small, large, atol=1e-6) is not sees
+
+
+@pytest.mark.parametrize(("bias_init", "explodes"), [(0.0, True), (0.1, False)])
+def test_units_that_start_unalike_keep_the_gradient_through_blank_inputs(bias_init: float, explodes: bool) -> None:
+    """Forty blank pixels, then one of ink."""
+    torch.manual_seed(0)
+    network = Recurrent("lstm", 1, 50, norm={"method": "layer_norm", "bias_init": bias_init})
+    x = torch.zeros(41, 2, 1)
+    x[-1] = 1
+    network(x)[0][-1].sum().backward()
+    assert bool(network.cells[0].weight_hh.grad.isfinite().all()) is not explodes
+
+
+@pytest.mark.parametrize(("gain", "parameters"), [("per_unit", 2 * 24), ("per_channel", 2 * 4)])
+def test_an_image_has_one_mean_and_one_variance(gain: str, parameters: int) -> None:
+    torch.manual_seed(0)
+    norm = build(LayerNorm(conv_gain=gain, eps=1e-3)).layer((4, 3, 2)).double()  # type: ignore[arg-type]
+    a = torch.randn(2, 4, 3, 2, dtype=torch.float64)
+    mean, var = a.mean((1, 2, 3), keepdim=True), a.var((1, 2, 3), correction=0, keepdim=True)
+    torch.testing.assert_close(norm(a), (a - mean) / (var + 1e-3).sqrt(), rtol=0, atol=1e-12)
+    assert sum(p.numel() for p in norm.parameters()) == parameters
+    assert not list(build(LayerNorm(affine=False)).layer((4, 3, 2)).parameters())

@@ -59,7 +59,7 @@ def test_collecting_in_chunks_is_the_same_as_collecting_the_whole() -> None:
             whole(x)
         with population_statistics(chunked):
             _, state = chunked(x[:4])
-            chunked(x[4:], state)
+            chunked(x[4:], state=state)
     assert whole.state_dict().keys() == chunked.state_dict().keys()
     for name, value in whole.state_dict().items():
         torch.testing.assert_close(chunked.state_dict()[name], value, rtol=0, atol=1e-12)

@@ -1,0 +1,65 @@
+"""Batch normalization: Ioffe, Szegedy 2015, arXiv:1502.03167.
+
+Shapes: B examples; a layer's units (F) or (C, H, W); statistics for each feature F or channel C.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from normcore.norms.batch_statistics import BatchStatistics, require_examples
+from normcore.norms.normalization import Normalization
+from normcore.spec import norm as spec
+
+
+class BatchNorm(Normalization):
+    """BN of feed-forward and convolutional layers; recurrent cells take ``recurrent_batch_norm``."""
+
+    def __init__(self, options: spec.BatchNorm) -> None:
+        self.options = options
+
+    def layer(self, shape: tuple[int, ...]) -> nn.Module:
+        return BatchNormLayer(shape, self.options.gain_init, self.options.eps, self.options.variance == "unbiased")
+
+
+class BatchNormLayer(BatchStatistics):
+    """weight (a - mean) / sqrt(var + eps) + bias over the examples and, for images, over all places.
+
+    Args:
+        unbiased: divide by one less than the number of values, also to normalize (LN section 6.6 with a batch of 4).
+    """
+
+    def __init__(self, shape: tuple[int, ...], gain_init: float, eps: float, unbiased: bool = False) -> None:
+        super().__init__(shape[0])
+        self.eps = eps
+        self.unbiased = unbiased
+        self.weight = nn.Parameter(torch.full(shape[:1], gain_init))
+        self.bias = nn.Parameter(torch.zeros(shape[0]))
+
+    def forward(self, a: Tensor) -> Tensor:
+        wide = a.to(torch.promote_types(a.dtype, torch.float32))
+        if self.takes_batch:
+            mean, var = batch_moments(wide, self.unbiased)
+            if self.wants_statistics:
+                self.note(mean.detach().unsqueeze(0), var.detach().unsqueeze(0), 0)
+        else:
+            mean, var = (s[0] for s in self.population(0, 1))
+        scale = self.weight * (var + self.eps).rsqrt()
+        return ((wide - per_channel(mean, a)) * per_channel(scale, a) + per_channel(self.bias, a)).to(a.dtype)
+
+
+def batch_moments(a: Tensor, unbiased: bool = False) -> tuple[Tensor, Tensor]:
+    """Mean and variance (F) of a (B, F) over the examples, or (C) of (B, C, H, W) over examples and places.
+
+    Raises:
+        ValueError: there is one value alone.
+    """
+    values = a.numel() // a.shape[1]
+    require_examples(values)
+    others = [axis for axis in range(a.dim()) if axis != 1]
+    mean = a.mean(others)
+    return mean, (a - per_channel(mean, a)).square().sum(others) / (values - unbiased)
+
+
+def per_channel(value: Tensor, a: Tensor) -> Tensor:
+    """``value`` (C) for broadcasting over a (B, C, ...)."""
+    return value.view(-1, *[1] * (a.dim() - 2))

@@ -1,0 +1,102 @@
+"""What normalizations over the batch share: statistics of the minibatch in training, the population's in use.
+
+Shapes: S steps whose statistics are known, F features.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from normcore.norms.step_average import StepAverage
+
+
+class BatchStatistics(nn.Module):
+    """Population statistics ``running_mean[t]`` and ``running_var[t]`` (S, F), and when they are used.
+
+    In training mode a subclass normalizes by the minibatch, in evaluation mode by the population. The population's
+    statistics come from a pass of their own (``normcore.norms.population``) or, with ``momentum``, from running
+    averages of the minibatches that training sees.
+
+    Attributes:
+        momentum: weight of the newest minibatch in running averages; None leaves them to the pass.
+        uses_batch: whether batch statistics serve in evaluation mode too.
+        collecting: where the statistics of a forward pass go; None while nobody collects.
+    """
+
+    running_mean: Tensor
+    running_var: Tensor
+
+    def __init__(self, size: int, momentum: float | None = None) -> None:
+        super().__init__()
+        self.momentum = momentum
+        self.register_buffer("running_mean", torch.empty(0, size))
+        self.register_buffer("running_var", torch.empty(0, size))
+        self.uses_batch = False
+        self.collecting: StepAverage | None = None
+
+    @property
+    def takes_batch(self) -> bool:
+        """Whether the minibatch decides, not the population."""
+        return self.training or self.uses_batch or self.collecting is not None
+
+    @property
+    def wants_statistics(self) -> bool:
+        """Whether ``note`` has a use for those of this minibatch."""
+        return self.collecting is not None or (self.training and self.momentum is not None)
+
+    def note(self, mean: Tensor, var: Tensor, t: int) -> None:
+        """Take in what the minibatch had at the steps t, t + 1, ...: (steps, F) each, without gradient."""
+        if self.collecting is not None:
+            self.collecting.add(torch.stack([mean, var], 1), t)
+        elif self.momentum is not None:
+            self.running_mean = _averaged(self.running_mean, mean, t, self.momentum)
+            self.running_var = _averaged(self.running_var, var, t, self.momentum)
+
+    def keep(self, collected: StepAverage) -> None:
+        """Make the averages of ``collected`` the population statistics."""
+        self.running_mean, self.running_var = (s.contiguous() for s in collected.mean().unbind(1))
+
+    def population(self, t: int, steps: int) -> tuple[Tensor, Tensor]:
+        """Mean and variance (steps, F) from step t on; beyond the last known step its statistics stay in use.
+
+        Raises:
+            ValueError: there are none.
+        """
+        known = len(self.running_mean)
+        if known == 0:
+            raise ValueError(
+                "expected population statistics in evaluation mode, received none; run forward passes over the"
+                " training data inside population_statistics(model), or use batch_statistics(model)"
+            )
+        at = torch.arange(t, t + steps, device=self.running_mean.device).clamp(max=known - 1)
+        return self.running_mean[at], self.running_var[at]
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
+        for name in ("running_mean", "running_var"):
+            loaded = state_dict.get(prefix + name)
+            if loaded is not None:
+                buffer = getattr(self, name)
+                setattr(self, name, buffer.new_empty(len(loaded), buffer.shape[1]))
+        super()._load_from_state_dict(state_dict, prefix, *args)
+
+
+def require_examples(count: int) -> None:
+    """Whether there are enough values to take statistics over.
+
+    Raises:
+        ValueError: there is one alone.
+    """
+    if count < 2:
+        raise ValueError(
+            f"expected 2 or more examples to take statistics over, received {count};"
+            " use a larger batch, or evaluation mode"
+        )
+
+
+def _averaged(running: Tensor, new: Tensor, t: int, momentum: float) -> Tensor:
+    """``running`` (S, F) after the steps t, t + 1, ... have had ``new``; a step that is new starts with it."""
+    end = t + len(new)
+    extended = torch.cat([running, new[max(len(running) - t, 0) :].to(running.dtype)])
+    extended[t:end] += momentum * (new - extended[t:end])
+    return extended

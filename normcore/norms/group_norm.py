@@ -1,0 +1,41 @@
+"""Group normalization: Wu, He 2018, arXiv:1803.08494.
+
+Shapes: B examples; a layer's units (F) or (C, H, W).
+"""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from normcore.norms.normalization import Normalization
+from normcore.spec import norm as spec
+
+
+class GroupNorm(Normalization):
+    """Statistics of one example over groups of neighbouring channels and all places."""
+
+    def __init__(self, options: spec.GroupNorm) -> None:
+        self.options = options
+
+    def layer(self, shape: tuple[int, ...]) -> nn.Module:
+        if shape[0] % self.options.groups:
+            raise ValueError(
+                f"expected channels that make {self.options.groups} equal groups, received {shape[0]};"
+                " use another number of groups"
+            )
+        return GroupNormLayer(shape, self.options.groups, self.options.gain_init, self.options.eps)
+
+
+class GroupNormLayer(nn.Module):
+    """weight (a - mean) / sqrt(var + eps) + bias, with a gain and a shift for each channel (Wu and He, Eq. 7)."""
+
+    def __init__(self, shape: tuple[int, ...], groups: int, gain_init: float, eps: float) -> None:
+        super().__init__()
+        self.groups = groups
+        self.eps = eps
+        self.weight = nn.Parameter(torch.full(shape[:1], gain_init))
+        self.bias = nn.Parameter(torch.zeros(shape[0]))
+
+    def forward(self, a: Tensor) -> Tensor:
+        wide = a.to(torch.promote_types(a.dtype, torch.float32))
+        return functional.group_norm(wide, self.groups, self.weight, self.bias, self.eps).to(a.dtype)

@@ -1,0 +1,71 @@
+"""What a normalization answers to a cell that is being built. Left as it is, it is the baseline."""
+
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from normcore.spec.norm import Site
+
+BiasPlace = Literal["outside", "inside", "both"]
+
+
+class Normalization:
+    """A method's answers. A subclass gives those in which it differs from the baseline.
+
+    Attributes:
+        bias: where the cell's bias enters: outside the norms, inside the input's norm (or the sum's, if the cell
+            normalizes that), or the same bias in both places.
+        bias_init: half the width of the uniform distribution that is added to the cell's initial bias.
+        carries_normalized_cell: whether an LSTM carries on the cell as ``norm_c`` leaves it.
+        initial_state_noise: standard deviation of the noise added to the first hidden state.
+    """
+
+    bias: BiasPlace = "outside"
+    bias_init: float = 0.0
+    carries_normalized_cell: bool = False
+    initial_state_noise: float = 0.0
+
+    def norm(self, hidden_size: int, site: Site, blocks: tuple[int, ...] = (1,)) -> nn.Module:
+        """The module that normalizes what is at ``site``, of hidden_size * sum(blocks) features.
+
+        It is called as ``norm(a, t, mask)`` with ``a`` of shape (B, features) at step t, or (T, B, features) at the
+        steps t, t + 1, ...; it keeps shape and dtype. ``mask`` (T, B) is true where there is input, or None if there
+        is everywhere; it comes with the input's term alone.
+
+        Args:
+            blocks: which gates the paper takes together, in units of ``hidden_size``: (4,) for an LSTM's four, (2, 1)
+                for a GRU's, whose candidate goes by itself.
+        """
+        return Shift(hidden_size) if site == "cell" else Identity()
+
+    def layer(self, shape: tuple[int, ...]) -> nn.Module:
+        """The module that normalizes the summed inputs of a feed-forward layer of ``shape`` (F), or of a
+        convolutional one of shape (C, H, W). It is called with (B, *shape) and keeps shape and dtype.
+        """
+        return nn.Identity()
+
+    def parametrize(self, module: nn.Module, *matrices: str) -> None:
+        """Give matrices of a cell or layer, whose rows make one summed input each, another parametrization."""
+
+
+class Identity(nn.Module):
+    """a -> a."""
+
+    def forward(self, a: Tensor, t: int, mask: Tensor | None = None) -> Tensor:
+        return a
+
+
+class Shift(nn.Module):
+    """a -> a + b.
+
+    The baseline of Cooijmans et al. 2017 reads out h' = o tanh(c' + b_c); the bias is in their code, not in their
+    text, and makes the baseline as expressive as the shift of a normalized cell does.
+    """
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.bias = nn.Parameter(torch.zeros(size))
+
+    def forward(self, a: Tensor, t: int, mask: Tensor | None = None) -> Tensor:
+        return a + self.bias

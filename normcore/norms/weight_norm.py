@@ -1,0 +1,115 @@
+"""Weight normalization: Salimans, Kingma 2016, arXiv:1602.07868.
+
+Shapes: O rows of a matrix, I columns.
+"""
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils import parametrize
+
+from normcore.norms.batch_norm import per_channel
+from normcore.norms.batch_statistics import BatchStatistics, require_examples
+from normcore.norms.normalization import Normalization
+from normcore.spec import norm as spec
+from normcore.spec.norm import Site
+
+
+class WeightNorm(Normalization):
+    """Every row of W_x and W_h by its length and its direction.
+
+    They are ``parametrizations.<matrix>.original0`` and ``.original1``, as torch names them. The lengths start as those
+    of the rows that the cell drew, so that the first forward pass is the baseline's; the authors' initialization from
+    data, ``initialize_from_data_``, is for layers whose inputs are data, not states.
+    """
+
+    def __init__(self, options: spec.WeightNorm) -> None:
+        self.options = options
+
+    def norm(self, hidden_size: int, site: Site, blocks: tuple[int, ...] = (1,)) -> nn.Module:
+        if not self.options.mean_only_batch_norm or site not in ("input", "recurrent"):
+            return super().norm(hidden_size, site)
+        return MeanOnlyBatchNormAtSite(hidden_size * sum(blocks))
+
+    def layer(self, shape: tuple[int, ...]) -> nn.Module:
+        return MeanOnlyBatchNormLayer(shape) if self.options.mean_only_batch_norm else super().layer(shape)
+
+    def parametrize(self, module: nn.Module, *matrices: str) -> None:
+        for matrix in matrices:
+            parametrize.register_parametrization(module, matrix, LengthAndDirection(), unsafe=True)
+
+
+class MeanOnlyBatchNormAtSite(BatchStatistics):
+    """a - mean_t over the examples, for every step t (Salimans and Kingma, section 4); the shift is the cell's bias."""
+
+    def forward(self, a: Tensor, t: int, mask: Tensor | None = None) -> Tensor:
+        wide = a.to(torch.promote_types(a.dtype, torch.float32))
+        if self.takes_batch:
+            require_examples(a.shape[-2])
+            mean = wide.mean(-2)  # (F) or (T, F)
+            self._note(mean.detach().view(-1, a.shape[-1]), t)
+        else:
+            steps = len(a) if a.dim() == 3 else 1
+            mean = self.population(t, steps)[0].view(*a.shape[:-2], a.shape[-1])
+        return (wide - mean.unsqueeze(-2)).to(a.dtype)
+
+    def _note(self, mean: Tensor, t: int) -> None:
+        if self.wants_statistics:
+            self.note(mean, torch.zeros_like(mean), t)
+
+
+class MeanOnlyBatchNormLayer(BatchStatistics):
+    """a - mean + bias, the mean of a feature over the examples, or of a channel over all places too."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        super().__init__(shape[0])
+        self.bias = nn.Parameter(torch.zeros(shape[0]))
+
+    def forward(self, a: Tensor) -> Tensor:
+        wide = a.to(torch.promote_types(a.dtype, torch.float32))
+        if self.takes_batch:
+            require_examples(a.numel() // a.shape[1])
+            mean = wide.mean([axis for axis in range(a.dim()) if axis != 1])
+            if self.wants_statistics:
+                self.note(mean.detach().unsqueeze(0), torch.zeros_like(mean).unsqueeze(0), 0)
+        else:
+            mean = self.population(0, 1)[0][0]
+        return (wide + per_channel(self.bias - mean, a)).to(a.dtype)
+
+
+@torch.no_grad()
+def initialize_from_data_(layer: nn.Linear | nn.Conv2d, x: Tensor) -> None:
+    """Give the summed inputs of a first batch x (B, ...) mean 0 and variance 1 (Salimans and Kingma, Eq. 5-6).
+
+    v is drawn from N(0, 0.05^2), and g = 1 / std, b = -mean / std of v x / |v| over the examples and places. ``layer``
+    has a bias, and its ``weight`` is parametrized by length and direction.
+    """
+    g, v = layer.parametrizations.weight.original0, layer.parametrizations.weight.original1  # type: ignore[union-attr]
+    assert isinstance(g, Tensor)
+    assert isinstance(v, Tensor)
+    assert layer.bias is not None
+    v.normal_(0, 0.05)
+    g.fill_(1)
+    layer.bias.zero_()
+    t = layer(x)
+    std, mean = torch.std_mean(t, [axis for axis in range(t.dim()) if axis != 1], correction=0)
+    g.copy_((1 / std).view_as(g))
+    layer.bias.copy_(-mean / std)
+
+
+class LengthAndDirection(nn.Module):
+    """w = g v / |v| for every row (Salimans and Kingma, Eq. 2).
+
+    ``torch.nn.utils.parametrizations.weight_norm`` computes the same; its second derivatives are wrong in torch 2.13.
+    """
+
+    def forward(self, g: Tensor, v: Tensor) -> Tensor:
+        """g (O, 1), v (O, I) -> (O, I); of a convolution, (O, 1, 1, 1) and (O, I, h, w)."""
+        return g * v / _length(v)
+
+    def right_inverse(self, weight: Tensor) -> tuple[Tensor, Tensor]:
+        return _length(weight), weight
+
+
+def _length(rows: Tensor) -> Tensor:
+    length: Tensor = rows.flatten(1).norm(dim=1).view(-1, *[1] * (rows.dim() - 1))
+    return length

@@ -1,0 +1,39 @@
+import pytest
+import torch
+
+from normcore.norms import build
+from normcore.norms.population import population_statistics
+from normcore.spec.norm import BatchNorm
+
+
+@pytest.mark.parametrize(("variance", "less"), [("biased", 0), ("unbiased", 1)])
+def test_it_is_the_equation(variance: str, less: int) -> None:
+    torch.manual_seed(0)
+    norm = build(BatchNorm(eps=1e-3, gain_init=0.5, variance=variance)).layer((3,)).double()  # type: ignore[arg-type]
+    a = torch.randn(4, 3, dtype=torch.float64)
+    for k in range(3):
+        mean = sum(a[:, k]) / 4
+        var = sum((value - mean) ** 2 for value in a[:, k]) / (4 - less)
+        expected = 0.5 * (a[:, k] - mean) / (var + 1e-3) ** 0.5
+        torch.testing.assert_close(norm(a)[:, k], expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("mode", ["train", "eval"])
+def test_it_agrees_with_torch_on_images(mode: str) -> None:
+    torch.manual_seed(0)
+    ours, theirs = build(BatchNorm()).layer((3, 4, 5)).double(), torch.nn.BatchNorm2d(3, momentum=1.0).double()
+    a = torch.randn(6, 3, 4, 5, dtype=torch.float64)
+    theirs(a)
+    with torch.no_grad():
+        theirs.running_var *= (6 * 4 * 5 - 1) / (6 * 4 * 5)  # torch keeps the unbiased variance, the papers' is biased
+    with population_statistics(ours):
+        ours(a)
+    b = torch.randn(2, 3, 4, 5, dtype=torch.float64)
+    getattr(ours, mode)()
+    getattr(theirs, mode)()
+    torch.testing.assert_close(ours(b), theirs(b), rtol=0, atol=1e-12)
+
+
+def test_one_value_has_no_statistics() -> None:
+    with pytest.raises(ValueError, match=r"expected 2 or more examples.*received 1"):
+        build(BatchNorm()).layer((3,))(torch.randn(1, 3))

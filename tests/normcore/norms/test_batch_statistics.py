@@ -1,0 +1,54 @@
+"""Running averages, the other source of population statistics."""
+
+import pytest
+import torch
+
+from normcore.norms import build
+from normcore.norms.population import wants_population
+from normcore.recurrent import Recurrent
+from normcore.spec.norm import RecurrentBatchNorm
+
+RUNNING = {"method": "recurrent_batch_norm", "population": "running", "momentum": 0.25}
+
+
+def test_the_newest_minibatch_has_the_weight_of_the_momentum() -> None:
+    norm = build(RecurrentBatchNorm(population="running", momentum=0.25)).norm(1, "input")
+    norm(torch.tensor([[[0.0], [2.0]], [[4.0], [8.0]]]), 0)
+    assert norm.running_mean.flatten().tolist() == [1, 6]  # a step that is new starts with what it has
+    assert norm.running_var.flatten().tolist() == [1, 4]
+    norm(torch.tensor([[[5.0], [5.0]], [[6.0], [6.0]], [[1.0], [3.0]]]), 0)
+    assert norm.running_mean.flatten().tolist() == [0.75 * 1 + 0.25 * 5, 6, 2]
+    assert norm.running_var.flatten().tolist() == [0.75, 3, 1]
+
+
+def test_one_step_after_the_other_is_the_same() -> None:
+    torch.manual_seed(0)
+    batches = torch.randn(3, 4, 5, 2)  # (passes, T, B, F)
+    found = []
+    for at_once in (True, False):
+        norm = build(RecurrentBatchNorm(population="running")).norm(2, "input")
+        for a in batches:
+            for t, part in [(0, a)] if at_once else list(enumerate(a)):
+                norm(part, t)
+        found.append((norm.running_mean, norm.running_var))
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+@pytest.mark.parametrize("cell", ["rnn", "lstm", "gru"])
+def test_training_leaves_them_behind_and_evaluation_uses_them(cell: str) -> None:
+    torch.manual_seed(0)
+    network = Recurrent(cell, 3, 5, norm=RUNNING)
+    x = torch.randn(4, 64, 3)
+    for _ in range(40):
+        trained, _ = network(x)
+    assert not wants_population(network)
+    torch.testing.assert_close(network.eval()(x)[0], trained, rtol=0, atol=1e-5)
+    assert wants_population(Recurrent(cell, 3, 5, norm={"method": "recurrent_batch_norm"}))
+
+
+def test_shared_statistics_have_one_step() -> None:
+    norm = build(RecurrentBatchNorm(population="running", statistics="shared")).norm(1, "input")
+    norm(torch.tensor([[[0.0], [2.0]], [[4.0], [8.0]]]), 0)
+    assert norm.running_mean.tolist() == [[3.5]]
+    assert norm.running_var.tolist() == [[2.5]]

@@ -1,0 +1,41 @@
+import pytest
+import torch
+
+from normcore.norms import build
+from normcore.spec.norm import RMSNorm
+
+
+def test_it_is_the_equation() -> None:
+    torch.manual_seed(0)
+    norm = build(RMSNorm(eps=1e-3, gain_init=0.5)).norm(6, "input").double()
+    a = torch.randn(4, 6, dtype=torch.float64)
+    for row, normalized in zip(a, norm(a, 0), strict=True):
+        mean_square = sum(value * value for value in row) / 6
+        torch.testing.assert_close(normalized, 0.5 * row / (mean_square + 1e-3) ** 0.5, rtol=0, atol=1e-12)
+    assert {name for name, _ in norm.named_parameters()} == {"weight"}
+
+
+def test_it_sees_a_shift_and_no_scale() -> None:
+    torch.manual_seed(0)
+    norm = build(RMSNorm(eps=1e-12)).norm(6, "input").double()
+    a = torch.randn(4, 6, dtype=torch.float64)
+    torch.testing.assert_close(norm(7 * a, 0), norm(a, 0), rtol=1e-9, atol=0)
+    assert (norm(a + 1, 0) - norm(a, 0)).abs().max() > 0.1
+
+
+@pytest.mark.parametrize(("scope", "sizes"), [("joint", [8, 4]), ("per_gate", [4, 4, 4])])
+def test_blocks_go_by_themselves(scope: str, sizes: list[int]) -> None:
+    torch.manual_seed(0)
+    norm = build(RMSNorm(scope=scope, eps=1e-12)).norm(4, "input", blocks=(2, 1)).double()  # type: ignore[arg-type]
+    a = torch.randn(5, 12, dtype=torch.float64) * torch.tensor([1.0, 10, 100]).repeat_interleave(4)
+    for block in norm(a, 0).split(sizes, 1):
+        torch.testing.assert_close(block.square().mean(1), torch.ones(5, dtype=torch.float64), rtol=0, atol=1e-9)
+
+
+def test_the_mean_square_is_never_in_less_than_float32() -> None:
+    norm = build(RMSNorm()).norm(512, "input")
+    a = (1 + torch.arange(512) / 512).bfloat16().unsqueeze(0)
+    normalized = norm(a, 0)
+    assert normalized.dtype == torch.bfloat16
+    exact = a.double() / a.double().square().mean().sqrt()
+    torch.testing.assert_close(normalized.double(), exact, rtol=2**-8, atol=0)

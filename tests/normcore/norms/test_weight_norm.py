@@ -1,0 +1,85 @@
+import pytest
+import torch
+from torch import nn
+
+from normcore.norms import build
+from normcore.norms.population import population_statistics
+from normcore.norms.weight_norm import initialize_from_data_
+from normcore.recurrent import Recurrent
+from normcore.spec.norm import WeightNorm
+
+CELLS = ["rnn", "lstm", "gru"]
+
+
+def pair(cell: str) -> tuple[Recurrent, Recurrent]:
+    """With weight norm and without, from the same seed."""
+    networks = []
+    for method in ("weight_norm", "none"):
+        torch.manual_seed(0)
+        networks.append(Recurrent(cell, 3, 5, norm={"method": method}).double())
+    return networks[0], networks[1]
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_it_starts_as_the_baseline(cell: str) -> None:
+    ours, baseline = pair(cell)
+    x = torch.randn(4, 2, 3, dtype=torch.float64)
+    torch.testing.assert_close(ours(x)[0], baseline(x)[0], rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize("matrix", ["weight_ih", "weight_hh"])
+def test_the_length_of_a_row_is_its_g_whatever_its_v(cell: str, matrix: str) -> None:
+    built = pair(cell)[0].cells[0]
+    g, v = (getattr(built.parametrizations, matrix).original0, getattr(built.parametrizations, matrix).original1)
+    with torch.no_grad():
+        v *= 17
+        g *= 3
+    weight = getattr(built, matrix)
+    torch.testing.assert_close(weight.norm(dim=1, keepdim=True), g.abs(), rtol=1e-12, atol=0)
+    torch.testing.assert_close(weight / weight.norm(dim=1, keepdim=True), v / v.norm(dim=1, keepdim=True))
+
+
+def test_a_matrix_is_computed_once_a_pass() -> None:
+    network = pair("lstm")[0]
+    parametrization = network.cells[0].parametrizations.weight_hh[0]
+    calls = []
+    parametrization.register_forward_hook(lambda *_: calls.append(1))
+    network(torch.randn(7, 2, 3, dtype=torch.float64))
+    assert len(calls) == 1
+
+
+def test_the_gradient_stands_upright_on_v() -> None:
+    """Salimans and Kingma, section 2: the gradient of v is orthogonal to w."""
+    network = pair("gru")[0]
+    network(torch.randn(4, 2, 3, dtype=torch.float64))[0].square().sum().backward()
+    v = network.cells[0].parametrizations.weight_hh.original1
+    assert v.grad is not None
+    assert v.grad.abs().max() > 1e-3
+    torch.testing.assert_close((v.grad * v).sum(1), torch.zeros(15, dtype=torch.float64), rtol=0, atol=1e-12)
+
+
+def test_mean_only_batch_norm_takes_the_mean_out_step_by_step() -> None:
+    torch.manual_seed(0)
+    norm = build(WeightNorm(mean_only_batch_norm=True)).norm(3, "recurrent").double()
+    a = torch.randn(4, 5, 3, dtype=torch.float64)
+    torch.testing.assert_close(norm(a, 0), a - a.mean(1, keepdim=True), rtol=0, atol=1e-12)
+    with population_statistics(norm):
+        norm(a, 0)
+    b = torch.randn(6, 2, 3, dtype=torch.float64)
+    means = torch.cat([a.mean(1), a[-1:].mean(1).expand(2, 3)])
+    torch.testing.assert_close(norm.eval()(b, 0), b - means.unsqueeze(1), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(7,), (7, 6, 5)], ids=["units", "channels"])
+def test_the_first_batch_gives_the_lengths_and_biases(shape: tuple[int, ...]) -> None:
+    torch.manual_seed(0)
+    layer = nn.Linear(7, 4) if len(shape) == 1 else nn.Conv2d(7, 4, 3)
+    layer.double()
+    build(WeightNorm()).parametrize(layer, "weight")
+    x = 3 + 2 * torch.randn(500, *shape, dtype=torch.float64)
+    initialize_from_data_(layer, x)
+    t = layer(x).transpose(0, 1).flatten(1)
+    torch.testing.assert_close(t.mean(1), torch.zeros(4, dtype=torch.float64), rtol=0, atol=1e-12)
+    torch.testing.assert_close(t.var(1, correction=0), torch.ones(4, dtype=torch.float64), rtol=0, atol=1e-12)
+    assert layer.parametrizations.weight.original1.std().item() == pytest.approx(0.05, rel=0.3)
