@@ -11,6 +11,7 @@ import torch
 
 from normcore.data.registry import DatasetError, pin
 from normcore.events import Stepped, to_json
+from normcore.memory import keep_freed_memory
 from normcore.spec import ExperimentSpec, InvalidSpec, read_spec, resolve
 from normcore.train import train
 
@@ -21,6 +22,7 @@ USAGE_ERROR, INTERRUPTED = 2, 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     options = _parser().parse_args(arguments)
+    keep_freed_memory()
     try:
         spec = pin(resolve(read_spec(options.spec)), options.datasets_dir)
         for seed in options.seed or spec.seeds:
@@ -47,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
         "--seed", type=int, action="append", help="run this seed; give it again for more (spec's seeds)"
     )
     parser.add_argument("--device", help="cpu, cuda or cuda:N (the spec's)")
-    parser.add_argument("--threads", type=int, help="threads on the CPU (all cores)")
+    parser.add_argument("--threads", type=int, default=1, help="threads of torch on the CPU (1)")
     parser.add_argument(
         "--datasets-dir",
         type=Path,

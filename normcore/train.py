@@ -2,8 +2,8 @@
 
 import io
 import math
-import os
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -21,13 +21,14 @@ from normcore.data.order import TrainingOrder
 from normcore.environment import environment
 from normcore.events import Event, Finished, Measured, Outcome, Result, Started, Stepped
 from normcore.models.assembly import recurrent_of
-from normcore.norms.population import batch_statistics, population_statistics
+from normcore.norms.population import batch_statistics, population_statistics, wants_population
 from normcore.recurrent import Recurrent
 from normcore.seeding import generator_states, order_generator, reproducible, set_generator_states
 from normcore.spec import ExperimentSpec
+from normcore.spec.methods import origin
 from normcore.tasks.task import Task
 
-DTYPES = {"float32": torch.float32, "float64": torch.float64}
+DTYPES = {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.float32}
 
 
 def train(
@@ -36,7 +37,7 @@ def train(
     *,
     device: str | torch.device = "cpu",
     datasets_dir: Path | None = None,
-    threads: int | None = None,
+    threads: int = 1,
     checkpoint: bytes | None = None,
 ) -> Iterator[Event]:
     """Train and evaluate one model, telling what happens.
@@ -50,7 +51,7 @@ def train(
         seed: decides initialization, order of the data and noise.
         device: ``cpu``, ``cuda`` or ``cuda:0``.
         datasets_dir: where data sets live that do not come bundled.
-        threads: of torch's operations on the CPU; as many as there are cores if omitted.
+        threads: of torch's operations on the CPU. Two sum in another order than one, and the last bits differ.
         checkpoint: what ``Stepped.checkpoint()`` gave.
 
     Raises:
@@ -59,7 +60,6 @@ def train(
         ValueError: the spec does not go with its data, or there is no such device.
     """
     device = usable_device(device)
-    threads = threads or os.cpu_count() or 1
     with reproducible(seed, device, threads):
         run = _prepare(spec, seed, device, datasets_dir)
         if checkpoint is not None:
@@ -173,12 +173,17 @@ def _update(run: _Run) -> None:
     """One step of the optimizer; nothing here waits for the device."""
     run.model.train()
     run.optimizer.zero_grad(set_to_none=True)
-    loss = run.task.loss(run.model, run.order.next_batch())
+    with _mixed_precision(run):
+        loss = run.task.loss(run.model, run.order.next_batch())
     loss.backward()  # type: ignore[no-untyped-call]
     run.progress.loss += loss.detach()
     run.progress.grad_norm += _clip(run.model, run.spec.training.clip_norm)
     run.optimizer.step()
     run.progress.step += 1
+
+
+def _mixed_precision(run: _Run) -> AbstractContextManager[object]:
+    return torch.autocast(run.device.type, torch.bfloat16, enabled=run.spec.training.precision == "bfloat16")
 
 
 def _clip(model: nn.Module, clip_norm: float | None) -> Tensor:
@@ -200,7 +205,7 @@ def _measure(run: _Run) -> Measured | None:
         "train.grad_norm": progress.grad_norm.item() / updates,
     }
     run.model.eval()
-    with torch.no_grad(), batch_statistics(run.model):
+    with torch.no_grad(), _mixed_precision(run), batch_statistics(run.model):
         values |= {f"valid.{name}": value for name, value in run.task.validate(run.model).items()}
     if not all(map(math.isfinite, values.values())):
         return None
@@ -242,7 +247,11 @@ def _started(run: _Run, threads: int) -> Started:
         max_steps=run.spec.training.max_steps,
         kernel=" ".join(sorted(kernels)),
         parameters=sum(p.numel() for p in run.model.parameters()),
-        environment={**environment(run.device, threads), "data": dict(run.task.checksums)},
+        environment={
+            **environment(run.device, threads),
+            "method": origin(run.spec.norm.method),
+            "data": dict(run.task.checksums),
+        },
     )
 
 
@@ -278,17 +287,13 @@ def _test(run: _Run, best: _Best) -> float | None:
     """
     run.model.load_state_dict(best.weights)
     run.model.eval()
-    with torch.no_grad():
-        if _has_population(run.model):
+    with torch.no_grad(), _mixed_precision(run):
+        if wants_population(run.model):
             with population_statistics(run.model):
                 for inputs in run.task.population():
                     run.model(inputs)
         value = run.task.test(run.model)
     return value if math.isfinite(value) else None
-
-
-def _has_population(model: nn.Module) -> bool:
-    return any(name.rpartition(".")[2] == "running_mean" for name, _ in model.named_buffers())
 
 
 def _model_bytes(run: _Run) -> bytes:

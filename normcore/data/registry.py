@@ -8,6 +8,7 @@ from pathlib import Path
 
 from normcore.data.datasets import DATASETS, DataFile, Dataset
 from normcore.data.download import DownloadFailed, Progress, fetch
+from normcore.data.pydoc import pydoc_text
 from normcore.data.stored import (
     DatasetCorrupt,
     DatasetError,
@@ -18,8 +19,8 @@ from normcore.data.stored import (
     status,
     verify,
 )
-from normcore.data.text_file import text_sha256
-from normcore.spec import ExperimentSpec
+from normcore.data.text_file import examine_text, split_points
+from normcore.spec import ExperimentSpec, InvalidSpec, SpecError
 from normcore.spec.tasks import CharLM
 
 __all__ = [
@@ -49,11 +50,25 @@ def pin(spec: ExperimentSpec, datasets_dir: Path | None) -> ExperimentSpec:
 
     Raises:
         DatasetMissing: a data set or text file is not there; the message says how to get it.
-        DatasetCorrupt: it is there with other content.
+        DatasetCorrupt: it is there with other content, or cannot be used.
+        InvalidSpec: the text is too short for the task's examples.
     """
     for name in spec.task.datasets():
         verify(DATASETS[name], datasets_dir)
-    if not isinstance(spec.task, CharLM) or spec.task.file is None:
+    task = spec.task
+    if not isinstance(task, CharLM) or task.corpus == "ptb":
         return spec
-    sha256 = text_sha256(spec.task.file, datasets_dir, expected=spec.task.sha256)
-    return spec.model_copy(update={"task": spec.task.model_copy(update={"sha256": sha256})})
+    if task.file is None:
+        _check_lengths(task, len(pydoc_text()))
+        return spec
+    facts = examine_text(task.file, datasets_dir, expected=task.sha256)
+    _check_lengths(task, facts.characters)
+    return spec.model_copy(update={"task": task.model_copy(update={"sha256": facts.sha256})})
+
+
+def _check_lengths(task: CharLM, characters: int) -> None:
+    train, train_and_valid = split_points(characters)
+    try:
+        task.check_lengths(train, train_and_valid - train)
+    except ValueError as error:
+        raise InvalidSpec([SpecError(("task", "sequence_length"), str(error), "length")]) from None

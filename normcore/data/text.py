@@ -3,19 +3,17 @@
 import hashlib
 import sys
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from normcore.data.registry import DATASETS, DatasetCorrupt, read_bytes
-from normcore.data.text_file import read_text
+from normcore.data.pydoc import pydoc_text
+from normcore.data.registry import DATASETS, read_bytes
+from normcore.data.text_file import read_text, split_points
 from normcore.spec.tasks import CharLM
 
-MAX_SYMBOLS = 10_000
-MIN_CHARACTERS = 200  # so that the smaller splits have 10
 BOUNDARY = "\n"
 PTB_CHARACTERS = {"train": 5_059_550, "valid": 396_412, "test": 446_184}
 PTB_SYMBOLS = 50
@@ -55,8 +53,7 @@ def load(task: CharLM, datasets_dir: Path | None) -> Corpus:
 
 def pydoc() -> Corpus:
     """Python's documentation topics, joined by line ends in the order of their names."""
-    topics: dict[str, str] = import_module("pydoc_data.topics").topics
-    text = "\n".join(topics[name] for name in sorted(topics))
+    text = pydoc_text()
     version = ".".join(map(str, sys.version_info[:3]))
     return split(text, {f"pydoc {version}": hashlib.sha256(text.encode()).hexdigest()})
 
@@ -79,19 +76,10 @@ def ptb(datasets_dir: Path | None) -> Corpus:
 
 
 def split(text: str, checksums: dict[str, str]) -> Corpus:
-    """The first 90% train, the next 5% validate, the rest tests; the alphabet is that of the whole text.
-
-    Raises:
-        DatasetCorrupt: the text is too short, or has too many different symbols to be one in characters.
-    """
-    (name,) = checksums
-    if len(text) < MIN_CHARACTERS:
-        raise DatasetCorrupt(f"text '{name}' has {len(text)} characters; use {MIN_CHARACTERS} or more")
+    """The text in its three splits; the alphabet is that of the whole text."""
     symbols = "".join(sorted(set(text)))
-    if len(symbols) > MAX_SYMBOLS:
-        raise DatasetCorrupt(f"text '{name}' has {len(symbols):,} different characters; use {MAX_SYMBOLS:,} at most")
     numbers = _numbers(text, symbols)
-    first, second = len(text) * 90 // 100, len(text) * 95 // 100
+    first, second = split_points(len(text))
     return Corpus(numbers[:first], numbers[first:second], numbers[second:], symbols, checksums)
 
 

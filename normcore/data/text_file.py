@@ -1,11 +1,30 @@
-"""A user's own text file below the data sets' directory: find it, check it, read it."""
+"""A user's own text file below the data sets' directory: find it, check it, read it. Torch-free."""
 
+import codecs
 import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
-from normcore.data.stored import DatasetCorrupt, DatasetMissing, chunks, content_sha256
+from normcore.data.stored import DatasetCorrupt, DatasetMissing, chunks
 
 MAX_TEXT_BYTES = 1 << 30
+MAX_SYMBOLS = 10_000
+MIN_CHARACTERS = 200  # so that the smaller splits have 10
+
+
+@dataclass(frozen=True, slots=True)
+class TextFacts:
+    """What decides whether a text can be trained on, and which it is.
+
+    Attributes:
+        sha256: digest of the uncompressed bytes.
+        characters: how many it has.
+    """
+
+    sha256: str
+    characters: int
 
 
 def locate_text(file: str, datasets_dir: Path | None) -> Path:
@@ -24,34 +43,80 @@ def locate_text(file: str, datasets_dir: Path | None) -> Path:
     return path
 
 
-def text_sha256(file: str, datasets_dir: Path | None, expected: str | None) -> str:
-    """Digest of the uncompressed text.
+def examine_text(file: str, datasets_dir: Path | None, expected: str | None) -> TextFacts:
+    """Read the text once to see whether it can be used; remembered until the file changes.
 
     Raises:
         DatasetMissing: it is not there.
-        DatasetCorrupt: it cannot be read, or its digest is not the expected one.
+        DatasetCorrupt: it cannot be read, is not UTF-8, is no text to model in characters, or its digest is not the
+            expected one.
     """
-    actual = content_sha256(locate_text(file, datasets_dir), limit=MAX_TEXT_BYTES)
-    _check_digest(file, actual, expected)
-    return actual
+    path = locate_text(file, datasets_dir)
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise DatasetCorrupt(f"{path} cannot be read: {error}") from error
+    facts = _facts(file, path, found.st_size, found.st_mtime_ns)
+    _check_digest(file, facts.sha256, expected)
+    return facts
 
 
 def read_text(file: str, datasets_dir: Path | None, expected: str | None) -> tuple[str, str]:
     """The text and its digest.
 
     Raises:
-        DatasetMissing: it is not there.
-        DatasetCorrupt: it cannot be read, is not UTF-8, or its digest is not the expected one.
+        DatasetMissing, DatasetCorrupt: as ``examine_text``.
     """
-    content = b"".join(chunks(locate_text(file, datasets_dir), limit=MAX_TEXT_BYTES))
-    actual = hashlib.sha256(content).hexdigest()
-    _check_digest(file, actual, expected)
+    digest = hashlib.sha256()
+    text = "".join(_decoded(file, locate_text(file, datasets_dir), digest))
+    _check_digest(file, digest.hexdigest(), expected)
+    check_text(file, len(text), len(set(text)))
+    return text, digest.hexdigest()
+
+
+def check_text(name: str, characters: int, symbols: int) -> None:
+    """Whether a text can be modelled in characters.
+
+    Raises:
+        DatasetCorrupt: it is too short, or has too many different symbols.
+    """
+    if characters < MIN_CHARACTERS:
+        raise DatasetCorrupt(f"text '{name}' has {characters} characters; use {MIN_CHARACTERS} or more")
+    if symbols > MAX_SYMBOLS:
+        raise DatasetCorrupt(f"text '{name}' has {symbols:,} different characters; use {MAX_SYMBOLS:,} at most")
+
+
+def split_points(characters: int) -> tuple[int, int]:
+    """Where validation text begins and where test text does: the first 90% train, the next 5% validate."""
+    return characters * 90 // 100, characters * 95 // 100
+
+
+@lru_cache(maxsize=64)
+def _facts(file: str, path: Path, size: int, mtime_ns: int) -> TextFacts:
+    digest, characters, symbols = hashlib.sha256(), 0, set[str]()
+    for part in _decoded(file, path, digest):
+        characters += len(part)
+        symbols.update(part)
+    check_text(file, characters, len(symbols))
+    return TextFacts(digest.hexdigest(), characters)
+
+
+def _decoded(file: str, path: Path, digest: "hashlib._Hash") -> Iterator[str]:
+    """The text, piece by piece; ``digest`` takes in its bytes."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    done = 0
     try:
-        return content.decode("utf-8"), actual
+        for chunk in chunks(path, limit=MAX_TEXT_BYTES):
+            digest.update(chunk)
+            pending = len(decoder.getstate()[0])
+            yield decoder.decode(chunk)
+            done += len(chunk)
+        pending = len(decoder.getstate()[0])
+        yield decoder.decode(b"", final=True)
     except UnicodeDecodeError as error:
         raise DatasetCorrupt(
-            f"text file '{file}' is not UTF-8 (byte {error.start:,}); convert it, or add .gz to its name if it is"
-            " compressed"
+            f"text file '{file}' is not UTF-8 (byte {done - pending + error.start:,}); convert it, or add .gz to its"
+            " name if it is compressed"
         ) from error
 
 

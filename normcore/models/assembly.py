@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from normcore.recurrent import Recurrent
 from normcore.spec import ExperimentSpec
-from normcore.spec.model import LSTM
+from normcore.spec.model import RecurrentModel
 
 MakeRecurrent = Callable[[int], Recurrent]
 """Makes the spec's network for a number of inputs a step."""
@@ -13,7 +13,7 @@ MakeRecurrent = Callable[[int], Recurrent]
 def recurrent_of(spec: ExperimentSpec) -> MakeRecurrent:
     """The network that ``spec.model`` and ``spec.norm`` describe, but for its input size."""
     model = spec.model
-    own = {"forget_bias": model.forget_bias} if isinstance(model, LSTM) else {}
+    own = {name: getattr(model, name) for name in type(model).model_fields if name not in RecurrentModel.model_fields}
 
     def recurrent(input_size: int) -> Recurrent:
         return Recurrent(

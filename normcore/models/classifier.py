@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from normcore.models.readout import orthogonal_readout
 from normcore.recurrent import Recurrent
 
+EVALUATION_EXAMPLES = 1000  # whole sequences in one piece, where a method takes its statistics over time
 EVALUATION_STEPS = 56  # in one piece when there is no gradient: thousands of images at once must fit into memory
 
 
@@ -29,6 +30,8 @@ class SequenceClassifier(nn.Module):
             read = self._read_both_ways(x)
         elif torch.is_grad_enabled():
             read = self.recurrent(x)[0][-1]
+        elif self.recurrent.whole_sequences:
+            read = torch.cat([self.recurrent(some)[0][-1] for some in torch.split(x, EVALUATION_EXAMPLES, 1)])
         else:
             read = self._read_in_pieces(x)
         logits: Tensor = self.readout(read)
@@ -42,6 +45,6 @@ class SequenceClassifier(nn.Module):
     def _read_in_pieces(self, x: Tensor) -> Tensor:
         state = None
         for piece in torch.split(x, EVALUATION_STEPS):
-            y, state = self.recurrent(piece, state)
+            y, state = self.recurrent(piece, state=state)
         read: Tensor = y[-1]
         return read

@@ -22,5 +22,5 @@ class LanguageModel(nn.Module):
     def forward(self, symbols: Tensor, state: RecurrentState | None = None) -> tuple[Tensor, RecurrentState]:
         """Logits (T, B, V) for what follows each of the symbols (T, B), and the state to go on from."""
         x = F.one_hot(symbols, self.num_symbols).to(self.readout.weight.dtype)
-        y, state = self.recurrent(x, state)
+        y, state = self.recurrent(x, state=state)
         return self.readout(y), state

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, StringConstraints, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
+from normcore.spec.methods import Norm
 from normcore.spec.model import Model
-from normcore.spec.norm import METHODS, SITES_OF_CELL, Norm, RecurrentBatchNorm
 from normcore.spec.part import Part
 from normcore.spec.tasks import AnyTask
 from normcore.spec.training import Training
@@ -56,7 +56,7 @@ class ExperimentSpec(Part):
 
     @model_validator(mode="after")
     def parts_go_together(self) -> Self:
-        if self.training.batch_size < METHODS[self.norm.method].min_batch_size:
+        if self.norm.needs_batch and self.training.batch_size < 2:
             raise contradiction(
                 f"{self.norm.method} takes its statistics over the batch; use 2 or more", "training", "batch_size"
             )
@@ -66,19 +66,10 @@ class ExperimentSpec(Part):
                 "model",
                 "bidirectional",
             )
-        if isinstance(self.norm, RecurrentBatchNorm):
-            if self.model.cell == "rnn" and ("input" in self.norm.sites) != ("recurrent" in self.norm.sites):
-                raise contradiction(
-                    "rnn normalizes the sum of the input's and the recurrent term; use both or none", "norm", "sites"
-                )
-            for site in self.norm.sites:
-                if site not in SITES_OF_CELL[self.model.cell]:
-                    raise contradiction(
-                        f"{self.model.cell} has no site '{site}'; use some of"
-                        f" {', '.join(SITES_OF_CELL[self.model.cell])}",
-                        "norm",
-                        "sites",
-                    )
+        misfit = self.norm.misfit(self.model.cell)
+        if misfit is not None:
+            field, message = misfit
+            raise contradiction(message, "norm", field)
         if self.training.kernel == "fused":
             raise contradiction(
                 f"there is no fused kernel for {self.model.cell} with {self.norm.method}; use auto or reference",

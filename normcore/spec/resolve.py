@@ -8,8 +8,8 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from normcore.spec.experiment import HASHED, ExperimentSpec
+from normcore.spec.methods import METHODS
 from normcore.spec.model import CELLS
-from normcore.spec.norm import METHODS
 from normcore.spec.tasks import DEFAULT_PROFILE, TASKS
 from normcore.spec.training import OPTIMIZERS, Training
 

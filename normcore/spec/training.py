@@ -18,18 +18,29 @@ class RMSProp(Part):
     momentum: float = Field(0.0, ge=0, lt=1, description="Heavy-ball momentum on the scaled step.")
 
 
-class Adam(Part):
-    """Kingma and Ba 2015, with both bias corrections."""
+class Moments(Part):
+    """Options of optimizers with running averages of the gradient and of its square."""
 
-    name: Literal["adam"] = "adam"
     lr: PositiveFloat = 1e-3
     beta1: float = Field(0.9, ge=0, lt=1)
     beta2: float = Field(0.999, ge=0, lt=1)
     eps: PositiveFloat = 1e-8
 
 
-OPTIMIZERS: dict[str, type[Part]] = {"rmsprop": RMSProp, "adam": Adam}
-Optimizer = Annotated[RMSProp | Adam, Discriminator("name")]
+class Adam(Moments):
+    """Kingma and Ba 2015, with both bias corrections."""
+
+    name: Literal["adam"] = "adam"
+
+
+class TorontoAdam(Moments):
+    """Adam as order-embedding and skip-thoughts have it, whose bias corrections hardly correct."""
+
+    name: Literal["toronto_adam"] = "toronto_adam"
+
+
+OPTIMIZERS: dict[str, type[Part]] = {"rmsprop": RMSProp, "adam": Adam, "toronto_adam": TorontoAdam}
+Optimizer = Annotated[RMSProp | Adam | TorontoAdam, Discriminator("name")]
 
 
 class Training(Part):
@@ -43,5 +54,9 @@ class Training(Part):
     target: float | None = Field(
         description="Validation level of the task's metric whose first passing is timed; training goes on after it."
     )
-    precision: Literal["float32", "float64"] = "float32"
+    precision: Literal["float32", "float64", "bfloat16"] = Field(
+        "float32",
+        description="bfloat16 is mixed: products of matrices in it, by autocast; weights, statistics and losses stay"
+        " float32.",
+    )
     kernel: Literal["auto", "reference", "fused"] = "auto"

@@ -22,33 +22,25 @@ TEST_CHUNK = 1000  # characters between two looks at the loss; the state is carr
 
 
 def build(task: CharLM, datasets_dir: Path | None, device: torch.device, dtype: torch.dtype) -> "CharacterModelling":
-    return CharacterModelling(text.load(task, datasets_dir), task.sequence_length, task.eval_chars, device)
+    return CharacterModelling(text.load(task, datasets_dir), task, device)
 
 
 class CharacterModelling:
     """Examples are segments of one text, each read from the initial state; the test text is read in one go.
 
-    Args:
-        length: characters of an example, L.
-        eval_chars: use so many characters of the validation and test texts; None uses all.
-
     Raises:
         ValueError: a text does not hold enough examples.
     """
 
-    def __init__(self, corpus: text.Corpus, length: int, eval_chars: int | None, device: torch.device) -> None:
+    def __init__(self, corpus: text.Corpus, task: CharLM, device: torch.device) -> None:
+        task.check_lengths(len(corpus.train), len(corpus.valid))
         self.checksums: Mapping[str, str] = corpus.checksums
         self._num_symbols = len(corpus.symbols)
-        self._length = length
+        self._length = task.sequence_length
         self._device = device
         self._train = corpus.train.to(device)
-        self._valid = corpus.valid[:eval_chars].to(device)
-        self._test = corpus.test[:eval_chars].to(device)
-        if len(self._train) < 4 * length or len(self._valid) < 2 * length:
-            raise ValueError(
-                f"task.sequence_length: {length} characters are too many for {len(self._train):,} of training text and"
-                f" {len(self._valid):,} of validation text; use shorter examples, a longer text or more eval_chars"
-            )
+        self._valid = corpus.valid[: task.eval_chars].to(device)
+        self._test = corpus.test[: task.eval_chars].to(device)
 
     def model(self, recurrent: MakeRecurrent) -> nn.Module:
         return LanguageModel(recurrent(self._num_symbols), self._num_symbols)

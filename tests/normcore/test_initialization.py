@@ -34,3 +34,54 @@ def test_the_seed_decides_the_weights() -> None:
         weights.append(Recurrent("lstm", 3, 6, recurrent_init="identity").cells[0].weight_hh)
     assert torch.equal(weights[0], weights[1])
     assert not torch.equal(weights[0], weights[2])
+
+
+@pytest.mark.parametrize(("cell", "usual"), [("rnn", 0.0), ("lstm", 1.0), ("gru", 0.0)])
+def test_a_method_may_spread_the_initial_bias(cell: str, usual: float) -> None:
+    torch.manual_seed(0)
+    bias = Recurrent(cell, 3, 200, norm={"method": "layer_norm", "bias_init": 0.1}).cells[0].bias.detach()
+    centre = torch.zeros_like(bias)
+    if cell == "lstm":
+        centre[200:400] = usual
+    off = bias - centre
+    assert off.abs().max() <= 0.1
+    assert off.abs().mean() == pytest.approx(0.05, abs=0.006)
+
+
+def test_without_spread_the_generator_is_left_alone() -> None:
+    states = []
+    for spread in (0.0, 0.1):
+        torch.manual_seed(0)
+        Recurrent("lstm", 3, 5, norm={"method": "layer_norm", "bias_init": spread})
+        states.append(torch.get_rng_state())
+    torch.manual_seed(0)
+    Recurrent("lstm", 3, 5)
+    assert torch.equal(states[0], torch.get_rng_state())
+    assert not torch.equal(states[0], states[1])
+
+
+@pytest.mark.parametrize(
+    ("cell", "gates", "identity"), [("lstm", "ifgo", "if"), ("gru", "rzn", "rzn"), ("lstm", "ifgo", "")]
+)
+def test_the_identity_may_be_in_any_blocks(cell: str, gates: str, identity: str) -> None:
+    torch.manual_seed(0)
+    network = Recurrent(cell, 3, 6, recurrent_init="identity", identity_gates=tuple(identity))
+    blocks = network.cells[0].weight_hh.detach().view(-1, 6, 6)
+    assert [torch.equal(block, torch.eye(6)) for block in blocks] == [gate in identity for gate in gates]
+    others = torch.cat([b for b, gate in zip(blocks, gates, strict=True) if gate not in identity] or [torch.eye(6)])
+    torch.testing.assert_close(others.T @ others, torch.eye(6), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("cell", CANDIDATE)
+def test_uniform_is_torchs_own(cell: str) -> None:
+    torch.manual_seed(0)
+    own = {"forget_bias": 0.0} if cell == "lstm" else {}
+    built = Recurrent(cell, 50, 100, recurrent_init="uniform", **own).cells[0]
+    for parameter in (built.weight_ih, built.weight_hh, built.bias):
+        assert parameter.abs().max() <= 0.1
+        assert parameter.std().item() == pytest.approx(0.1 / 3**0.5, rel=0.1)
+
+
+def test_an_option_of_another_cell_is_refused() -> None:
+    with pytest.raises(ValueError, match="expected options of gru, received forget_bias"):
+        Recurrent("gru", 3, 6, forget_bias=1.0)

@@ -6,12 +6,12 @@ import pytest
 import torch
 
 from normcore import optimizers
-from normcore.spec.training import Adam, RMSProp
+from normcore.spec.training import Adam, Optimizer, RMSProp, TorontoAdam
 
 GRADIENTS = torch.tensor([[3.0, -2e-3, 50.0], [0.5, -1e-4, -7.0], [-4.0, 1e-2, 0.1]], dtype=torch.float64)
 
 
-def path(options: RMSProp | Adam, gradients: torch.Tensor) -> torch.Tensor:
+def path(options: Optimizer, gradients: torch.Tensor) -> torch.Tensor:
     """Where the parameters (3,) stand after each gradient, starting at zero."""
     parameter = torch.nn.Parameter(torch.zeros(3, dtype=torch.float64))
     optimizer = optimizers.build(options, [parameter])
@@ -33,6 +33,42 @@ def test_the_first_rmsprop_step_is_lr_over_the_root_of_one_minus_decay(decay: fl
 def test_the_first_adam_step_is_lr() -> None:
     moved = path(Adam(lr=0.01), GRADIENTS[:1])[0]
     torch.testing.assert_close(moved, -0.01 * GRADIENTS[0].sign(), rtol=1e-5, atol=0)
+
+
+@pytest.mark.parametrize(("t", "factor"), [(1, 3.51), (10, 6.53), (100, 3.24), (1000, 1.26)])
+def test_toronto_adam_takes_larger_steps_for_a_thousand_updates(t: int, factor: float) -> None:
+    """Under a gradient that never changes, where corrected Adam moves by lr at every step."""
+    places = path(TorontoAdam(lr=0.01), GRADIENTS[:1].expand(t, 3))
+    before = places[-2] if t > 1 else torch.zeros(3, dtype=torch.float64)
+    moved = (places[-1] - before) / (-0.01 * GRADIENTS[0].sign())
+    torch.testing.assert_close(moved, torch.full((3,), factor, dtype=torch.float64), rtol=0.005, atol=0)
+
+
+def test_toronto_adam_follows_the_code_it_is_from() -> None:
+    """Their b1 and b2 are the weights of the new gradient."""
+    b1, b2 = 0.1, 0.001
+    m = v = p = [0.0] * 3
+    places = []
+    for t, gradient in enumerate(GRADIENTS.tolist(), 1):
+        lr_t = 0.01 * (math.sqrt(1 - b2**t) / (1 - b1**t))
+        m = [b1 * g + (1 - b1) * a for a, g in zip(m, gradient, strict=True)]
+        v = [b2 * g * g + (1 - b2) * a for a, g in zip(v, gradient, strict=True)]
+        p = [q - lr_t * a / (math.sqrt(b) + 1e-8) for q, a, b in zip(p, m, v, strict=True)]
+        places.append(p)
+    torch.testing.assert_close(path(TorontoAdam(lr=0.01), GRADIENTS), torch.tensor(places).double(), rtol=1e-6, atol=0)
+
+
+def test_toronto_adam_goes_on_from_what_was_saved() -> None:
+    whole = path(TorontoAdam(), GRADIENTS)
+    parameter = torch.nn.Parameter(torch.zeros(3, dtype=torch.float64))
+    optimizer = optimizers.build(TorontoAdam(), [parameter])
+    for gradient in GRADIENTS:
+        parameter.grad = gradient.clone()
+        optimizer.step()
+        saved = optimizer.state_dict()
+        optimizer = optimizers.build(TorontoAdam(), [parameter])
+        optimizer.load_state_dict(saved)
+    assert torch.equal(parameter, whole[-1])
 
 
 @pytest.mark.parametrize("momentum", [0.0, 0.9])

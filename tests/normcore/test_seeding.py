@@ -20,6 +20,13 @@ def test_afterwards_everything_is_as_before() -> None:
     assert torch.equal(torch.get_rng_state(), before)
 
 
+def test_vanished_numbers_are_nothing_inside_alone() -> None:
+    vanished = torch.full((1000,), 1e-20)
+    with reproducible(0, CPU, 1):
+        assert (vanished * vanished == 0).all()
+    assert (vanished * vanished > 0).all()
+
+
 def test_the_seed_decides_all_numbers() -> None:
     drawn = []
     for seed in (0, 0, 1):

@@ -13,9 +13,11 @@ import torch
 from normcore.checkpoint import CorruptCheckpoint
 from normcore.events import Event, Finished, Measured, Started, Stepped
 from normcore.spec import ExperimentSpec, resolve
-from normcore.spec.norm import METHODS
+from normcore.spec.methods import METHODS
 from normcore.tasks.pixel_sequences import PixelSequences
 from normcore.train import train
+
+RECURRENT = [name for name, method in METHODS.items() if method.cells]
 
 STEPS, EVERY = 7, 3
 THIS = Path(__file__)  # the text that language models are trained on here
@@ -128,7 +130,7 @@ def test_clipping_bounds_the_step() -> None:
     assert (end - start).norm().item() * 1e6 == pytest.approx(1e-3, rel=0.2)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", RECURRENT)
 def test_the_same_seed_gives_the_same_numbers(method: str) -> None:
     spec = tiny(norm={"method": method})
     first = run(spec)
@@ -138,8 +140,8 @@ def test_the_same_seed_gives_the_same_numbers(method: str) -> None:
 
 
 CASES = [
-    *(("permuted_digits", {"method": method}) for method in METHODS),
-    *(("char_lm", {"method": method}) for method in METHODS),
+    *(("permuted_digits", {"method": method}) for method in RECURRENT),
+    *(("char_lm", {"method": method}) for method in RECURRENT),
     ("sequential_digits", {"method": "recurrent_batch_norm", "initial_state_noise": 0.5}),
 ]
 
@@ -157,7 +159,21 @@ def test_a_resumed_run_repeats_the_rest_bit_for_bit(task: str, norm: dict[str, A
     assert told(rest) == told(whole[place + 1 :])
 
 
-@pytest.mark.parametrize("optimizer", [{"name": "adam", "lr": 0.01}, {"lr": 0.01, "momentum": 0.9}])
+@pytest.mark.parametrize("method", RECURRENT)
+def test_mixed_precision_stays_near_and_keeps_its_weights_in_float32(method: str) -> None:
+    losses = {}
+    for precision in ("float32", "bfloat16"):
+        events = run(tiny(norm={"method": method}, precision=precision))
+        losses[precision] = [e.values["train.loss"] for e in events if isinstance(e, Measured)]
+        saved = torch.load(io.BytesIO(finished(events).model()), weights_only=True)["state_dict"]
+        assert {value.dtype for value in saved.values()} == {torch.float32}
+    assert losses["bfloat16"] != losses["float32"]
+    assert losses["bfloat16"] == pytest.approx(losses["float32"], rel=0.1)
+
+
+@pytest.mark.parametrize(
+    "optimizer", [{"name": "adam", "lr": 0.01}, {"name": "toronto_adam", "lr": 0.01}, {"lr": 0.01, "momentum": 0.9}]
+)
 def test_optimizers_are_resumed_with_their_state(optimizer: dict[str, Any]) -> None:
     spec = tiny(optimizer=optimizer, max_steps=9)
     whole, kept = run_keeping(spec, 5)

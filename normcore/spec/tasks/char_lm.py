@@ -84,5 +84,29 @@ class CharLM(Task):
             raise PydanticCustomError("contradiction", "sha256 goes with file: NAME; drop it", {"loc": ["sha256"]})
         return self
 
+    @model_validator(mode="after")
+    def evaluation_has_two_examples(self) -> Self:
+        if self.eval_chars is not None and self.eval_chars < 2 * self.sequence_length:
+            raise PydanticCustomError(
+                "contradiction",
+                f"expected {2 * self.sequence_length:,} or more, two examples of task.sequence_length; use more,"
+                " null for all, or shorter examples",
+                {"loc": ["eval_chars"]},
+            )
+        return self
+
+    def check_lengths(self, train: int, valid: int) -> None:
+        """Whether texts of so many characters hold enough examples.
+
+        Raises:
+            ValueError: they do not.
+        """
+        length = self.sequence_length
+        if train < 4 * length or valid < 2 * length:
+            raise ValueError(
+                f"{length:,} characters are too many for {train:,} of training text and {valid:,} of validation text;"
+                " use shorter examples or a longer text"
+            )
+
     def datasets(self) -> tuple[str, ...]:
         return () if self.corpus == "file" else (self.corpus,)

@@ -9,7 +9,7 @@ from normcore.spec.metric import ACCURACY, Metric
 from normcore.spec.tasks.task import Profile, ProfileName, Published, Task
 
 RBN = "Cooijmans et al. 2017, arXiv:1603.09025, section 5.1"
-INSIDE = {"bias": "both"}  # with one pixel as input, LN(w x) does not see |x|
+UNALIKE = {"bias_init": 0.1}  # else LN's gradients overflow within ten blank pixels
 NOISE = {"initial_state_noise": 0.1}  # in-order images begin with a constant border
 
 
@@ -71,12 +71,12 @@ def mnist_profiles(**norm: Mapping[str, Any]) -> Mapping[ProfileName, Profile]:
             target=0.90,
         ),
         "small": _profile(
-            "The first few hundred updates of the paper's run: tens of minutes on 2 cores.",
+            "The first 300 updates of the paper's run: 4 to 13 minutes a run on one core.",
             norm,
             **paper,
-            max_steps=600,
-            eval_every=100,
-            target=0.50,
+            max_steps=300,
+            eval_every=75,
+            target=0.30,
         ),
         "smoke": _profile(
             "Seconds; checks that everything runs.",
@@ -90,10 +90,7 @@ def mnist_profiles(**norm: Mapping[str, Any]) -> Mapping[ProfileName, Profile]:
 
 
 def digits_profiles(**norm: Mapping[str, Any]) -> Mapping[ProfileName, Profile]:
-    """Profiles of the digits tasks; ``norm`` holds defaults per method.
-
-    Layer norm keeps its bias outside here: grey levels matter little in these images, and it learns faster so.
-    """
+    """Profiles of the digits tasks; ``norm`` holds defaults per method."""
     own: dict[str, Any] = {"recurrent_init": "orthogonal", "lr": 2e-3}
     return {
         "paper": _profile(
@@ -135,7 +132,7 @@ class SequentialMNIST(PixelSequence):
 
     title: ClassVar[str] = "Sequential MNIST"
     citation: ClassVar[str] = RBN
-    profiles: ClassVar = mnist_profiles(layer_norm=INSIDE, recurrent_batch_norm=NOISE)
+    profiles: ClassVar = mnist_profiles(layer_norm=UNALIKE, recurrent_batch_norm=NOISE)
     published: ClassVar[tuple[Published, ...]] = (
         Published("none", 0.989, "RBN, Table 1"),
         Published("recurrent_batch_norm", 0.990, "RBN, Table 1"),
@@ -152,7 +149,7 @@ class PermutedMNIST(Permuted):
 
     title: ClassVar[str] = "Permuted MNIST"
     citation: ClassVar[str] = RBN
-    profiles: ClassVar = mnist_profiles(layer_norm=INSIDE)
+    profiles: ClassVar = mnist_profiles(layer_norm=UNALIKE)
     published: ClassVar[tuple[Published, ...]] = (
         Published("none", 0.902, "RBN, Table 1"),
         Published("recurrent_batch_norm", 0.954, "RBN, Table 1"),
@@ -169,7 +166,7 @@ class SequentialDigits(PixelSequence):
 
     title: ClassVar[str] = "Sequential digits"
     citation: ClassVar[str] = RBN + ", on the UCI digits (Alpaydin and Kaynak 1998)"
-    profiles: ClassVar = digits_profiles(recurrent_batch_norm=NOISE)
+    profiles: ClassVar = digits_profiles(layer_norm=UNALIKE, recurrent_batch_norm=NOISE)
 
     name: Literal["sequential_digits"] = "sequential_digits"
 
@@ -182,7 +179,7 @@ class PermutedDigits(Permuted):
 
     title: ClassVar[str] = "Permuted digits"
     citation: ClassVar[str] = RBN + ", on the UCI digits (Alpaydin and Kaynak 1998)"
-    profiles: ClassVar = digits_profiles()
+    profiles: ClassVar = digits_profiles(layer_norm=UNALIKE)
 
     name: Literal["permuted_digits"] = "permuted_digits"
 

@@ -10,7 +10,7 @@ import pytest
 
 from normcore.data import registry
 from normcore.data.registry import DATASETS, DataFile, Dataset, DatasetCorrupt, DatasetMissing, pin
-from normcore.spec import ExperimentSpec, resolve
+from normcore.spec import ExperimentSpec, InvalidSpec, resolve
 
 CONTENT = b"official content" * 100
 TOY = Dataset(
@@ -75,19 +75,22 @@ def test_checking_again_does_not_read_again(tmp_path: Path, monkeypatch: pytest.
     registry.verify(TOY, tmp_path)
 
 
+TEXT = b"To be, or not to be, that is the question. " * 100
+
+
 def spec_with_text(**task: object) -> ExperimentSpec:
     return resolve({"task": {"name": "char_lm", "profile": "smoke", "corpus": "file", "file": "my/text.txt", **task}})
 
 
 def test_pinning_fills_in_the_digest_of_the_uncompressed_text(tmp_path: Path) -> None:
-    put(tmp_path, "text.gz", gzip.compress(CONTENT))
+    put(tmp_path, "text.gz", gzip.compress(TEXT))
     plain = pin(spec_with_text(file="toy/text.gz"), tmp_path)
-    assert plain.task.model_dump()["sha256"] == hashlib.sha256(CONTENT).hexdigest()
+    assert plain.task.model_dump()["sha256"] == hashlib.sha256(TEXT).hexdigest()
     assert pin(plain, tmp_path) == plain
 
 
 def test_pinning_refuses_a_text_with_another_digest(tmp_path: Path) -> None:
-    put(tmp_path, "text.txt", CONTENT)
+    put(tmp_path, "text.txt", TEXT)
     with pytest.raises(DatasetCorrupt, match="the spec asks for 0000"):
         pin(spec_with_text(file="toy/text.txt", sha256="0" * 64), tmp_path)
 
@@ -95,16 +98,50 @@ def test_pinning_refuses_a_text_with_another_digest(tmp_path: Path) -> None:
 def test_a_link_may_not_lead_out_of_the_data_sets_directory(tmp_path: Path) -> None:
     inside = tmp_path / "inside"
     inside.mkdir()
-    (tmp_path / "secret.txt").write_bytes(CONTENT)
+    (tmp_path / "secret.txt").write_bytes(TEXT)
     (inside / "link.txt").symlink_to(tmp_path / "secret.txt")
     with pytest.raises(DatasetMissing, match="leads out of"):
         pin(spec_with_text(file="link.txt"), inside)
 
 
 def test_a_link_within_the_data_sets_directory_serves(tmp_path: Path) -> None:
-    put(tmp_path, "text.txt", CONTENT)
+    put(tmp_path, "text.txt", TEXT)
     (tmp_path / "link.txt").symlink_to(tmp_path / "toy" / "text.txt")
     assert pin(spec_with_text(file="link.txt"), tmp_path).task.model_dump()["sha256"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"too short", "has 9 characters; use 200 or more"),
+        ("".join(map(chr, range(300, 10_301))).encode(), "10,001 different characters; use 10,000 at most"),
+        (b"x" * (1 << 20) + "é".encode() + b"\xff", r"is not UTF-8 \(byte 1,048,578\)"),
+        (b"x" * ((1 << 20) - 1) + b"\xc3x", r"is not UTF-8 \(byte 1,048,575\)"),
+        (b"x" * 300 + b"\xc3", r"is not UTF-8 \(byte 300\)"),
+        (gzip.compress(TEXT), "is not UTF-8"),
+    ],
+)
+def test_pinning_refuses_a_text_that_cannot_be_trained_on(tmp_path: Path, content: bytes, message: str) -> None:
+    put(tmp_path, "mine.txt", content)
+    with pytest.raises(DatasetCorrupt, match=message):
+        pin(spec_with_text(file="toy/mine.txt"), tmp_path)
+
+
+@pytest.mark.parametrize(("length", "fits"), [(107, True), (108, False)])
+def test_a_text_must_hold_enough_examples(tmp_path: Path, length: int, fits: bool) -> None:
+    """4,300 characters: 215 to validate."""
+    put(tmp_path, "text.txt", TEXT)
+    spec = spec_with_text(file="toy/text.txt", sequence_length=length, eval_chars=None)
+    if fits:
+        pin(spec, tmp_path)
+        return
+    with pytest.raises(InvalidSpec, match=r"task\.sequence_length: 108 characters are too many for 3,870 of training"):
+        pin(spec, tmp_path)
+
+
+def test_an_example_may_be_too_long_for_pythons_documentation_too() -> None:
+    with pytest.raises(InvalidSpec, match=r"task\.sequence_length: 90,000 characters are too many"):
+        pin(resolve({"task": {"name": "char_lm", "sequence_length": 90_000, "eval_chars": None}}), None)
 
 
 def test_a_missing_data_set_says_its_name_the_place_and_how_to_get_it(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from normcore.models.classifier import EVALUATION_STEPS, SequenceClassifier
+from normcore.norms.population import population_statistics
 from normcore.recurrent import Recurrent
 
 LENGTH = 2 * EVALUATION_STEPS + 3
@@ -38,3 +39,19 @@ def test_the_readout_begins_orthogonal_and_without_bias() -> None:
     readout = SequenceClassifier(Recurrent("rnn", 1, 20), 10).readout
     torch.testing.assert_close(readout.weight @ readout.weight.T, torch.eye(10))
     assert readout.bias.tolist() == [0.0] * 10
+
+
+def test_where_statistics_run_over_time_examples_come_in_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five thousand whole sequences at once would not fit into memory."""
+    monkeypatch.setattr("normcore.models.classifier.EVALUATION_EXAMPLES", 3)
+    torch.manual_seed(0)
+    model = SequenceClassifier(Recurrent("lstm", 2, 5, norm={"method": "sequence_batch_norm"}), 4).eval()
+    x = torch.randn(6, 7, 2)
+    seen: list[int] = []
+    model.recurrent.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].shape[1]))
+    with torch.no_grad(), population_statistics(model):
+        model(x)
+    with torch.no_grad():
+        grouped = model(x)
+    assert seen == [3, 3, 1] * 2
+    torch.testing.assert_close(grouped, model(x))

@@ -7,9 +7,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from normcore.spec import ExperimentSpec, InvalidSpec, changes, resolve
+from normcore.spec.methods import METHODS
 from normcore.spec.model import CELLS
-from normcore.spec.norm import METHODS
 from normcore.spec.tasks import TASKS
+
+RECURRENT = [name for name, method in METHODS.items() if method.cells]
 
 written_specs = st.fixed_dictionaries(
     {
@@ -21,7 +23,7 @@ written_specs = st.fixed_dictionaries(
         "model": st.fixed_dictionaries(
             {}, optional={"cell": st.sampled_from(sorted(CELLS)), "hidden_size": st.just(7)}
         ),
-        "norm": st.fixed_dictionaries({"method": st.sampled_from(sorted(METHODS))}),
+        "norm": st.fixed_dictionaries({"method": st.sampled_from(RECURRENT)}),
         "training": st.fixed_dictionaries(
             {}, optional={"max_steps": st.integers(1, 10**9), "optimizer": st.fixed_dictionaries({"lr": st.just(0.25)})}
         ),
@@ -64,7 +66,7 @@ def test_a_learning_rate_of_its_own_gives_a_fingerprint_of_its_own(written: dict
 
 def test_a_fingerprint_without_the_norm_is_the_same_for_all_methods() -> None:
     groups = {
-        resolve({"task": {"name": "permuted_digits"}, "norm": {"method": m}}).fingerprint({"norm"}) for m in METHODS
+        resolve({"task": {"name": "permuted_digits"}, "norm": {"method": m}}).fingerprint({"norm"}) for m in RECURRENT
     }
     assert len(groups) == 1
 
@@ -89,6 +91,7 @@ WRONG: list[tuple[Any, tuple[str | int, ...], str]] = [
     ({**DIGITS, "model": {"hidden_size": 0}}, ("model", "hidden_size"), "greater than or equal to 1"),
     ({**DIGITS, "model": {"hidden_size": "7"}}, ("model", "hidden_size"), "valid integer"),
     ({**DIGITS, "norm": {"method": "layer_norm", "gain": 1}}, ("norm", "gain"), "did you mean 'gain_init'?"),
+    ({**DIGITS, "norm": {"method": "batch_norm"}}, ("norm", "method"), "not for lstm; it takes no recurrent cell"),
     ({**DIGITS, "norm": {"method": "layer_norm", "eps": 0.0}}, ("norm", "eps"), "greater than 0"),
     ({**DIGITS, "training": {"optimizer": {"lr": float("nan")}}}, ("training", "optimizer", "lr"), "finite"),
     ({**DIGITS, "training": {"optimizer": {"name": "adm"}}}, ("training", "optimizer", "name"), "did you mean 'adam'?"),
@@ -120,13 +123,14 @@ def test_an_error_names_its_field_and_the_repair(written: Any, loc: tuple[str | 
     assert message in error.msg
 
 
-@pytest.mark.parametrize("sites", [["input"], ["recurrent"]])
-def test_an_rnn_normalizes_the_sum_or_nothing(sites: list[str]) -> None:
-    rnn = {**DIGITS, "model": {"cell": "rnn"}, "norm": {"method": "recurrent_batch_norm", "sites": sites}}
-    with pytest.raises(InvalidSpec) as caught:
-        resolve(rnn)
-    assert [e.loc for e in caught.value.errors] == [("norm", "sites")]
-    assert resolve({**rnn, "norm": {**rnn["norm"], "sites": ["input", "recurrent"]}}).model.cell == "rnn"
+def test_the_sites_of_an_rnn_are_its_sum_or_its_terms() -> None:
+    rnn = {**DIGITS, "model": {"cell": "rnn"}}
+    for method in ("layer_norm", "recurrent_batch_norm", "rms_norm", "dynamic_tanh"):
+        assert resolve({**rnn, "norm": {"method": method}}).norm.model_dump()["sites"] == ("sum",)
+        assert resolve({**rnn, "norm": {"method": method, "sites": ["input", "recurrent"]}}).model.cell == "rnn"
+        with pytest.raises(InvalidSpec) as caught:
+            resolve({**rnn, "norm": {"method": method, "sites": ["input", "sum"]}})
+        assert [e.loc for e in caught.value.errors] == [("norm", "sites")]
 
 
 def test_a_spec_without_a_task_is_told_so() -> None:

@@ -9,10 +9,12 @@ import torch
 from normcore.data.text import Corpus, ptb
 from normcore.models.language_model import LanguageModel
 from normcore.recurrent import Recurrent
+from normcore.spec.tasks import CharLM
 from normcore.tasks.char_lm import CharacterModelling, segment_starts
 
 CPU = torch.device("cpu")
 LENGTH = 10
+TASK = CharLM(sequence_length=LENGTH)
 
 
 def corpus(train: int = 1007, valid: int = 55, test: int = 2503) -> Corpus:
@@ -28,7 +30,7 @@ def test_segments_fit_between_the_offset_and_the_end() -> None:
 
 
 def test_an_epoch_has_one_offset_and_leaves_out_one_segment() -> None:
-    task = CharacterModelling(corpus(), LENGTH, None, CPU)
+    task = CharacterModelling(corpus(), TASK, CPU)
     generator = torch.Generator().manual_seed(0)
     offsets = set()
     for _ in range(200):
@@ -59,7 +61,7 @@ NATS_WHEN_RIGHT = math.log(math.exp(9) + 6) - 9
 
 
 def test_targets_are_the_inputs_one_step_later() -> None:
-    task = CharacterModelling(corpus(), LENGTH, None, CPU)
+    task = CharacterModelling(corpus(), TASK, CPU)
     assert task.loss(CountsOn(), torch.tensor([0, 33])).item() == pytest.approx(NATS_WHEN_RIGHT)
     scores = task.validate(CountsOn())
     assert scores["accuracy"] == 1
@@ -69,7 +71,7 @@ def test_targets_are_the_inputs_one_step_later() -> None:
 
 
 def test_the_population_is_every_training_segment_without_its_last_character() -> None:
-    task = CharacterModelling(corpus(), LENGTH, None, CPU)
+    task = CharacterModelling(corpus(), TASK, CPU)
     x = torch.cat(list(task.population()), 1)
     assert torch.equal(x.T, corpus().train[:1000].view(100, LENGTH)[:, :-1])
 
@@ -80,13 +82,13 @@ def test_the_test_text_is_one_sequence_though_it_is_read_in_chunks() -> None:
     text = corpus().test
     logits, _ = model(text[:-1].unsqueeze(1))
     nats = torch.nn.functional.cross_entropy(logits.squeeze(1), text[1:]).item()
-    task = CharacterModelling(corpus(), LENGTH, None, CPU)
+    task = CharacterModelling(corpus(), TASK, CPU)
     with torch.no_grad():
         assert task.test(model) == pytest.approx(nats / math.log(2), abs=1e-12)
 
 
 def test_eval_chars_shortens_the_validation_and_the_test_text() -> None:
-    task = CharacterModelling(corpus(valid=500), LENGTH, 30, CPU)
+    task = CharacterModelling(corpus(valid=500), CharLM(sequence_length=LENGTH, eval_chars=30), CPU)
     seen: list[int] = []
     model = CountsOn()
     model.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].numel()))
@@ -95,12 +97,12 @@ def test_eval_chars_shortens_the_validation_and_the_test_text() -> None:
     assert seen == [3 * (LENGTH - 1), 29]
 
 
-@pytest.mark.parametrize(("length", "eval_chars"), [(300, None), (28, None), (10, 19)])
-def test_too_few_examples_are_an_error_that_says_so(length: int, eval_chars: int | None) -> None:
-    with pytest.raises(ValueError, match=r"task\.sequence_length: .* too many for 1,007 of training text"):
-        CharacterModelling(corpus(), length, eval_chars, CPU)
+@pytest.mark.parametrize("length", [28, 300])
+def test_too_few_examples_are_an_error_that_says_so(length: int) -> None:
+    with pytest.raises(ValueError, match=f"{length} characters are too many for 1,007 of training text and 55 of"):
+        CharacterModelling(corpus(), CharLM(sequence_length=length), CPU)
 
 
 def test_penn_treebank_epochs_at_the_paper_profile(datasets_dir: Path) -> None:
-    task = CharacterModelling(ptb(datasets_dir), 100, None, CPU)
+    task = CharacterModelling(ptb(datasets_dir), CharLM(corpus="ptb", sequence_length=100), CPU)
     assert math.ceil(len(task.epoch(torch.Generator().manual_seed(0))) / 64) == 791
