@@ -1,4 +1,4 @@
-"""A run through ``normbench up`` beside ``python -m normcore``: the same spec, threads and machine, in turns.
+"""A run through ``normbench up`` beside ``python -m normcore``: the same spec and machine, in turns.
 
 *Train seconds* are the run's own clock, which stands still while events are handled. *Wall* is from the event that
 says that the first update is next, to the end: here the lines of ``python -m normcore`` as they come, there the time
@@ -8,7 +8,6 @@ service has a fresh service, which is gone while the other side trains.
 """
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -22,13 +21,12 @@ from benchmarks.load import Connection, post
 from benchmarks.number import Number, Target, number
 from benchmarks.processes import ROOT, wait_until
 
-PAIRS = 7
+PAIRS = 11
 LONGEST = 300.0  # seconds of one run
-THREADS = len(os.sched_getaffinity(0))  # what ``up`` gives its one worker; said to both sides
 SPEC = {
     "task": {"name": "permuted_digits", "profile": "small"},
     "norm": {"method": "layer_norm"},
-    "training": {"max_steps": 220, "eval_every": 20},
+    "training": {"max_steps": 260, "eval_every": 20},
     "device": "cpu",
 }
 TARGET = Target("ratio", "at most", 1.02)
@@ -64,7 +62,7 @@ def _number(what: str, served: list[float], alone: list[float]) -> Number:
 def _alone(folder: Path) -> Taken:
     spec = folder / "spec.json"
     spec.write_text(json.dumps(SPEC))
-    command = [sys.executable, "-m", "normcore", str(spec), "--threads", str(THREADS)]
+    command = [sys.executable, "-m", "normcore", str(spec)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
@@ -81,7 +79,7 @@ def _alone(folder: Path) -> Taken:
 
 
 def _served(folder: Path) -> Taken:
-    with ours.up(folder, threads=str(THREADS)) as port:
+    with ours.up(folder) as port:
         connection = Connection(port)
         [run] = connection.json(post("/v1/experiments", SPEC))["runs"]
         connection.close()

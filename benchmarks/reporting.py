@@ -5,7 +5,6 @@ in it, and that is the design, not an oversight. A batch of ours holds what a wo
 the rate aimed at; one of MLflow's is as large as it admits. Series are four on both sides.
 """
 
-import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,7 +19,6 @@ from normcore.spec import resolve
 from service.db import Database
 from service.experiments import lifecycle
 from service.experiments.tables import Measurement
-from service.fleet.attendance import Badge
 from service.startup import prepare
 from workers.report import Report
 from workers.settings import WorkerSettings
@@ -49,8 +47,7 @@ class Store:
             lifecycle.submit(session, spec, request_digest="")
             claim = lifecycle.claim(session, queues=("cpu",), worker_id=BENCH, lease_seconds=60.0)
         assert claim is not None
-        badge = Badge(BENCH, "bench", os.getpid(), "cpu", ("auto", "cpu"))
-        return Report(self.db, self._settings, claim.lease, badge)
+        return Report(self.db, self._settings, claim.lease, "cpu")
 
     def write(self, messages: Sequence[Measured]) -> float:
         """Seconds to take in the messages and flush them."""

@@ -65,8 +65,8 @@ class StoreCollector(Collector):
             for state, count in session.execute(select(Run.state, func.count()).group_by(Run.state)):
                 runs.add_metric([state], count)
             live = [
-                (w.device, str(w.run_id is not None).lower())
-                for w in attendance.live(session, self._settings.heartbeat_seconds)
+                (worker.device, str(run_id is not None).lower())
+                for worker, run_id in attendance.live(session, self._settings.heartbeat_seconds)
             ]
         for labels in sorted(set(live)):
             workers.add_metric(labels, live.count(labels))

@@ -49,7 +49,7 @@ DoorbellDep = Annotated[Doorbell, Depends(doorbell)]
 ArtifactsDep = Annotated[Artifacts, Depends(artifacts)]
 
 
-def refuse_nul(request: Request) -> None:
+async def refuse_nul(request: Request) -> None:
     """Refuse an address with a NUL character: nothing here is called so, and PostgreSQL cannot even look.
 
     Raises:

@@ -24,7 +24,7 @@ def up(settings: Settings, host: str, port: int, workers: int, device: str | Non
     """Run everything until SIGTERM or SIGINT.
 
     Args:
-        workers: training processes at the same time; they share the cores.
+        workers: runs that train at the same time; each keeps one core busy.
         device: ``cpu``, ``cuda:0``, …; None lets each worker choose.
         ready: called once the address is ours.
 
@@ -38,8 +38,7 @@ def up(settings: Settings, host: str, port: int, workers: int, device: str | Non
     stop = threading.Event()
     threads = [threading.Thread(target=run_scheduler, args=(db, settings, stop), name="scheduler")]
     threads += [
-        threading.Thread(target=keep_worker, args=(settings, workers, device, stop), name=f"worker-{k}")
-        for k in range(workers)
+        threading.Thread(target=keep_worker, args=(settings, device, stop), name=f"worker-{k}") for k in range(workers)
     ]
     for thread in threads:
         thread.start()
@@ -52,12 +51,12 @@ def up(settings: Settings, host: str, port: int, workers: int, device: str | Non
         db.close()
 
 
-def keep_worker(settings: Settings, share: int, device: str | None, stop: threading.Event) -> None:
+def keep_worker(settings: Settings, device: str | None, stop: threading.Event) -> None:
     """Keep one worker process alive until ``stop`` is set, then end it."""
     failures = 0
     while not stop.is_set():
         began = time.monotonic()
-        process = _start_worker(settings, share, device)
+        process = _start_worker(settings, device)
         while process.poll() is None and not stop.wait(0.1):
             pass
         if stop.is_set():
@@ -70,11 +69,9 @@ def keep_worker(settings: Settings, share: int, device: str | None, stop: thread
         stop.wait(wait)
 
 
-def _start_worker(settings: Settings, share: int, device: str | None) -> subprocess.Popen[bytes]:
+def _start_worker(settings: Settings, device: str | None) -> subprocess.Popen[bytes]:
     """A worker that we alone stop: Ctrl-C does not reach it, and it ends with its standard input, a pipe of ours."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     environment = {**os.environ, **_as_environment(settings)}
-    environment.setdefault("NORMBENCH_THREADS", str(max(1, cores // share)))
     command = [sys.executable, "-m", "workers", "--until-stdin-closes"]
     command += ["--device", device] if device else []
     return subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, start_new_session=True)

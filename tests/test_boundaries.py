@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from normcore.spec.methods import METHODS
 from normcore.spec.model import CELLS
-from normcore.spec.norm import METHODS
 from normcore.spec.tasks import TASKS
 
 ROOT = Path(__file__).parent.parent
@@ -20,7 +20,6 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "migrations": {"migrations", "service", "normcore"},
 }
 OURS = {"normcore", "service", "workers", "migrations", "tests", "benchmarks"}
-FILE_OF_METHOD = {"none": "identity"}
 """Methods whose module is not called like their tag."""
 
 
@@ -70,7 +69,7 @@ def test_no_room_of_the_service_reads_another_rooms_tables_but_the_ones_it_repor
     allowed = {
         "leaderboards": {"experiments"},
         "experiments": set(),
-        "fleet": set(),
+        "fleet": {"experiments"},
         "keys": set(),
         "catalogue": set(),
     }
@@ -107,7 +106,7 @@ def test_torch_stays_out_of_processes_that_do_not_train(program: str, tmp_path: 
 def test_every_tag_has_its_module_and_its_test(kind: str, tags: Mapping[str, type]) -> None:
     code, tests = ROOT / "normcore" / kind, ROOT / "tests" / "normcore" / kind
     for tag in tags:
-        module = code / f"{FILE_OF_METHOD.get(tag, tag)}.py"
+        module = code / f"{tag}.py"
         assert module.is_file(), f"{tag} has no module"
         family = {name.split(".")[2] for name in imported(module) if name.startswith("normcore.tasks.")} - {"task"}
         tested = {path.stem.removeprefix("test_") for path in tests.glob("test_*.py")}

@@ -11,6 +11,7 @@ from multiprocessing.connection import Connection
 
 from normcore.checkpoint import CorruptCheckpoint
 from normcore.events import Event, Finished, Measured, Started, Stepped
+from normcore.memory import keep_freed_memory
 from normcore.spec import ExperimentSpec
 from normcore.train import train
 from service.artifacts import Artifacts
@@ -23,6 +24,7 @@ PROGRESS_SECONDS = 0.25  # between two messages that say no more than how far we
 def work(job: Job, worker: Connection) -> None:
     """Train the run and tell the worker; stop with a checkpoint on SIGTERM, at once if the worker is gone."""
     os.setsid()
+    keep_freed_memory()
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -16,7 +16,7 @@ class Job:
     seed: int
     spec: Mapping[str, Any]
     device: str
-    threads: int | None
+    threads: int
     datasets_dir: Path
     artifacts_url: str
     checkpoint_seconds: float

@@ -17,8 +17,6 @@ from normcore.events import Measured
 from service.db import Database
 from service.experiments import lifecycle
 from service.experiments.lifecycle import Bell, Lease
-from service.fleet import attendance
-from service.fleet.attendance import Badge
 from service.leaderboards import entries
 from workers.messages import Began, Ended, Progress
 from workers.settings import WorkerSettings
@@ -33,9 +31,9 @@ RETRY_SECONDS = 1.0  # between two tries to write to a database that is away
 class Report:
     """Everything that one attempt writes. Every method raises ``LeaseLost`` once the run belongs to another."""
 
-    def __init__(self, db: Database, settings: WorkerSettings, lease: Lease, badge: Badge) -> None:
+    def __init__(self, db: Database, settings: WorkerSettings, lease: Lease, device: str) -> None:
         self.cancel_requested = False
-        self._db, self._settings, self._lease, self._badge = db, settings, lease, badge
+        self._db, self._settings, self._lease, self._device = db, settings, lease, device
         self._measured: list[Measured] = []
         self._step, self._seconds = 0, 0.0
         self._began: tuple[float, int] | None = None  # when this attempt's training began, and at which step
@@ -53,7 +51,7 @@ class Report:
                 session,
                 self._lease,
                 message.started,
-                device=self._badge.device,
+                device=self._device,
                 resumed_from=message.resumed_from,
                 notes=message.notes,
             )
@@ -101,7 +99,6 @@ class Report:
             )
             fingerprint = lifecycle.finish(session, self._lease, message.outcome, message.result)
             entries.refresh(session, fingerprint)
-            self._leave(session)
 
         self._insist(write)
 
@@ -125,14 +122,9 @@ class Report:
     def _close(self, verb: Callable[[Session], Answer]) -> Answer:
         def write(session: Session) -> Answer:
             lifecycle.record(session, self._lease, self._measured, step=self._step, seconds=self._seconds, pace=None)
-            answer = verb(session)
-            self._leave(session)
-            return answer
+            return verb(session)
 
         return self._insist(write)
-
-    def _leave(self, session: Session) -> None:
-        attendance.occupy(session, self._badge.id, None)
 
     def _insist(self, write: Callable[[Session], Answer]) -> Answer:
         """Write in one transaction, as often as it takes."""

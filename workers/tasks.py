@@ -13,7 +13,6 @@ from service.artifacts import Artifacts
 from service.db import Database
 from service.experiments import lifecycle
 from service.experiments.lifecycle import Bell, Claim, LeaseLost
-from service.fleet import attendance
 from service.fleet.attendance import Badge
 from service.queue import RUN_EXPERIMENT, Doorbell
 from workers.checkpoints import Checkpoints
@@ -57,19 +56,16 @@ class Attendant:
 
     def _claim(self) -> Claim | None:
         with self._db.transaction() as session:
-            claim = lifecycle.claim(
+            return lifecycle.claim(
                 session,
                 queues=self._badge.queues,
                 worker_id=self._badge.id,
                 lease_seconds=self._settings.lease_seconds,
             )
-            if claim is not None:
-                attendance.occupy(session, self._badge.id, claim.lease.run_id)
-            return claim
 
     def _attend(self, claim: Claim) -> None:
         log.info("training %s, attempt %d", claim.lease.run_id, claim.lease.attempt)
-        report = Report(self._db, self._settings, claim.lease, self._badge)
+        report = Report(self._db, self._settings, claim.lease, self._badge.device)
         store = Artifacts(self._settings.artifacts_url)
         checkpoints = Checkpoints(store, claim.lease.run_id, self._settings.checkpoint_seconds)
         trainer = Trainer(self._job(claim))
@@ -80,8 +76,6 @@ class Attendant:
                 self._doorbell.ring([bell])
         except LeaseLost:
             log.warning("%s belongs to another attempt; dropped", claim.lease.run_id)
-            with self._db.transaction() as session:
-                attendance.occupy(session, self._badge.id, None)
         finally:
             trainer.kill()
             trainer.close()

@@ -17,6 +17,7 @@ from service.startup import StartupError
 from workers.messages import Job, Message
 
 WARM = (  # imported once, by the fork server; each takes seconds
+    "workers.trainer",
     "workers.child",
     "torch._inductor",  # which torch loads to be deterministic
     "sklearn.datasets",  # home of the digits

@@ -71,7 +71,6 @@ def upgrade() -> None:
         sa.Column("pid", sa.Integer(), nullable=False),
         sa.Column("device", sa.String(length=32), nullable=False),
         sa.Column("queues", sa.String(length=64), nullable=False),
-        sa.Column("run_id", sa.String(length=32), nullable=True),
         sa.Column("started_at", TIME, nullable=False),
         sa.Column("heartbeat_at", sa.Float(), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_workers")),

@@ -7,8 +7,7 @@ from fastapi import APIRouter
 
 from normcore.data import registry
 from normcore.spec import resolve
-from normcore.spec.model import CELLS
-from normcore.spec.norm import METHODS
+from normcore.spec.methods import METHODS
 from normcore.spec.tasks import TASKS
 from service.catalogue import schemas
 from service.errors import NotFound
@@ -93,6 +92,6 @@ def _method(name: str) -> schemas.MethodOut:
         title=method.title,
         description=inspect.getdoc(method) or "",
         citation=method.citation,
-        cells=list(CELLS),
+        cells=list(method.cells),
         options=method.model_json_schema(),
     )

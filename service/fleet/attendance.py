@@ -1,12 +1,13 @@
-"""Workers come, say that they live, take up runs, and leave."""
+"""Workers come, say that they live, and leave. What they train is said by the runs alone."""
 
 from collections import Counter
 from dataclasses import dataclass
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import and_, delete, func, select, update
 from sqlalchemy.orm import Session
 
 from service.db import epoch_now, utc_now
+from service.experiments.tables import Run
 from service.fleet.tables import Worker
 
 MISSED_HEARTBEATS = 3  # after so many a worker counts as gone
@@ -40,11 +41,6 @@ def beat(session: Session, badge: Badge) -> None:
         )
 
 
-def occupy(session: Session, worker_id: str, run_id: str | None) -> None:
-    """The worker trains this run now, or none."""
-    session.execute(update(Worker).where(Worker.id == worker_id).values(run_id=run_id))
-
-
 def leave(session: Session, worker_id: str) -> None:
     """The worker stops."""
     session.execute(delete(Worker).where(Worker.id == worker_id))
@@ -55,13 +51,15 @@ def sweep(session: Session, heartbeat_seconds: float) -> None:
     session.execute(delete(Worker).where(Worker.heartbeat_at < epoch_now() - MISSED_HEARTBEATS * heartbeat_seconds))
 
 
-def live(session: Session, heartbeat_seconds: float) -> list[Worker]:
-    """Workers heard of lately, oldest first."""
+def live(session: Session, heartbeat_seconds: float) -> list[tuple[Worker, str | None]]:
+    """Workers heard of lately, oldest first, and the run that each trains, if it does."""
     lately = Worker.heartbeat_at >= epoch_now() - MISSED_HEARTBEATS * heartbeat_seconds
-    return list(session.scalars(select(Worker).where(lately).order_by(Worker.id)))
+    held = and_(Run.worker_id == Worker.id, Run.state == "running")
+    query = select(Worker, func.max(Run.id)).outerjoin(Run, held).where(lately).group_by(Worker.id).order_by(Worker.id)
+    return [(worker, run_id) for worker, run_id in session.execute(query)]
 
 
 def idle(session: Session, heartbeat_seconds: float) -> dict[str, int]:
     """How many live workers without a run listen to each queue."""
-    listening = [w.queues.split(",") for w in live(session, heartbeat_seconds) if w.run_id is None]
+    listening = [w.queues.split(",") for w, run_id in live(session, heartbeat_seconds) if run_id is None]
     return Counter(queue for queues in listening for queue in queues)

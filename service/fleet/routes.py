@@ -35,7 +35,7 @@ class WorkerList(BaseModel):
 def list_workers(db: DatabaseDep, settings: SettingsDep) -> WorkerList:
     """Workers whose heartbeat was heard lately."""
     with db.snapshot() as session:
-        workers = attendance.live(session, settings.heartbeat_seconds)
+        present = attendance.live(session, settings.heartbeat_seconds)
     return WorkerList(
         items=[
             WorkerOut(
@@ -44,10 +44,10 @@ def list_workers(db: DatabaseDep, settings: SettingsDep) -> WorkerList:
                 pid=w.pid,
                 device=w.device,
                 queues=w.queues.split(","),
-                run_id=w.run_id,
+                run_id=run_id,
                 started_at=w.started_at,
                 heartbeat_at=datetime.fromtimestamp(w.heartbeat_at, UTC),
             )
-            for w in workers
+            for w, run_id in present
         ]
     )

@@ -18,6 +18,5 @@ class Worker(Base):
     pid: Mapped[int] = mapped_column(Integer)
     device: Mapped[str] = mapped_column(String(32))
     queues: Mapped[str] = mapped_column(String(64))  # comma-separated
-    run_id: Mapped[str | None] = mapped_column(String(32))
     started_at: Mapped[datetime] = mapped_column(UTCDateTime)
     heartbeat_at: Mapped[float] = mapped_column(Float, index=True)  # seconds since 1970, the database's clock

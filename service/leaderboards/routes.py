@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from normcore.spec import SpecError
-from normcore.spec.norm import METHODS
+from normcore.spec.methods import METHODS
 from normcore.spec.tasks import DEFAULT_PROFILE, TASKS, ProfileName
 from service.errors import Invalid, NotFound
 from service.http import DatabaseDep

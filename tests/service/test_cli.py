@@ -15,7 +15,7 @@ import typer
 from typer.testing import CliRunner
 
 from normcore.data import registry
-from normcore.spec.norm import METHODS
+from normcore.spec.methods import METHODS
 from normcore.spec.tasks import TASKS
 from service.cli import app
 from service.db import Database

@@ -1,5 +1,6 @@
 """Ids sort by creation."""
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Literal
 
@@ -22,6 +23,13 @@ def test_ids_sort_by_creation_however_fast_they_are_made() -> None:
     made = [new_id("run") for _ in range(20_000)]
     assert made == sorted(made)
     assert len(set(made)) == len(made)
+
+
+def test_ids_sort_by_creation_though_the_clock_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = [new_id("run") for _ in range(3)]
+    monkeypatch.setattr(time, "time_ns", lambda: 10**18)
+    made = before + [new_id("run") for _ in range(3)]
+    assert made == sorted(set(made))
 
 
 def test_threads_never_make_the_same_id() -> None:

@@ -34,7 +34,7 @@ def claimed(db: Database) -> Claim:
 
 def begun(db: Database, settings: WorkerSettings) -> tuple[Report, Claim]:
     claim = claimed(db)
-    report = Report(db, settings, claim.lease, BADGE)
+    report = Report(db, settings, claim.lease, BADGE.device)
     report.began(BEGAN)
     return report, claim
 
@@ -87,10 +87,10 @@ def test_the_end_brings_last_measurements_result_and_board_together(db: Database
         board = boards.leaderboard(
             session, "permuted_digits", "smoke", rank_by="metric", baseline="none", published=False
         )
-        worker = attendance.live(session, 1000)[0]
+        [(_, training)] = attendance.live(session, 1000)
     assert (run.state, run.outcome, run.progress.step) == ("succeeded", "reached_target", 40)
     assert [(e.method, e.n_runs, e.value and e.value.mean) for e in board.entries] == [("layer_norm", 1, 0.8)]
-    assert worker.run_id is None
+    assert training is None
 
 
 def test_an_attempt_that_was_taken_over_writes_nothing(db: Database) -> None:

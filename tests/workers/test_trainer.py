@@ -1,7 +1,10 @@
 """A training process, seen from outside: what it says, and how it ends."""
 
+import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -150,3 +153,19 @@ def test_killed_it_is_gone_and_says_what_killed_it(tmp_path: Path, trainers: lis
     process_of(trainer).send_signal(signal.SIGKILL)
     list(messages(trainer))
     assert trainer.close() == "killed by SIGKILL"
+
+
+def test_a_forked_process_finds_its_code_loaded() -> None:
+    """What the fork server has not imported, every single process would."""
+    check = (
+        "import sys; from workers.trainer import WARM; loaded = set(sys.modules);"
+        "print(json.dumps([sorted(loaded), list(WARM)]))"
+    )
+    needed, warm = json.loads(output_of(f"import json; {check}"))
+    imports = "; ".join(f"import {name}" for name in warm)
+    served = set(json.loads(output_of(f"import json, sys; {imports}; print(json.dumps(sorted(sys.modules)))")))
+    assert set(needed) <= served
+
+
+def output_of(code: str) -> str:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60).stdout

@@ -10,6 +10,7 @@ from service.db import Database, epoch_now
 from service.fleet import attendance
 from service.fleet.attendance import MISSED_HEARTBEATS, Badge
 from service.fleet.tables import Worker
+from tests.service.given import claimed, finished, submitted
 
 HEARTBEAT = 5.0
 
@@ -32,7 +33,7 @@ def silent_for(db: Database, worker_id: str, seconds: float) -> None:
 
 def live(db: Database) -> list[str]:
     with db.snapshot() as session:
-        return [worker.id for worker in attendance.live(session, HEARTBEAT)]
+        return [worker.id for worker, _ in attendance.live(session, HEARTBEAT)]
 
 
 def idle(db: Database) -> dict[str, int]:
@@ -76,20 +77,30 @@ def test_idle_workers_are_counted_for_each_queue_they_listen_to(db: Database) ->
     beat(db, badge("wrk_1"), badge("wrk_2", ("auto", "cuda")), badge("wrk_3"), badge("wrk_4"))
     silent_for(db, "wrk_4", 100)
     assert idle(db) == {"auto": 3, "cpu": 2, "cuda": 1}
-    with db.transaction() as session:
-        attendance.occupy(session, "wrk_1", "run_1")
+    submitted(db)
+    claim = claimed(db, worker_id="wrk_1")
     assert idle(db) == {"auto": 2, "cpu": 1, "cuda": 1}
-    with db.transaction() as session:
-        attendance.occupy(session, "wrk_1", None)
+    finished(db, claim.lease)
     assert idle(db) == {"auto": 3, "cpu": 2, "cuda": 1}
+
+
+def test_a_worker_that_was_forgotten_while_it_trained_is_busy_when_it_comes_back(db: Database) -> None:
+    beat(db, badge("wrk_1"))
+    submitted(db)
+    claimed(db, worker_id="wrk_1")
+    silent_for(db, "wrk_1", 100)
+    with db.transaction() as session:
+        attendance.sweep(session, HEARTBEAT)
+    beat(db, badge("wrk_1"))
+    assert idle(db) == {}
 
 
 def test_live_workers_are_shown_with_what_they_train(client: TestClient, db: Database) -> None:
     assert client.get("/v1/workers").json() == {"items": [], "next_cursor": None}
     beat(db, badge("wrk_1"), badge("wrk_2"))
     silent_for(db, "wrk_2", 100)
-    with db.transaction() as session:
-        attendance.occupy(session, "wrk_1", "run_7")
+    submitted(db)
+    run_id = claimed(db, worker_id="wrk_1").lease.run_id
     (worker,) = client.get("/v1/workers").json()["items"]
     heard = datetime.fromisoformat(worker.pop("heartbeat_at"))
     began = datetime.fromisoformat(worker.pop("started_at"))
@@ -99,7 +110,7 @@ def test_live_workers_are_shown_with_what_they_train(client: TestClient, db: Dat
         "pid": 42,
         "device": "cpu",
         "queues": ["auto", "cpu"],
-        "run_id": "run_7",
+        "run_id": run_id,
     }
     now = datetime.now(UTC).timestamp()
     assert heard.timestamp() == pytest.approx(now, abs=30)
