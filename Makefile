@@ -9,7 +9,7 @@ demo: $(INSTALLED)  ## the whole path once: service, nine runs, leaderboard
 	$(BIN)/normbench demo
 
 test: $(INSTALLED)  ## the whole test suite
-	$(BIN)/pytest $(PYTEST_OPTIONS)
+	$(BIN)/pytest --numprocesses 4 --dist worksteal $(PYTEST_OPTIONS)
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

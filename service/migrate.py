@@ -29,17 +29,25 @@ def migrate(db: Database, revision: str = "head") -> None:
 
 @contextmanager
 def _alone(db: Database) -> Iterator[Connection]:
-    """A connection under a lock that other processes wait for."""
+    """A connection that may write from its first statement on, under a lock that other processes wait for.
+
+    On SQLite a transaction that first reads and then writes is refused, not kept waiting, when another one writes.
+    """
+    with _lock(db), db.transaction() as session:
+        yield session.connection()
+
+
+@contextmanager
+def _lock(db: Database) -> Iterator[None]:
     if db.is_sqlite:
         path = Path(db.engine.url.database or "")
         path.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(f"{path}.migrate.lock"), db.engine.begin() as connection:
-            yield connection
+        with FileLock(f"{path}.migrate.lock"):
+            yield
     else:
         with db.engine.connect() as holder:
             holder.execute(text("SELECT pg_advisory_lock(:key)"), {"key": ADVISORY_LOCK})
             try:
-                with db.engine.begin() as connection:
-                    yield connection
+                yield
             finally:
                 holder.execute(text("SELECT pg_advisory_unlock(:key)"), {"key": ADVISORY_LOCK})

@@ -6,6 +6,7 @@ A test that asks for ``database_url``, or for anything made from it, runs once o
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from sqlalchemy import make_url
@@ -34,11 +35,12 @@ def postgres_url() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def redis_url() -> Iterator[str]:
-    """A Redis server: the one of ``NORMBENCH_TEST_BROKER_URL``, or a private one."""
+def redis_url(worker_id: str) -> Iterator[str]:
+    """A Redis server: the one of ``NORMBENCH_TEST_BROKER_URL``, a database of it for each test process, or a private
+    one."""
     given = os.environ.get("NORMBENCH_TEST_BROKER_URL")
     if given:
-        yield given
+        yield urlsplit(given)._replace(path=f"/{worker_id.removeprefix('gw').replace('master', '0')}").geturl()
         return
     try:
         with private_redis() as url:

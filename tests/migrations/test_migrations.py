@@ -2,14 +2,14 @@
 
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import inspect
+from sqlalchemy import inspect, text
 
 from service.db import Base, Database
 from service.experiments import tables as experiments  # noqa: F401
@@ -139,6 +139,19 @@ def test_threads_that_migrate_at_the_same_time_all_succeed(empty: Database) -> N
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(work, range(4)))
     assert differences(empty) == []
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_migrating_waits_for_whoever_writes(empty: Database) -> None:
+    other = Database(empty.url)
+    with ThreadPoolExecutor(1) as pool:
+        with other.transaction() as session:
+            session.execute(text("CREATE TABLE theirs (id INTEGER)"))
+            migrating = pool.submit(migrate, empty)
+            wait([migrating], timeout=0.5)
+        migrating.result()
+    other.close()
+    assert set(tables_of(empty)) == {*Base.metadata.tables, "theirs"}
 
 
 def test_the_history_is_one_line(empty: Database) -> None:

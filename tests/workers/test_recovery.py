@@ -126,7 +126,7 @@ def test_messages_that_the_broker_lost_are_sent_again(cluster: Service, redis_ur
     processes["worker"].kill()
     processes["worker"].wait(10)
     waiting = cluster.submit("none", seeds=(0, 1))
-    redis.Redis.from_url(redis_url).flushall()
+    redis.Redis.from_url(redis_url).flushdb()
     cluster.start("worker", "--device", "cpu")
     cluster.wait_succeeded(waiting)
 

@@ -39,11 +39,11 @@ def test_a_bundled_data_set_needs_no_directory() -> None:
     ("name", "content", "status"),
     [
         ("part.txt", CONTENT, "present"),
-        ("part.txt.gz", gzip.compress(CONTENT, 1), "present"),
-        ("part.txt.gz", gzip.compress(CONTENT, 9), "present"),
+        ("part.txt.gz", gzip.compress(CONTENT, 1, mtime=0), "present"),
+        ("part.txt.gz", gzip.compress(CONTENT, 9, mtime=0), "present"),
         ("part.txt", CONTENT[:-1], "corrupt"),
         ("part.txt", CONTENT + b"x", "corrupt"),
-        ("part.txt.gz", gzip.compress(CONTENT)[:-9], "corrupt"),
+        ("part.txt.gz", gzip.compress(CONTENT, mtime=0)[:-9], "corrupt"),
         ("part.txt.gz", CONTENT, "corrupt"),
         ("other.txt", CONTENT, "missing"),
     ],
@@ -118,7 +118,7 @@ def test_a_link_within_the_data_sets_directory_serves(tmp_path: Path) -> None:
         (b"x" * (1 << 20) + "é".encode() + b"\xff", r"is not UTF-8 \(byte 1,048,578\)"),
         (b"x" * ((1 << 20) - 1) + b"\xc3x", r"is not UTF-8 \(byte 1,048,575\)"),
         (b"x" * 300 + b"\xc3", r"is not UTF-8 \(byte 300\)"),
-        (gzip.compress(TEXT), "is not UTF-8"),
+        (gzip.compress(TEXT, mtime=0), "is not UTF-8"),
     ],
 )
 def test_pinning_refuses_a_text_that_cannot_be_trained_on(tmp_path: Path, content: bytes, message: str) -> None:
