@@ -1,4 +1,4 @@
-"""``python -m normcore spec.yaml``: train in this process, one JSON object a line for every event."""
+"""``python -m normcore spec.yaml``: train or analyse in this process, one JSON object a line for every event."""
 
 import argparse
 import json
@@ -10,10 +10,10 @@ from pathlib import Path
 import torch
 
 from normcore.data.registry import DatasetError, pin
-from normcore.events import Stepped, to_json
+from normcore.events import Advanced, Stepped, to_json
 from normcore.memory import keep_freed_memory
+from normcore.run import run
 from normcore.spec import ExperimentSpec, InvalidSpec, read_spec, resolve
-from normcore.train import train
 
 DATASETS_DIR = "NORMBENCH_DATASETS_DIR"
 USAGE_ERROR, INTERRUPTED = 2, 130
@@ -56,6 +56,7 @@ def _parser() -> argparse.ArgumentParser:
         default=os.environ.get(DATASETS_DIR) or None,
         help=f"where data sets are (${DATASETS_DIR})",
     )
+    parser.add_argument("--model", type=Path, help="model.pt of the run that an analysis names as task.run")
     return parser
 
 
@@ -63,8 +64,16 @@ def _run(spec: ExperimentSpec, seed: int, options: argparse.Namespace) -> None:
     device = options.device or spec.device
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
-    for event in train(spec, seed, device=device, datasets_dir=options.datasets_dir, threads=options.threads):
-        if not isinstance(event, Stepped):
+    events = run(
+        spec,
+        seed,
+        device=device,
+        datasets_dir=options.datasets_dir,
+        threads=options.threads,
+        trained=options.model.read_bytes() if options.model else None,
+    )
+    for event in events:
+        if not isinstance(event, Stepped | Advanced):
             print(json.dumps({"seed": seed, **to_json(event)}), flush=True)
 
 

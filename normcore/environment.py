@@ -72,3 +72,17 @@ def _output(*command: str) -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.strip() or None
+
+
+def usable_device(name: str | torch.device) -> torch.device:
+    """The device of this name.
+
+    Raises:
+        ValueError: there is no such device here.
+    """
+    device = torch.device(name)
+    if device.type not in ("cpu", "cuda"):
+        raise ValueError(f"expected device cpu or cuda, received {device}")
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise ValueError(f"there is no device {device} here; use cpu")
+    return device

@@ -1,10 +1,11 @@
-"""What a training run tells whoever listens, torch-free.
+"""What a run tells whoever listens, torch-free.
 
-``Started``, then for every update a ``Stepped``, for every evaluation a ``Measured``, at last one ``Finished``.
-Times are training seconds: the clock stands still while a listener handles an event.
+A training: ``Started``, then for every update a ``Stepped``, for every evaluation a ``Measured``, at last one
+``Finished``. An analysis: ``Started``, then for every piece of its work some ``Measured`` and an ``Advanced``, at last
+one ``Analysed``. Times are seconds of work: the clock stands still while a listener handles an event.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
@@ -13,10 +14,11 @@ Outcome = Literal["completed", "reached_target", "diverged"]
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """Everything is built and the first update is next.
+    """Everything is built and the first update, or the first piece of an analysis, is next.
 
     Attributes:
         step: updates already done: 0, or those of the checkpoint.
+        max_steps: updates, or pieces, in all.
         kernel: the implementation that runs, ``reference`` or ``fused``.
         parameters: trained numbers in the model.
         environment: packages, hardware, code version and data checksums.
@@ -40,7 +42,7 @@ class Stepped:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Values of several series at one step, all finite."""
+    """Values of several series at one step, all finite. In an analysis a step is whatever its curves go over."""
 
     step: int
     seconds: float
@@ -78,7 +80,46 @@ class Finished:
     model: Callable[[], bytes]
 
 
-Event = Started | Stepped | Measured | Finished
+@dataclass(frozen=True, slots=True)
+class Advanced:
+    """One more piece of an analysis is done, ``step`` in all."""
+
+    step: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that an analysis found.
+
+    Attributes:
+        name: what it is about; unique in its analysis.
+        value: the number that was measured; None if there is none that is finite.
+        meaning: what ``value`` is.
+        verdict: what it shows, in a word or two.
+        claim: what the source says of it; after "corrected:", what it should say instead.
+        holds: whether the measurement agrees with the claim; None if nothing is claimed.
+        source: where it is claimed.
+    """
+
+    name: str
+    value: float | None
+    meaning: str
+    verdict: str | None = None
+    claim: str | None = None
+    holds: bool | None = None
+    source: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Analysed:
+    """The analysis is over."""
+
+    findings: Sequence[Finding]
+    seconds: float
+
+
+Event = Started | Stepped | Measured | Finished | Advanced | Analysed
 
 
 def to_json(event: Event) -> dict[str, Any]:
@@ -87,4 +128,6 @@ def to_json(event: Event) -> dict[str, Any]:
     plain = {name: value for name, value in values.items() if not callable(value)}
     if isinstance(event, Finished):
         plain["result"] = asdict(event.result)
+    if isinstance(event, Analysed):
+        plain["findings"] = [asdict(finding) for finding in event.findings]
     return {"event": type(event).__name__.lower(), **plain}

@@ -18,13 +18,13 @@ from normcore import optimizers, tasks
 from normcore.checkpoint import pack, unpack
 from normcore.clock import Clock
 from normcore.data.order import TrainingOrder
-from normcore.environment import environment
+from normcore.environment import environment, usable_device
 from normcore.events import Event, Finished, Measured, Outcome, Result, Started, Stepped
 from normcore.models.assembly import recurrent_of
 from normcore.norms.population import batch_statistics, population_statistics, wants_population
 from normcore.recurrent import Recurrent
 from normcore.seeding import generator_states, order_generator, reproducible, set_generator_states
-from normcore.spec import ExperimentSpec
+from normcore.spec import TrainingSpec
 from normcore.spec.methods import origin
 from normcore.tasks.task import Task
 
@@ -32,7 +32,7 @@ DTYPES = {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.
 
 
 def train(
-    spec: ExperimentSpec,
+    spec: TrainingSpec,
     seed: int,
     *,
     device: str | torch.device = "cpu",
@@ -102,7 +102,7 @@ class _Progress:
 class _Run:
     """All parts of one training run."""
 
-    spec: ExperimentSpec
+    spec: TrainingSpec
     seed: int
     device: torch.device
     task: Task
@@ -113,24 +113,10 @@ class _Run:
     progress: _Progress
 
 
-def usable_device(name: str | torch.device) -> torch.device:
-    """The device of this name.
-
-    Raises:
-        ValueError: there is no such device here.
-    """
-    device = torch.device(name)
-    if device.type not in ("cpu", "cuda"):
-        raise ValueError(f"expected device cpu or cuda, received {device}")
-    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        raise ValueError(f"there is no device {device} here; use cpu")
-    return device
-
-
-def _prepare(spec: ExperimentSpec, seed: int, device: torch.device, datasets_dir: Path | None) -> _Run:
+def _prepare(spec: TrainingSpec, seed: int, device: torch.device, datasets_dir: Path | None) -> _Run:
     dtype = DTYPES[spec.training.precision]
     task = tasks.build(spec.task, datasets_dir, device, dtype)
-    model = task.model(recurrent_of(spec)).to(device, dtype)
+    model = task.model(recurrent_of(spec.model, spec.norm, spec.training.kernel)).to(device, dtype)
     zero = partial(torch.zeros, (), dtype=torch.float64, device=device)
     return _Run(
         spec=spec,

@@ -13,7 +13,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 
-from normcore.spec import ExperimentSpec, SpecError
+from normcore.spec import AnalysisSpec, SpecError, TrainingSpec
 from normcore.spec.tasks import TASKS
 from service import health
 from service.artifacts import Artifacts
@@ -26,10 +26,12 @@ from service.http import Problem, ProblemResponse, problem, refuse_nul
 from service.keys.guard import require_key
 from service.leaderboards import routes as leaderboards
 from service.queue import Doorbell, make_celery
+from service.report_cards import routes as report_cards
 from service.settings import Settings
 
 log = logging.getLogger(__name__)
 
+REFERENCE = "#/components/schemas/{model}"
 TITLES = {404: "Not found", 405: "Method not allowed"}
 
 
@@ -60,7 +62,7 @@ def create_app(settings: Settings, *, require_keys: bool) -> FastAPI:
     app.state.artifacts = Artifacts(settings.artifacts_url)
     app.state.require_keys = require_keys
     health.install_metrics(app, db, settings)
-    for room in (experiments, leaderboards, catalogue, fleet):
+    for room in (experiments, leaderboards, report_cards, catalogue, fleet):
         app.include_router(room.router, dependencies=[Depends(refuse_nul), Depends(require_key)])
     app.include_router(health.router)
     _translate_errors(app)
@@ -114,18 +116,31 @@ def _describe_written_spec(app: FastAPI) -> None:
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
-            schema = ExperimentSpec.model_json_schema(ref_template="#/components/schemas/{model}")
-            parts = schema.pop("$defs")
-            for part in [schema, *parts.values()]:
-                part.pop("required", None)
-                for name, field in part["properties"].items():
-                    if name != "task" and "oneOf" in field:  # its tag may be omitted, and then several kinds fit
-                        field["anyOf"] = field.pop("oneOf")
-                        del field["discriminator"]
+            written: dict[str, Any] = {}
+            for kind in (TrainingSpec, AnalysisSpec):
+                schema = kind.model_json_schema(ref_template=REFERENCE)
+                parts = schema.pop("$defs")
+                for part in [schema, *parts.values()]:
+                    part.pop("required", None)
+                    part["properties"] = {n: f if n == "task" else _untagged(f) for n, f in part["properties"].items()}
+                written |= {**parts, kind.__name__: {**schema, "required": ["task"]}}
             for task in TASKS.values():
-                parts[task.__name__]["required"] = ["name"]
-            schema |= {"title": "WrittenSpec", "required": ["task"]}
-            generate()["components"]["schemas"].update(parts, WrittenSpec=schema)
+                needed = [name for name, field in task.model_fields.items() if field.is_required()]
+                needed = [name for name, field in task.model_fields.items() if field.is_required()]
+                written[task.__name__]["required"] = ["name", *needed]
+            choice = [{"$ref": REFERENCE.format(model=kind.__name__)} for kind in (TrainingSpec, AnalysisSpec)]
+            generate()["components"]["schemas"].update(written, WrittenSpec={"anyOf": choice})
         return generate()
 
     app.openapi = openapi  # type: ignore[method-assign]
+
+
+def _untagged(schema: Any) -> Any:
+    """Whoever omits a tag may mean several kinds at once, so that a choice of one becomes a choice of any."""
+    if isinstance(schema, list):
+        return [_untagged(inner) for inner in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        "anyOf" if key == "oneOf" else key: _untagged(inner) for key, inner in schema.items() if key != "discriminator"
+    }

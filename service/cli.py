@@ -13,6 +13,7 @@ from normcore.spec import read_spec
 from service import display, operate
 from service.client import Client, ClientError
 from service.operate import Json
+from service.report_cards import display as report_cards
 
 app = typer.Typer(
     name="normbench",
@@ -108,7 +109,7 @@ def status(
     if experiment_id is None:
         experiments = client.experiments(limit=limit)
         rows = [
-            (e["id"], e["spec"]["task"]["name"], e["spec"]["norm"]["method"], e["state"], _counts(e["runs_by_state"]))
+            (e["id"], e["spec"]["task"]["name"], display.method_of(e["spec"]), e["state"], _counts(e["runs_by_state"]))
             for e in experiments
         ]
         _print(as_json, experiments, "Experiments, newest first", ("id", "task", "method", "state", "runs"), rows)
@@ -163,10 +164,35 @@ def leaderboard(
 
 
 @command
+def report_card(
+    method: str,
+    measure: Annotated[
+        bool, typer.Option(help="Submit the analyses that are missing and wait for them; otherwise show what there is.")
+    ] = True,
+    as_json: Json = False,
+) -> None:
+    """Show what has been measured of a method: invariances, gradient flow, cost, smallest batch, standings."""
+    client = Client()
+    card = client.report_card(method)
+    if measure and (card["missing"] or card["pending"]):
+        submitted = [client.submit(spec)["id"] for spec in card["missing"]]
+        for experiment in display.watch(client, [*card["pending"], *submitted], _console(as_json)):
+            _complain(experiment)
+        card = client.report_card(method)
+    if as_json:
+        typer.echo(json.dumps(card))
+    else:
+        for part in report_cards.shown(card):
+            _console().print(part)
+    if measure and card["missing"]:
+        raise typer.Exit(1)
+
+
+@command
 def tasks(as_json: Json = False) -> None:
     """Show the tasks one can ask for."""
     items = Client().catalogue("tasks")
-    rows = [(t["name"], t["description"], t["metric"]["name"], ", ".join(t["profiles"])) for t in items]
+    rows = [(t["name"], t["description"], _metric(t), ", ".join(t["profiles"])) for t in items]
     _print(as_json, items, "Tasks", ("name", "what", "metric", "profiles"), rows)
 
 
@@ -183,10 +209,17 @@ def _wait(client: Client, experiment_id: str, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(experiment))
     for run in experiment["runs"]:
-        if run["state"] == "failed":
-            typer.echo(f"normbench: {run['id']} (seed {run['seed']}) failed: {run['error']}", err=True)
+        if not as_json and run["result"] and "findings" in run["result"]:
+            _console().print(display.findings(run))
+    _complain(experiment)
     if experiment["state"] == "failed":
         raise typer.Exit(1)
+
+
+def _complain(experiment: dict[str, Any]) -> None:
+    for run in experiment["runs"]:
+        if run["state"] == "failed":
+            typer.echo(f"normbench: {run['id']} (seed {run['seed']}) failed: {run['error']}", err=True)
 
 
 def _console(quiet: bool = False) -> Any:
@@ -197,8 +230,12 @@ def _console(quiet: bool = False) -> Any:
     return console if console.is_terminal else Console(stderr=quiet, width=PIPE_WIDTH)
 
 
+def _metric(task: dict[str, Any]) -> str:
+    return str(task["metric"]["name"] if task["metric"] else task["kind"])
+
+
 def _test_value(run: dict[str, Any]) -> str | None:
-    value = run["result"] and run["result"]["value"]
+    value = display.value_of(run)
     return f"{value:.3f}" if value is not None else None
 
 

@@ -67,6 +67,9 @@ class Client:
     def leaderboard(self, task: str, **options: Any) -> dict[str, Any]:
         return self._call("GET", f"/v1/leaderboards/{task}", params=_given(options))
 
+    def report_card(self, method: str) -> dict[str, Any]:
+        return self._call("GET", f"/v1/methods/{method}/report-card")
+
     def catalogue(self, kind: str) -> list[dict[str, Any]]:
         """Everything there is of a kind: ``tasks``, ``methods``, ``datasets`` or ``workers``."""
         items: list[dict[str, Any]] = self._call("GET", f"/v1/{kind}")["items"]

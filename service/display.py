@@ -71,13 +71,46 @@ def _speedup(speedup: Mapping[str, Any] | None) -> str | None:
     return f"{speedup['steps']:.1f}x" if speedup and speedup["steps"] else None
 
 
+def method_of(spec: Mapping[str, Any]) -> str | None:
+    """The method of an experiment's spec; some analyses have none."""
+    method: str | None = spec["norm"] and spec["norm"]["method"]
+    return method
+
+
+def value_of(run: Mapping[str, Any]) -> float | None:
+    """The test value of a training that has succeeded with one."""
+    value: float | None = run["result"] and run["result"].get("value")
+    return value
+
+
+def findings(run: Mapping[str, Any]) -> Table:
+    """What an analysis found, and whether it is what its source says."""
+    columns = ("what", "measured", "verdict", "claimed", "holds", "source")
+    rows = [
+        (
+            finding["name"],
+            _number(finding["value"]),
+            finding["verdict"],
+            finding["claim"],
+            None if finding["holds"] is None else "yes" if finding["holds"] else "NO",
+            finding["source"],
+        )
+        for finding in run["result"]["findings"]
+    ]
+    return table(f"{run['id']}, seed {run['seed']}", columns, rows, ["what", "claimed"])
+
+
+def _number(value: float | None) -> str | None:
+    return None if value is None else f"{value:.4g}"
+
+
 def watch(client: Client, experiment_ids: Sequence[str], console: Console) -> list[dict[str, Any]]:
     """Show a bar for each experiment until all have ended.
 
     Returns:
         The experiments as they ended.
     """
-    metrics = {task["name"]: task["metric"]["name"] for task in client.catalogue("tasks")}
+    metrics = {task["name"]: task["metric"]["name"] for task in client.catalogue("tasks") if task["metric"]}
     columns = (
         TextColumn("{task.description}"),
         BarColumn(bar_width=16),
@@ -102,24 +135,26 @@ def _update(
     done = sum(run["progress"]["max_steps"] if run["state"] in ENDED else run["progress"]["step"] for run in runs)
     progress.update(
         bar,
-        description=f"{spec['task']['name']} {spec['norm']['method']:<21}",
+        description=f"{spec['task']['name']} {method_of(spec) or '':<21}",
         completed=done,
         total=sum(run["progress"]["max_steps"] for run in runs),
-        note=_note(client, experiment, metrics[spec["task"]["name"]]),
+        note=_note(client, experiment, metrics.get(spec["task"]["name"])),
     )
 
 
-def _note(client: Client, experiment: Mapping[str, Any], metric: str) -> str:
-    """The state, and how good it is: the latest validation value while it runs, the test values in the end."""
+def _note(client: Client, experiment: Mapping[str, Any], metric: str | None) -> str:
+    """The state, and of a training how good it is: the latest validation value while it runs, the test values in the
+    end."""
     runs, state = experiment["runs"], experiment["state"]
     shown = f"[{STATE_STYLES[state]}]{state}[/]"
-    results = [run["result"]["value"] for run in runs if run["result"] and run["result"]["value"] is not None]
+    results = [value for run in runs if (value := value_of(run)) is not None]
     if state in ENDED and results:
         return f"{shown}  test {metric} {sum(results) / len(results):.3f}"
     running = next((run for run in runs if run["state"] == "running"), None)
     if running is None:
         return shown + ("  waiting for a worker" if state == "queued" and not client.catalogue("workers") else "")
-    latest, left = client.latest(running["id"], f"valid.{metric}"), running["progress"]["eta_seconds"]
+    latest = client.latest(running["id"], f"valid.{metric}") if metric else None
+    left = running["progress"]["eta_seconds"]
     return (
         f"{shown}  seed {running['seed']}"
         + (f"  valid {metric} {latest:.3f}" if latest is not None else "")

@@ -10,7 +10,7 @@ import pytest
 
 from normcore.spec.methods import METHODS
 from normcore.spec.model import CELLS
-from normcore.spec.tasks import TASKS
+from normcore.spec.tasks import ANALYSES, BENCHMARKS
 
 ROOT = Path(__file__).parent.parent
 MAY_IMPORT: Mapping[str, set[str]] = {
@@ -72,6 +72,7 @@ def test_no_room_of_the_service_reads_another_rooms_tables_but_the_ones_it_repor
         "fleet": {"experiments"},
         "keys": set(),
         "catalogue": set(),
+        "report_cards": {"experiments"},
     }
     for room, others in allowed.items():
         for path in modules(f"service/{room}"):
@@ -102,7 +103,9 @@ def test_torch_stays_out_of_processes_that_do_not_train(program: str, tmp_path: 
     assert result.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize(("kind", "tags"), [("cells", CELLS), ("norms", METHODS), ("tasks", TASKS)])
+@pytest.mark.parametrize(
+    ("kind", "tags"), [("cells", CELLS), ("norms", METHODS), ("tasks", BENCHMARKS), ("analyses", ANALYSES)]
+)
 def test_every_tag_has_its_module_and_its_test(kind: str, tags: Mapping[str, type]) -> None:
     code, tests = ROOT / "normcore" / kind, ROOT / "tests" / "normcore" / kind
     for tag in tags:

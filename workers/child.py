@@ -10,10 +10,11 @@ from collections.abc import Generator, Iterator
 from multiprocessing.connection import Connection
 
 from normcore.checkpoint import CorruptCheckpoint
-from normcore.events import Event, Finished, Measured, Started, Stepped
+from normcore.events import Advanced, Analysed, Event, Finished, Measured, Started, Stepped
 from normcore.memory import keep_freed_memory
-from normcore.spec import ExperimentSpec
-from normcore.train import train
+from normcore.run import run
+from normcore.spec import parse
+from normcore.spec.tasks import TrainedAnalysis
 from service.artifacts import Artifacts
 from workers.checkpoints import Checkpoints
 from workers.messages import Began, Ended, Failed, Job, Progress, Stopped
@@ -46,7 +47,7 @@ def _die_with(worker: Connection) -> None:
 def _train(job: Job, worker: Connection, stop: threading.Event) -> None:
     store = Artifacts(job.artifacts_url)
     checkpoints = Checkpoints(store, job.run_id, job.checkpoint_seconds)
-    measured, told = False, 0.0
+    measured, told, untold = False, 0.0, None
     for event in _resumed(job, checkpoints, worker):
         match event:
             case Stepped(step, seconds):
@@ -55,11 +56,22 @@ def _train(job: Job, worker: Connection, stop: threading.Event) -> None:
                 if stop.is_set():
                     worker.send(Stopped(step))
                     return
+                untold = Progress(step, seconds)
                 if time.monotonic() - told >= PROGRESS_SECONDS:
-                    told = time.monotonic()
-                    worker.send(Progress(step, seconds))
+                    worker.send(untold)
+                    told, untold = time.monotonic(), None
             case Measured():
                 measured = True
+                if untold is not None:
+                    worker.send(untold)
+                    untold = None
+                worker.send(event)
+            case Advanced(step, seconds):
+                worker.send(Progress(step, seconds))
+                if stop.is_set():
+                    worker.send(Stopped(None))
+                    return
+            case Analysed():
                 worker.send(event)
             case Finished(outcome, result):
                 store.write(job.run_id, "model.pt", event.model())
@@ -89,11 +101,14 @@ def _resumed(job: Job, checkpoints: Checkpoints, worker: Connection) -> Iterator
 
 
 def _events(job: Job, checkpoint: bytes | None) -> Generator[Event, None, None]:
-    return train(  # type: ignore[return-value]
-        ExperimentSpec.model_validate(job.spec),
+    spec, store = parse(job.spec), Artifacts(job.artifacts_url)
+    trained = store.read(spec.task.run, "model.pt") if isinstance(spec.task, TrainedAnalysis) else None
+    return run(  # type: ignore[return-value]
+        spec,
         job.seed,
         device=job.device,
         datasets_dir=job.datasets_dir,
         threads=job.threads,
         checkpoint=checkpoint,
+        trained=trained,
     )

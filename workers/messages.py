@@ -1,11 +1,12 @@
-"""What a worker and its training process tell each other: a job down; these, and ``Measured`` events, up."""
+"""What a worker and its training process tell each other: a job down; these, and the events
+``Measured`` and ``Analysed``, up."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from normcore.events import Measured, Outcome, Result, Started
+from normcore.events import Analysed, Measured, Outcome, Result, Started
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The run is complete and its artifacts are stored."""
+    """The training is complete and its artifacts are stored."""
 
     outcome: Outcome
     result: Result
@@ -61,4 +62,4 @@ class Failed:
     error: str
 
 
-Message = Began | Progress | Measured | Ended | Stopped | Failed
+Message = Began | Progress | Measured | Ended | Analysed | Stopped | Failed

@@ -13,7 +13,7 @@ from typing import TypeVar
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from normcore.events import Measured
+from normcore.events import Analysed, Measured
 from service.db import Database
 from service.experiments import lifecycle
 from service.experiments.lifecycle import Bell, Lease
@@ -61,9 +61,10 @@ class Report:
         """Take in a message; ``flush`` writes it."""
         if self._began is not None and self._step == self._began[1]:
             self._flushed = -math.inf  # the first step is written at once
-        self._step, self._seconds, self._dirty = message.step, message.seconds, True
         if isinstance(message, Measured):
             self._measured.append(message)
+        else:
+            self._step, self._seconds, self._dirty = message.step, message.seconds, True
 
     @property
     def is_due(self) -> bool:
@@ -90,13 +91,16 @@ class Report:
             return
         self._measured, self._dirty = [], False
 
-    def ended(self, message: Ended) -> None:
-        """Write the last measurements, the result and the leaderboard entry, all or nothing."""
+    def ended(self, message: Ended | Analysed) -> None:
+        """Write the last measurements and the result, and a training's leaderboard entry, all or nothing."""
 
         def write(session: Session) -> None:
             lifecycle.record(
                 session, self._lease, self._measured, step=self._step, seconds=self._seconds, pace=self._pace()
             )
+            if isinstance(message, Analysed):
+                lifecycle.finish_analysis(session, self._lease, message)
+                return
             fingerprint = lifecycle.finish(session, self._lease, message.outcome, message.result)
             entries.refresh(session, fingerprint)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from celery import Celery
 from sqlalchemy.exc import SQLAlchemyError
 
-from normcore.events import Measured
+from normcore.events import Analysed, Measured
 from service.artifacts import Artifacts
 from service.db import Database
 from service.experiments import lifecycle
@@ -139,7 +139,7 @@ class Watch:
                 self._report.began(message)
             case Progress() | Measured():
                 self._report.note(message)
-            case Ended():
+            case Ended() | Analysed():
                 return lambda: self._ended(message)
             case Failed(error):
                 return lambda: self._report.failed(error)
@@ -161,7 +161,7 @@ class Watch:
     def _cause(self) -> str:
         return f"the training process was {self._trainer.close()}"
 
-    def _ended(self, message: Ended) -> None:
+    def _ended(self, message: Ended | Analysed) -> None:
         self._report.ended(message)
         try:
             self._checkpoints.clear()

@@ -46,7 +46,7 @@ def wait_until_warm(device: str) -> None:
 
 def _look_for(device: str) -> None:
     """Runs in the first process; torch must not touch the device in any that is forked."""
-    from normcore.train import usable_device
+    from normcore.environment import usable_device
 
     try:
         usable_device(device)

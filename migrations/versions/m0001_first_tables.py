@@ -54,7 +54,7 @@ def upgrade() -> None:
         sa.Column("setting", sa.String(length=64), nullable=False),
         sa.Column("task", sa.String(length=64), nullable=False),
         sa.Column("profile", sa.String(length=16), nullable=False),
-        sa.Column("method", sa.String(length=64), nullable=False),
+        sa.Column("method", sa.String(length=64), nullable=True),
         sa.Column("spec", JSON, nullable=False),
         sa.Column("idempotency_key", sa.String(length=255), nullable=True),
         sa.Column("request_digest", sa.String(length=64), nullable=False),

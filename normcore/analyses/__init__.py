@@ -1,1 +1,1 @@
-"""Analyses: experiments without training, one file each."""
+"""Analyses: tasks without training, one file each; its tag in ``normcore/spec/tasks/analyses.py`` names the file."""

@@ -3,10 +3,12 @@
 Shapes: T steps, B cases, F inputs, H hidden units.
 """
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import NormalDist
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -15,13 +17,35 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
+from normcore.analyses.report import Place, Report, Work
+from normcore.data import digits, mnist
+from normcore.events import Finding
+from normcore.models.assembly import recurrent_of
 from normcore.models.readout import orthogonal_readout
 from normcore.recurrent import Recurrent
-from normcore.seeding import reproducible
+from normcore.seeding import order_generator, reproducible
+from normcore.spec import AnalysisSpec, tasks
+from normcore.spec.model import RNN, RecurrentModel
+from normcore.spec.norm import Method, RecurrentBatchNorm
 
 HIDDEN_SIZE = 100
 NUM_CLASSES = 10
 INITIAL_STATE_NOISE = 0.1
+FIRST_STEPS = 3  # the published norms have a spike before
+BETWEEN_BATCHES = 1.3  # decades by which norms of different batches differ at t = 100
+FIGURE_1A: Mapping[float, Mapping[int, float]] = {
+    0.1: {100: -3.10, 783: -2.02},
+    0.2: {100: -2.97, 783: -2.02},
+    0.3: {100: -2.76, 783: -2.02},
+    0.4: {100: -4.14, 783: -2.02},
+    0.5: {100: -9.69, 783: -2.02},
+    0.6: {100: -17.9, 783: -2.02},
+    1.0: {700: -18.2, 783: -2.02},
+}
+"""log10 of the published norms, by gain and step."""
+FIGURE_1B: Mapping[float, float] = {0.1: 0.990, 0.3: 0.923, 0.5: 0.827, 1.0: 0.606}
+"""The mean derivative by standard deviation."""
+TO_THE_EYE = 0.01
 QUADRATURE_NODES = 100  # for standard deviations up to 1, more change the mean by less than 1e-9
 
 
@@ -51,6 +75,24 @@ class TanhDerivative:
     mean: float
     lower_quartile: float
     upper_quartile: float
+
+
+def prepare(spec: AnalysisSpec, seed: int, place: Place) -> Work:
+    """Figs. 1a and 1b, one piece for each gain, on images that the seed draws."""
+    task = cast(tasks.GradientFlow, spec.task)
+    splits = digits.load() if task.images == "digits" else mnist.load(place.datasets_dir)
+    drawn = torch.randperm(len(splits.train), generator=order_generator(seed))[: task.cases]
+    images = splits.train[drawn].to(place.device)
+    model, norm = cast(RecurrentModel, spec.model), cast(Method, spec.norm)
+
+    def measure(gain: float | None) -> Report:
+        flow = gradient_flow(model, _with_gain(norm, gain), images.sequences(torch.float64), images.labels, seed)
+        name = "gradient_norm" if gain is None else f"gradient_norm gain={gain:g}"
+        return Report([_flow_finding(name, flow), *_claimed(spec, name, gain, flow)], {name: list(enumerate(flow))})
+
+    has_gain = "gain_init" in type(norm).model_fields
+    gains = task.gains if has_gain and task.gains else (None,)
+    return Work([*(partial(measure, gain) for gain in gains), _measured_figure_1b], splits.checksums)
 
 
 def gradient_norms(network: Recurrent, readout: nn.Module, x: Tensor, labels: Tensor) -> Tensor:
@@ -93,13 +135,25 @@ def figure_1a(x: Tensor, labels: Tensor, gains: Iterable[float], seed: int) -> l
         x: (T, B, 1), the pixels of one batch; the paper's has 100 images.
         labels: (B,) int64.
     """
+    model = RNN(hidden_size=HIDDEN_SIZE, recurrent_init="identity")
     flows = []
     for gain in gains:
-        with reproducible(seed, x.device, torch.get_num_threads()):
-            network = _network(x.shape[2], gain).to(x.device, torch.float64)
-            readout = orthogonal_readout(HIDDEN_SIZE, NUM_CLASSES).to(x.device, torch.float64)
-            flows.append(GradientFlow(gain, gradient_norms(network, readout, x.double(), labels).tolist()))
+        norm = RecurrentBatchNorm(sites=("sum",), gain_init=gain, initial_state_noise=INITIAL_STATE_NOISE)
+        flows.append(GradientFlow(gain, gradient_flow(model, norm, x, labels, seed)))
     return flows
+
+
+def gradient_flow(model: RecurrentModel, norm: Method, x: Tensor, labels: Tensor, seed: int) -> list[float]:
+    """``gradient_norms`` of an untrained network with an orthogonal readout, in float64; ``seed`` draws both.
+
+    Args:
+        x: (T, B, F).
+        labels: (B,) int64, less than 10.
+    """
+    with reproducible(seed, x.device, torch.get_num_threads()):
+        network = recurrent_of(model, norm, "reference")(x.shape[2]).to(x.device, torch.float64)
+        readout = orthogonal_readout(model.hidden_size, NUM_CLASSES).to(x.device, torch.float64)
+        return cast(list[float], gradient_norms(network, readout, x.double(), labels).tolist())
 
 
 def figure_1b(stds: Iterable[float]) -> list[TanhDerivative]:
@@ -124,9 +178,54 @@ def sampled_figure_1b(stds: Iterable[float], num_samples: int, seed: int) -> lis
     return [_sampled(std, _tanh_derivative(std * z)) for std in stds]
 
 
-def _network(input_size: int, gain: float) -> Recurrent:
-    norm = {"method": "recurrent_batch_norm", "gain_init": gain, "initial_state_noise": INITIAL_STATE_NOISE}
-    return Recurrent("rnn", input_size, HIDDEN_SIZE, norm=norm, recurrent_init="identity")
+def _with_gain(norm: Method, gain: float | None) -> Method:
+    return norm if gain is None else norm.model_copy(update={"gain_init": gain})
+
+
+def _flow_finding(name: str, flow: Sequence[float]) -> Finding:
+    """How much is lost on the way back; the first steps, where states are still alike, are left out."""
+    first = flow[min(FIRST_STEPS, len(flow) - 1)]
+    lost = math.log10(flow[-1] / first) if first > 0 else math.inf
+    return Finding(
+        f"{name}: decades lost",
+        lost,
+        f"log10 of ||dL/dh|| at the last step over that at step {FIRST_STEPS}; vanishing above 1, exploding below -1",
+        verdict="vanishes" if lost > 1 else "explodes" if lost < -1 else "reaches back",
+    )
+
+
+def _claimed(spec: AnalysisSpec, name: str, gain: float | None, flow: Sequence[float]) -> Iterator[Finding]:
+    """The points of Fig. 1a that can be read off, where it is the figure that is measured."""
+    assert spec.model is not None
+    assert spec.norm is not None
+    if (spec.task.profile, spec.model.cell, spec.norm.method) != ("paper", "rnn", "recurrent_batch_norm"):
+        return
+    for t, published in FIGURE_1A.get(gain or 0.0, {}).items():
+        value = math.log10(flow[t]) if flow[t] > 0 else -math.inf
+        yield Finding(
+            f"{name}: at t = {t}",
+            value,
+            f"log10 of ||dL/dh_t||; batches differ by up to {BETWEEN_BATCHES:g}",
+            claim=f"{published:g}",
+            holds=abs(value - published) <= BETWEEN_BATCHES,
+            source="RBN Fig. 1a",
+        )
+
+
+def _measured_figure_1b() -> Report:
+    return Report(
+        [
+            Finding(
+                f"tanh_derivative std={derivative.std:g}",
+                derivative.mean,
+                "mean of 1 - tanh(a)^2 for normal a, by quadrature",
+                claim=f"{FIGURE_1B[derivative.std]:g}",
+                holds=abs(derivative.mean - FIGURE_1B[derivative.std]) < TO_THE_EYE,
+                source="RBN Fig. 1b",
+            )
+            for derivative in figure_1b(FIGURE_1B)
+        ]
+    )
 
 
 def _states(network: Recurrent, x: Tensor) -> list[Tensor]:

@@ -6,26 +6,31 @@ Shapes: T steps, B cases, F inputs or features.
 
 import copy
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import linear_regression
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.parametrize import register_parametrization
 
+from normcore.analyses.report import Place, Report, Work
+from normcore.events import Finding
+from normcore.models.assembly import recurrent_of
 from normcore.norms.population import batch_statistics
 from normcore.recurrent import Recurrent
-from normcore.seeding import reproducible
+from normcore.spec import AnalysisSpec
+from normcore.spec.model import RecurrentModel
 from normcore.spec.norm import Method
+from normcore.spec.tasks import HiddenDynamics
 
 RECURRENT_SITES = ("norm_h", "norm_sum")  # how the names of the norms begin that W_h h enters
-HIDDEN_SIZE = 100
 NUM_STEPS = 20
 BATCH_SIZE = 100
 IMPULSE_STD = 1e-7  # so small that tanh stays linear though a scale of 2 doubles it 19 times
-WEIGHT_SCALES = (0.5, 1.0, 1.5, 2.0)
+STABLE = 0.01  # growth below this multiplies a magnitude by less than 1.11 in ten steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +60,36 @@ class SiteDynamics:
     normalized_growth: float | None
 
 
+def prepare(spec: AnalysisSpec, seed: int, place: Place) -> Work:
+    """Section 3.1 on an untrained network of the spec's model and norm, one piece for each scale of W_h."""
+    model, norm = cast(RecurrentModel, spec.model), cast(Method, spec.norm)
+    network = recurrent_of(model, norm, "reference")(model.hidden_size)
+    scales = cast(HiddenDynamics, spec.task).weight_scales
+    return Work([partial(_measured, network, scale, seed) for scale in scales])
+
+
+def _measured(network: Recurrent, scale: float, seed: int) -> Report:
+    dynamics = section_3_1(network, scale, seed)
+    return Report(
+        [_finding(d, name) for d in dynamics for name in ("summed_inputs", "normalized")],
+        {
+            f"{d.site}.{name} W_h*{scale:g}": list(enumerate(getattr(d, name)))
+            for d in dynamics
+            for name in ("summed_inputs", "normalized")
+        },
+    )
+
+
+def _finding(dynamics: SiteDynamics, name: str) -> Finding:
+    growth = dynamics.growth if name == "summed_inputs" else dynamics.normalized_growth
+    return Finding(
+        f"{dynamics.site}.{name} W_h*{dynamics.weight_scale:g}",
+        growth,
+        f"each of the later steps multiplies its magnitude by e to the power of this; stable up to {STABLE:g}",
+        verdict=None if growth is None else "stable" if abs(growth) < STABLE else "grows" if growth > 0 else "shrinks",
+    )
+
+
 def hidden_dynamics(network: Recurrent, x: Tensor, weight_scales: Iterable[float]) -> list[SiteDynamics]:
     """Run over x (T, B, F) with W_h multiplied by each of the scales, and measure at every norm that W_h h enters.
 
@@ -71,18 +106,19 @@ def hidden_dynamics(network: Recurrent, x: Tensor, weight_scales: Iterable[float
     return dynamics
 
 
-def section_3_1(cell: str, norm: Method | Mapping[str, Any], seed: int) -> list[SiteDynamics]:
+def section_3_1(network: Recurrent, weight_scale: float, seed: int) -> list[SiteDynamics]:
     """The claim of section 3.1: in a standard RNN the average magnitude of the summed inputs tends to grow or to
     shrink at every step; with layer norm, which does not see that all of them were rescaled, it is stable.
 
-    An untrained network of 100 units with orthogonal weights, W_h being multiplied by 0.5, 1, 1.5 and 2, gets twenty
-    inputs of 100 numbers, of which only the first is not 0: from the second step on everything comes from the state.
-    That first input is so small that tanh stays linear where nothing is normalized. Its variance is also far below
-    the usual eps, so that a norm, which multiplies by 1 / sqrt(eps) at most, needs some steps to do its work.
+    An untrained network whose W_h is multiplied by ``weight_scale`` gets twenty inputs, of which only the first is not
+    0: from the second step on everything comes from the state. That first input is so small that tanh stays linear
+    where nothing is normalized. Its variance is also far below the usual eps, so that a norm, which multiplies by
+    1 / sqrt(eps) at most, needs some steps to do its work.
     """
-    with reproducible(seed, torch.device("cpu"), torch.get_num_threads()):
-        network = Recurrent(cell, HIDDEN_SIZE, HIDDEN_SIZE, norm=norm)
-        return hidden_dynamics(network, _impulse(), WEIGHT_SCALES)
+    generator = torch.Generator().manual_seed(seed)
+    x = torch.zeros(NUM_STEPS, BATCH_SIZE, network.input_size)
+    x[0] = IMPULSE_STD * torch.randn(BATCH_SIZE, network.input_size, generator=generator)
+    return hidden_dynamics(network, x, [weight_scale])
 
 
 def growth_per_step(magnitudes: Sequence[float]) -> float | None:
@@ -101,12 +137,6 @@ class Scaled(nn.Module):
 
     def forward(self, weight: Tensor) -> Tensor:
         return self.scale * weight
-
-
-def _impulse() -> Tensor:
-    x = torch.zeros(NUM_STEPS, BATCH_SIZE, HIDDEN_SIZE)
-    x[0] = IMPULSE_STD * torch.randn(BATCH_SIZE, HIDDEN_SIZE)
-    return x
 
 
 def _with_scaled_recurrence(network: Recurrent, scale: float) -> Recurrent:

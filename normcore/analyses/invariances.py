@@ -3,14 +3,17 @@
 Shapes: N cases, F inputs, H units. Everything is computed in float64.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 import torch
 from torch import Tensor, nn
 
+from normcore.analyses.report import Place, Report, Work
+from normcore.events import Finding
 from normcore.norms import build
+from normcore.spec import AnalysisSpec
 from normcore.spec.norm import LayerNorm, Method
 
 Change = Literal[
@@ -27,6 +30,34 @@ CASES = 64
 SCALE = 3.0
 NO_EPS = 1e-300  # added to any variance it is lost in rounding
 INVARIANT = 1e-12  # largest relative deviation that rounding explains
+WORDS = {True: "invariant", False: "not invariant"}
+TABLE_1: Mapping[str, Mapping[Change, bool]] = {
+    "batch_norm": {
+        "weight_matrix_rescaling": True,
+        "weight_matrix_recentering": False,
+        "weight_vector_rescaling": True,
+        "dataset_rescaling": True,
+        "dataset_recentering": True,
+        "single_case_rescaling": False,
+    },
+    "weight_norm": {
+        "weight_matrix_rescaling": True,
+        "weight_matrix_recentering": False,
+        "weight_vector_rescaling": True,
+        "dataset_rescaling": False,
+        "dataset_recentering": False,
+        "single_case_rescaling": False,
+    },
+    "layer_norm": {
+        "weight_matrix_rescaling": True,
+        "weight_matrix_recentering": True,
+        "weight_vector_rescaling": False,
+        "dataset_rescaling": True,
+        "dataset_recentering": False,
+        "single_case_rescaling": True,
+    },
+}
+"""As printed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +110,44 @@ class Layer:
             output: Tensor = self.norm(self.linear(x))
             self.weight.copy_(kept)
         return output
+
+
+def prepare(spec: AnalysisSpec, seed: int, place: Place) -> Work:
+    """Table 1's row of the spec's method; for layer norm also what its own eps makes of the first column."""
+    method = cast(Method, spec.norm)
+
+    def measure() -> Report:
+        findings = [_finding(invariance, method) for invariance in invariances(method, seed)]
+        if isinstance(method, LayerNorm):
+            findings.append(_finding_with_eps(rescaling_with_eps(method, seed)))
+        return Report(findings)
+
+    return Work([measure])
+
+
+def _finding(invariance: Invariance, method: Method) -> Finding:
+    printed = TABLE_1.get(method.method, {}).get(invariance.change)
+    return Finding(
+        invariance.change,
+        invariance.deviation,
+        "largest change of a normalized summed input, relative to the largest of them",
+        verdict=WORDS[invariance.invariant],
+        claim=None if printed is None else WORDS[printed],
+        holds=None if printed is None else invariance.invariant == printed,
+        source=None if printed is None else "LN Table 1",
+    )
+
+
+def _finding_with_eps(rescaling: RescalingWithEps) -> Finding:
+    return Finding(
+        "weight_matrix_rescaling.eps",
+        rescaling.deviation,
+        f"largest relative difference from the claim, of rescaled over original outputs (median {rescaling.ratio:.9g})"
+        f" with eps {rescaling.eps:g} and scale {rescaling.scale:g}",
+        claim="sqrt((v + eps) / (v + eps / scale^2)), v being the variance of the summed inputs",
+        holds=rescaling.deviation <= INVARIANT,
+        source="LN Table 1, with eps",
+    )
 
 
 def invariances(method: Method, seed: int = 0) -> list[Invariance]:

@@ -3,16 +3,15 @@
 from collections.abc import Callable
 
 from normcore.recurrent import Recurrent
-from normcore.spec import ExperimentSpec
 from normcore.spec.model import RecurrentModel
+from normcore.spec.norm import Method
 
 MakeRecurrent = Callable[[int], Recurrent]
-"""Makes the spec's network for a number of inputs a step."""
+"""Makes a network for a number of inputs a step."""
 
 
-def recurrent_of(spec: ExperimentSpec) -> MakeRecurrent:
-    """The network that ``spec.model`` and ``spec.norm`` describe, but for its input size."""
-    model = spec.model
+def recurrent_of(model: RecurrentModel, norm: Method, kernel: str) -> MakeRecurrent:
+    """The network that these parts of a spec describe, but for its input size."""
     own = {name: getattr(model, name) for name in type(model).model_fields if name not in RecurrentModel.model_fields}
 
     def recurrent(input_size: int) -> Recurrent:
@@ -22,8 +21,8 @@ def recurrent_of(spec: ExperimentSpec) -> MakeRecurrent:
             model.hidden_size,
             num_layers=model.num_layers,
             bidirectional=model.bidirectional,
-            norm=spec.norm,
-            kernel=spec.training.kernel,
+            norm=norm,
+            kernel=kernel,
             recurrent_init=model.recurrent_init,
             **own,
         )

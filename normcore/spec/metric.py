@@ -29,12 +29,4 @@ BITS_PER_CHAR = Metric("bits_per_char", "bits", "minimize")
 GRAD_NORM = Metric("grad_norm", "", "minimize")
 
 METRICS = {metric.name: metric for metric in (LOSS, ACCURACY, BITS_PER_CHAR, GRAD_NORM)}
-
-
-def metric_of(series: str) -> Metric:
-    """The metric of a series such as ``valid.accuracy``.
-
-    Raises:
-        KeyError: the part after the dot names no metric.
-    """
-    return METRICS[series.rpartition(".")[2]]
+"""By name, in which a series such as ``valid.accuracy`` ends."""

@@ -3,14 +3,14 @@
 import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ValidationError
 
-from normcore.spec.experiment import HASHED, ExperimentSpec
+from normcore.spec.experiment import HASHED, AnalysisSpec, ExperimentSpec, TrainingSpec
 from normcore.spec.methods import METHODS
 from normcore.spec.model import CELLS
-from normcore.spec.tasks import DEFAULT_PROFILE, TASKS
+from normcore.spec.tasks import ANALYSES, DEFAULT_PROFILE, TASKS, Analysis, Benchmark, Profile, Task
 from normcore.spec.training import OPTIMIZERS, Training
 
 TAGS: Mapping[tuple[str, ...], tuple[str, Mapping[str, type[BaseModel]]]] = {
@@ -50,16 +50,17 @@ def resolve(written: Any) -> ExperimentSpec:
     """
     if not isinstance(written, Mapping):
         raise InvalidSpec([SpecError((), "a spec is an object with at least a task", "type")])
+    kind = AnalysisSpec if _tag(written.get("task"), "name") in ANALYSES else TrainingSpec
     try:
-        return ExperimentSpec.model_validate(_completed(written))
+        return kind.model_validate(_completed(written))
     except ValidationError as error:
         errors = [_spec_error(e) for e in error.errors(include_url=False)]
         if any(e.loc[:1] == ("task",) for e in errors):  # without its task, what a spec omits is not missing
-            errors = [e for e in errors if e.type != "missing" or e.loc == ("task",)]
+            errors = [e for e in errors if e.type != "missing" or e.loc[:1] == ("task",)]
         raise InvalidSpec(errors) from None
 
 
-def changes(spec: ExperimentSpec) -> dict[str, Any]:
+def changes(spec: TrainingSpec) -> dict[str, Any]:
     """Fields in which ``spec`` departs from its profile's defaults for its method, by dotted path."""
     task = {"name": spec.task.name, "profile": spec.task.profile}
     usual = _flat(resolve({"task": task, "model": {"cell": spec.model.cell}, "norm": {"method": spec.norm.method}}))
@@ -93,18 +94,33 @@ def _completed(written: Mapping[str, Any]) -> dict[str, Any]:
         return spec
 
     spec["task"] = {**profile.task, **task}
-    cell = _tag(written.get("model", {}), "cell", profile.model["cell"])
-    spec["model"] = _over({"cell": cell, **_fields_of(CELLS.get(cell), profile.model)}, written.get("model", {}))
-    method = _tag(written.get("norm", {}), "method", "none")
-    own = METHODS[method].defaults(cell) if method in METHODS else {}
-    spec["norm"] = _over({"method": method, **own, **profile.norm.get(method, {})}, written.get("norm", {}))
-    spec["training"] = _over(profile.training, written.get("training", {}))
-    if isinstance(spec["training"], dict):
-        optimizer = profile.training["optimizer"]
-        chosen = spec["training"]["optimizer"]
-        if _tag(chosen, "name", optimizer["name"]) == optimizer["name"]:
-            spec["training"]["optimizer"] = _over(optimizer, chosen)
+    cell = ""
+    if _takes(known, "model"):
+        model = written.get("model", {})
+        cell = _tag(model, "cell", profile.model["cell"])
+        spec["model"] = _over({"cell": cell, **_fields_of(CELLS.get(cell), profile.model)}, model)
+    if _takes(known, "norm"):
+        norm = written.get("norm", {})
+        method = _tag(norm, "method", "none")
+        own = METHODS[method].defaults(cell) if cell and method in METHODS else {}
+        spec["norm"] = _over({"method": method, **own, **profile.norm.get(method, {})}, norm)
+    if issubclass(known, Benchmark):
+        spec["training"] = _training(profile, written.get("training", {}))
     return spec
+
+
+def _takes(task: type[Task], part: Literal["model", "norm"]) -> bool:
+    return part in task.parts if issubclass(task, Analysis) else True
+
+
+def _training(profile: Profile, written: Any) -> Any:
+    training = _over(profile.training, written)
+    if isinstance(training, dict):
+        optimizer = profile.training["optimizer"]
+        chosen = training["optimizer"]
+        if _tag(chosen, "name", optimizer["name"]) == optimizer["name"]:
+            training["optimizer"] = _over(optimizer, chosen)
+    return training
 
 
 def _tag(part: Any, name: str, default: str = "") -> str:
@@ -134,6 +150,8 @@ def _spec_error(error: Any) -> SpecError:
                 given = _tag(error["input"], field)
                 return SpecError((*path, field), _choices(given, classes), "unknown_" + field)
     loc += context.get("loc", [])
+    if error["type"] == "extra_forbidden" and loc == ["training"]:
+        return SpecError(("training",), "an analysis trains nothing; remove it", "unknown_field")
     if error["type"] == "extra_forbidden":
         return SpecError(tuple(loc), _unknown_field(loc), "unknown_field")
     return SpecError(tuple(loc), error["msg"], error["type"])
@@ -148,7 +166,7 @@ def _choices(given: str, known: Iterable[str]) -> str:
 
 def _unknown_field(loc: list[str | int]) -> str:
     path, name = tuple(map(str, loc[:-1])), str(loc[-1])
-    plain: dict[tuple[str, ...], type[BaseModel]] = {(): ExperimentSpec, ("training",): Training}
+    plain: dict[tuple[str, ...], type[BaseModel]] = {(): TrainingSpec, ("training",): Training}
     classes = [plain[path]] if path in plain else list(TAGS[path][1].values()) if path in TAGS else []
     close = difflib.get_close_matches(name, {f for c in classes for f in c.model_fields}, n=1)
     return f"unknown field; did you mean '{close[0]}'?" if close else "unknown field; remove it"

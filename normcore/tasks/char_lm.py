@@ -52,27 +52,17 @@ class CharacterModelling:
         return starts[torch.randperm(len(starts), generator=generator)[1:]]
 
     def loss(self, model: nn.Module, examples: Tensor) -> Tensor:
-        segments = self._segments(self._train, examples)  # (L, B)
+        segments = self._segments(self._train, examples, self._length)  # (L, B)
         logits, _ = model(segments[:-1])  # (L - 1, B, V)
         return F.cross_entropy(logits.flatten(0, 1), segments[1:].flatten())
 
     def validate(self, model: nn.Module) -> dict[str, float]:
         """Segments from offset 0; the state begins anew in each."""
-        nats = torch.zeros((), dtype=torch.float64, device=self._device)
-        correct = torch.zeros((), dtype=torch.int64, device=self._device)
-        starts = segment_starts(len(self._valid), self._length)
-        for examples in even_batches(starts, EVALUATION_BATCH):
-            segments = self._segments(self._valid, examples)
-            logits, _ = model(segments[:-1])
-            nats += F.cross_entropy(logits.flatten(0, 1), segments[1:].flatten(), reduction="sum")
-            correct += (logits.argmax(-1) == segments[1:]).sum()
-        predictions = len(starts) * (self._length - 1)
-        loss = nats.item() / predictions
-        return {"loss": loss, "accuracy": correct.item() / predictions, "bits_per_char": loss / math.log(2)}
+        return self._score(model, self._valid, self._length)
 
     def population(self) -> Iterator[Tensor]:
         for examples in even_batches(segment_starts(len(self._train), self._length), EVALUATION_BATCH):
-            yield self._segments(self._train, examples)[:-1]
+            yield self._segments(self._train, examples, self._length)[:-1]
 
     def test(self, model: nn.Module) -> float:
         """Bits per character of the whole test text, read as one sequence, in chunks that carry the state."""
@@ -84,9 +74,36 @@ class CharacterModelling:
             nats += F.cross_entropy(logits.squeeze(1), y, reduction="sum")
         return nats.item() / len(targets) / math.log(2)
 
-    def _segments(self, symbols: Tensor, starts: Tensor) -> Tensor:
+    def test_segments(self, model: nn.Module, length: int) -> dict[str, float]:
+        """What ``validate`` gives, for the test text in segments of ``length`` characters (RBN Fig. 3b).
+
+        Raises:
+            ValueError: the test text does not hold two of them.
+        """
+        if not 2 <= length <= len(self._test) // 2:
+            raise ValueError(
+                f"expected segments of 2 to {len(self._test) // 2:,} characters, of which the test text of"
+                f" {len(self._test):,} holds two, received {length:,}; use shorter ones, or more of the text"
+                " (task.eval_chars)"
+            )
+        return self._score(model, self._test, length)
+
+    def _score(self, model: nn.Module, symbols: Tensor, length: int) -> dict[str, float]:
+        nats = torch.zeros((), dtype=torch.float64, device=self._device)
+        correct = torch.zeros((), dtype=torch.int64, device=self._device)
+        starts = segment_starts(len(symbols), length)
+        for examples in even_batches(starts, EVALUATION_BATCH):
+            segments = self._segments(symbols, examples, length)
+            logits, _ = model(segments[:-1])
+            nats += F.cross_entropy(logits.flatten(0, 1), segments[1:].flatten(), reduction="sum")
+            correct += (logits.argmax(-1) == segments[1:]).sum()
+        predictions = len(starts) * (length - 1)
+        loss = nats.item() / predictions
+        return {"loss": loss, "accuracy": correct.item() / predictions, "bits_per_char": loss / math.log(2)}
+
+    def _segments(self, symbols: Tensor, starts: Tensor, length: int) -> Tensor:
         """The characters from each start on, time-major: (L, B)."""
-        steps = torch.arange(self._length, device=self._device)
+        steps = torch.arange(length, device=self._device)
         return symbols[steps.unsqueeze(1) + starts.to(self._device, non_blocking=True)]
 
 

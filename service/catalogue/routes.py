@@ -2,13 +2,15 @@
 
 import inspect
 from functools import cache
+from typing import Any
 
 from fastapi import APIRouter
 
 from normcore.data import registry
 from normcore.spec import resolve
 from normcore.spec.methods import METHODS
-from normcore.spec.tasks import TASKS
+from normcore.spec.metric import Metric
+from normcore.spec.tasks import TASKS, Benchmark, ProfileName, Task, TrainedAnalysis
 from service.catalogue import schemas
 from service.errors import NotFound
 from service.http import SettingsDep
@@ -67,21 +69,30 @@ def list_datasets(settings: SettingsDep) -> schemas.DatasetList:
 def _task(name: str) -> schemas.TaskOut:
     task = TASKS[name]
     profiles = {
-        profile: schemas.ProfileOut(
-            description=size.description,
-            spec=resolve({"task": {"name": name, "profile": profile}}).model_dump(mode="json"),
-        )
+        profile: schemas.ProfileOut(description=size.description, spec=_default_spec(task, profile))
         for profile, size in task.profiles.items()
     }
     return schemas.TaskOut(
         name=name,
+        kind=task.kind,
         title=task.title,
         description=inspect.getdoc(task) or "",
         citation=task.citation,
-        metric=schemas.MetricOut(name=task.metric.name, unit=task.metric.unit, direction=task.metric.direction),
+        metric=_metric(task.metric) if issubclass(task, Benchmark) else None,
         profiles=dict(profiles),
         options=task.model_json_schema(),
     )
+
+
+def _default_spec(task: type[Task], profile: ProfileName) -> dict[str, Any] | None:
+    """None for a task that needs to be told whose model it is about."""
+    if issubclass(task, TrainedAnalysis):
+        return None
+    return resolve({"task": {"name": task.model_fields["name"].default, "profile": profile}}).model_dump(mode="json")
+
+
+def _metric(metric: Metric) -> schemas.MetricOut:
+    return schemas.MetricOut(name=metric.name, unit=metric.unit, direction=metric.direction)
 
 
 @cache

@@ -4,6 +4,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
+from normcore.spec.tasks import Kind
+
 
 class MetricOut(BaseModel):
     """What a task is judged by."""
@@ -14,20 +16,21 @@ class MetricOut(BaseModel):
 
 
 class ProfileOut(BaseModel):
-    """One size of a task and the spec that naming it resolves to."""
+    """One size of a task and the spec that naming it resolves to; null if more than its name is needed."""
 
     description: str
-    spec: dict[str, Any]
+    spec: dict[str, Any] | None
 
 
 class TaskOut(BaseModel):
-    """A task."""
+    """A task. One without training, an analysis, has no metric and no leaderboard."""
 
     name: str
+    kind: Kind
     title: str
     description: str
     citation: str
-    metric: MetricOut
+    metric: MetricOut | None
     profiles: dict[str, ProfileOut]
     options: dict[str, Any]
 

@@ -17,7 +17,7 @@ from sqlalchemy import CursorResult, delete, func, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
-from normcore.events import Measured, Outcome, Result, Started
+from normcore.events import Analysed, Measured, Outcome, Result, Started
 from normcore.spec import ExperimentSpec
 from service.db import epoch_now, rows_of, utc_now
 from service.errors import Conflict, NotFound
@@ -84,7 +84,7 @@ def submit(
         "setting": spec.fingerprint(without=("norm",)),
         "task": spec.task.name,
         "profile": spec.task.profile,
-        "method": spec.norm.method,
+        "method": spec.norm.method if spec.norm else None,
         "spec": spec.model_dump(mode="json"),
         "idempotency_key": idempotency_key,
         "request_digest": request_digest,
@@ -106,7 +106,7 @@ def _queued_run(experiment_id: str, seed: int, spec: ExperimentSpec, now: dateti
         "seed": seed,
         "queue": spec.device,
         "priority": spec.priority,
-        "max_steps": spec.training.max_steps,
+        "max_steps": spec.max_steps,
         "state": "queued",
         "attempt": 1,
         "times_lost": 0,
@@ -211,6 +211,7 @@ def begin(
         kernel=started.kernel,
         environment=dict(started.environment),
         step=started.step,
+        max_steps=started.max_steps,
         resumed_from_step=resumed_from,
         history=[*history, *(_history_entry(lease, note) for note in notes)],
     )
@@ -258,8 +259,25 @@ def record(
     return cancel_requested
 
 
+def finish_analysis(session: Session, lease: Lease, analysed: Analysed) -> None:
+    """The analysis is done.
+
+    Raises:
+        LeaseLost: the run has moved on.
+    """
+    _write(
+        session,
+        lease,
+        state="succeeded",
+        outcome="completed",
+        result={"findings": [asdict(finding) for finding in analysed.findings], "seconds": analysed.seconds},
+        seconds=analysed.seconds,
+        **_ended(),
+    )
+
+
 def finish(session: Session, lease: Lease, outcome: Outcome, result: Result) -> str:
-    """The run ended by itself, diverged or not.
+    """The training ended by itself, diverged or not.
 
     Returns:
         The fingerprint whose leaderboard entry is to be pooled anew, in this transaction.

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy import Select, exists, select
 from sqlalchemy.orm import Session, selectinload
 
-from normcore.spec.metric import metric_of
+from normcore.spec.metric import METRICS
 from service.errors import NotFound
 from service.experiments import schemas
 from service.experiments.downsampling import downsample
@@ -115,11 +115,14 @@ def measurements(
         curves.setdefault(row.series, []).append((row.step, row.value, row.seconds))
     return schemas.MeasurementsOut(
         series={
-            name: schemas.SeriesOut(
-                unit=metric_of(name).unit,
-                direction=metric_of(name).direction,
-                points=points if max_points is None else downsample(points, max_points),
-            )
+            name: _series(name, points if max_points is None else downsample(points, max_points))
             for name, points in sorted(curves.items())
         }
+    )
+
+
+def _series(name: str, points: list[tuple[int, float, float]]) -> schemas.SeriesOut:
+    metric = METRICS.get(name.rpartition(".")[2])
+    return schemas.SeriesOut(
+        unit=metric.unit if metric else "", direction=metric.direction if metric else None, points=points
     )

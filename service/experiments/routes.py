@@ -11,7 +11,7 @@ from normcore.data.registry import DatasetCorrupt, DatasetMissing, pin
 from normcore.spec import ExperimentSpec, InvalidSpec, SpecError, digest, resolve
 from service.db import Database
 from service.errors import Invalid
-from service.experiments import lifecycle, queries, schemas, stream
+from service.experiments import lifecycle, queries, schemas, stream, trained
 from service.experiments.lifecycle import Bell
 from service.http import (
     ArtifactsDep,
@@ -70,6 +70,7 @@ def _submit(
     for last_try in (False, True):
         try:
             with db.transaction() as session:
+                trained.check(session, spec)
                 experiment, created = lifecycle.submit(
                     session, spec, request_digest=request_digest, idempotency_key=idempotency_key
                 )

@@ -64,10 +64,10 @@ class ExperimentOut(BaseModel):
 
 
 class SeriesOut(BaseModel):
-    """A curve: points of step, value and training seconds."""
+    """A curve: points of step, value and training seconds. ``direction`` is null where neither way is better."""
 
     unit: str
-    direction: Direction
+    direction: Direction | None
     points: list[tuple[int, float, float]]
 
 

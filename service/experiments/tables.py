@@ -21,7 +21,7 @@ class Experiment(Base):
     setting: Mapped[str] = mapped_column(String(64))  # fingerprint of everything but the norm
     task: Mapped[str] = mapped_column(String(64))
     profile: Mapped[str] = mapped_column(String(16))
-    method: Mapped[str] = mapped_column(String(64))
+    method: Mapped[str | None] = mapped_column(String(64))  # none, where an analysis takes no norm
     spec: Mapped[dict[str, Any]] = mapped_column(Json)
     idempotency_key: Mapped[str | None] = mapped_column(String(255), unique=True)
     request_digest: Mapped[str] = mapped_column(String(64))

@@ -7,7 +7,7 @@ from sqlalchemy import select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
-from normcore.spec import ExperimentSpec, changes
+from normcore.spec import TrainingSpec, changes
 from service.experiments.tables import Experiment, Run
 from service.leaderboards.ranking import Pooled, RunResult, pool
 from service.leaderboards.tables import Entry
@@ -16,7 +16,7 @@ MAX_EXPERIMENTS = 20
 
 
 def refresh(session: Session, fingerprint: str) -> None:
-    """Pool anew all succeeded runs of a fingerprint; call it in the transaction that ends one of them."""
+    """Pool anew all succeeded trainings of a fingerprint; call it in the transaction that ends one of them."""
     experiments = session.scalars(
         select(Experiment).where(Experiment.fingerprint == fingerprint).order_by(Experiment.id.desc())
     ).all()
@@ -42,7 +42,7 @@ def _lock(session: Session, experiment: Experiment) -> None:
             task=experiment.task,
             profile=experiment.profile,
             method=experiment.method,
-            changes=changes(ExperimentSpec.model_validate(experiment.spec)),
+            changes=changes(TrainingSpec.model_validate(experiment.spec)),
             experiments=[],
             **_columns(pool([])),
         )

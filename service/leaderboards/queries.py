@@ -6,8 +6,7 @@ from typing import Any
 from sqlalchemy import Row, func, select
 from sqlalchemy.orm import Session
 
-from normcore.spec.tasks import TASKS, ProfileName, Published
-from normcore.spec.tasks.task import Task
+from normcore.spec.tasks import BENCHMARKS, Benchmark, ProfileName, Published
 from service.db import rows_of
 from service.leaderboards import schemas, tables
 from service.leaderboards.ranking import Center, RankBy, Speedup, TimeToTarget, ranks, ratio
@@ -30,8 +29,8 @@ def leaderboards(session: Session) -> list[schemas.LeaderboardSummary]:
 def leaderboard(
     session: Session, task: str, profile: ProfileName, *, rank_by: RankBy, baseline: str, published: bool
 ) -> schemas.Leaderboard:
-    """All entries of a known task at one profile, best first."""
-    known = TASKS[task]
+    """All entries of a known benchmark at one profile, best first."""
+    known = BENCHMARKS[task]
     columns = rows_of(tables.Entry).c
     rows = session.execute(select(*columns).where(columns.task == task, columns.profile == profile)).all()
     baselines = _baselines(rows, baseline, known)
@@ -54,7 +53,7 @@ def leaderboard(
     )
 
 
-def _baselines(rows: Sequence[Row[Any]], method: str, task: type[Task]) -> dict[str, Row[Any]]:
+def _baselines(rows: Sequence[Row[Any]], method: str, task: type[Benchmark]) -> dict[str, Row[Any]]:
     """For each setting (a spec less its norm) the best entry of the baseline method."""
     best: dict[str, Row[Any]] = {}
     for row in rows:

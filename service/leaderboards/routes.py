@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query, Response
 
 from normcore.spec import SpecError
 from normcore.spec.methods import METHODS
-from normcore.spec.tasks import DEFAULT_PROFILE, TASKS, ProfileName
+from normcore.spec.tasks import BENCHMARKS, DEFAULT_PROFILE, ProfileName
 from service.errors import Invalid, NotFound
 from service.http import DatabaseDep
 from service.leaderboards import queries
@@ -33,8 +33,8 @@ def get_leaderboard(
     published: Annotated[bool, Query(description="Rank the papers' own numbers among the measured ones.")] = False,
 ) -> Response:
     """Ranked entries: every succeeded run that shares a fingerprint, pooled over seeds."""
-    if task not in TASKS:
-        raise NotFound(f"no task {task!r}; choose from {', '.join(sorted(TASKS))}")
+    if task not in BENCHMARKS:
+        raise NotFound(f"no task {task!r} with a leaderboard; choose from {', '.join(sorted(BENCHMARKS))}")
     if baseline not in METHODS:
         raise Invalid([SpecError(("baseline",), f"choose from {', '.join(sorted(METHODS))}", "unknown_method")])
     with db.snapshot() as session:

@@ -7,7 +7,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from normcore.spec import InvalidSpec, resolve
-from normcore.spec.tasks import TASKS
+from normcore.spec.tasks import BENCHMARKS
 from tests.service.given import written
 
 
@@ -107,7 +107,7 @@ def test_a_spec_as_users_write_it_fits_its_schema(
 
 
 @pytest.mark.parametrize("profile", ["paper", "small", "smoke"])
-@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize("name", [*BENCHMARKS, "invariances", "gradient_flow"])
 def test_a_resolved_spec_fits_the_schema_too(
     written_spec: jsonschema.Draft202012Validator, name: str, profile: str
 ) -> None:
@@ -129,6 +129,8 @@ def test_a_resolved_spec_fits_the_schema_too(
         written(training={"optimizer": {"name": "adam", "lr": "fast"}}),
         written(training={"batch_size": 0}),
         written(priority=10),
+        {"task": {"name": "invariances"}, "training": {"max_steps": 1}},
+        {"task": {"name": "population_statistics"}},
     ],
 )
 def test_what_the_service_would_refuse_does_not_fit_the_schema(

@@ -7,13 +7,13 @@ from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from normcore.spec.metric import ACCURACY, BITS_PER_CHAR, Metric
-from normcore.spec.tasks.task import Profile, Published, Task
+from normcore.spec.tasks.task import Benchmark, Profile, Published
 
 LSTM = {"cell": "lstm", "num_layers": 1, "bidirectional": False, "recurrent_init": "orthogonal", "forget_bias": 1.0}
 ADAM = {"optimizer": {"name": "adam", "lr": 2e-3}, "clip_norm": 1.0}
 
 
-class CharLM(Task):
+class CharLM(Benchmark):
     """Predict the next character; the test text is read as one sequence."""
 
     title: ClassVar[str] = "Character language model"

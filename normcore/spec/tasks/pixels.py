@@ -6,14 +6,14 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from normcore.spec.metric import ACCURACY, Metric
-from normcore.spec.tasks.task import Profile, ProfileName, Published, Task
+from normcore.spec.tasks.task import Benchmark, Profile, ProfileName, Published
 
 RBN = "Cooijmans et al. 2017, arXiv:1603.09025, section 5.1"
 UNALIKE = {"bias_init": 0.1}  # else LN's gradients overflow within ten blank pixels
 NOISE = {"initial_state_noise": 0.1}  # in-order images begin with a constant border
 
 
-class PixelSequence(Task):
+class PixelSequence(Benchmark):
     """One image, one pixel a step, one label after the last step."""
 
     metric: ClassVar[Metric] = ACCURACY

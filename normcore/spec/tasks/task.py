@@ -5,10 +5,12 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from normcore.spec.metric import Metric
+from normcore.spec.norm import Method
 from normcore.spec.part import Part
 
 ProfileName = Literal["paper", "small", "smoke"]
 DEFAULT_PROFILE: ProfileName = "small"
+Kind = Literal["training", "analysis"]
 
 
 @dataclass(frozen=True)
@@ -22,8 +24,8 @@ class Profile:
     """
 
     description: str
-    model: Mapping[str, Any]
-    training: Mapping[str, Any]
+    model: Mapping[str, Any] = field(default_factory=dict)
+    training: Mapping[str, Any] = field(default_factory=dict)
     task: Mapping[str, Any] = field(default_factory=dict)
     norm: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
@@ -38,15 +40,12 @@ class Published:
 
 
 class Task(Part):
-    """A benchmark. A subclass adds its options as fields and fills in the class variables."""
+    """Something to measure. A subclass adds its options as fields and fills in the class variables."""
 
+    kind: ClassVar[Kind]
     title: ClassVar[str]
     citation: ClassVar[str]
-    metric: ClassVar[Metric]
-    selection: ClassVar[Metric]
-    """Validation metric that selects the model whose test value counts."""
     profiles: ClassVar[Mapping[ProfileName, Profile]]
-    published: ClassVar[tuple[Published, ...]] = ()
     may_look_ahead: ClassVar[bool] = True
     """Whether a model may read the sequence backwards, too."""
 
@@ -56,3 +55,28 @@ class Task(Part):
     def datasets(self) -> tuple[str, ...]:
         """Names of the data sets that this task reads, as the registry knows them."""
         raise NotImplementedError
+
+
+class Benchmark(Task):
+    """A task that a model is trained on."""
+
+    kind: ClassVar[Kind] = "training"
+    metric: ClassVar[Metric]
+    selection: ClassVar[Metric]
+    """Validation metric that selects the model whose test value counts."""
+    published: ClassVar[tuple[Published, ...]] = ()
+
+
+class Analysis(Task):
+    """A task without training: it measures what a method, a model or a trained run does."""
+
+    kind: ClassVar[Kind] = "analysis"
+    parts: ClassVar[frozenset[Literal["model", "norm"]]] = frozenset()
+    """The parts of a spec that it takes besides the task."""
+
+    def norm_misfit(self, norm: Method) -> str | None:
+        """Why a method cannot be analysed, and what to do; None if it can."""
+        return None
+
+    def datasets(self) -> tuple[str, ...]:
+        return ()

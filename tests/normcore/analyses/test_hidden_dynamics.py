@@ -66,9 +66,15 @@ def test_in_the_lstm_it_measures_the_recurrent_term() -> None:
         h = sigmoid(o) * np.tanh(layer_normalized(c))
 
 
+def impulse(cell: str, method: str) -> list[SiteDynamics]:
+    torch.manual_seed(0)
+    network = Recurrent(cell, 100, 100, norm={"method": method})
+    return [dynamics for scale in (0.5, 1.0, 1.5, 2.0) for dynamics in section_3_1(network, scale, seed=0)]
+
+
 def test_without_normalization_they_grow_or_shrink_by_the_scale_at_every_step() -> None:
     """Orthogonal weights keep lengths, and tanh is linear at this size."""
-    for measured in at("cells.0.norm_sum", section_3_1("rnn", {"method": "none"}, seed=0)):
+    for measured in at("cells.0.norm_sum", impulse("rnn", "none")):
         ratios = np.divide(measured.summed_inputs[1:], measured.summed_inputs[:-1])
         np.testing.assert_allclose(ratios, measured.weight_scale, rtol=0.01)
         assert measured.growth == pytest.approx(math.log(measured.weight_scale), abs=1e-3)
@@ -80,7 +86,7 @@ def test_without_normalization_they_grow_or_shrink_by_the_scale_at_every_step() 
     [("layer_norm", pytest.approx(1, abs=1e-3)), ("recurrent_batch_norm", pytest.approx(0.1, rel=0.01))],
 )
 def test_with_normalization_they_are_stable_at_every_scale(method: str, magnitude: object) -> None:
-    dynamics = at("cells.0.norm_sum", section_3_1("rnn", {"method": method}, seed=0))
+    dynamics = at("cells.0.norm_sum", impulse("rnn", method))
     assert [measured.weight_scale for measured in dynamics] == [0.5, 1.0, 1.5, 2.0]
     for measured in dynamics:
         assert measured.growth == pytest.approx(0, abs=0.002)
@@ -93,8 +99,8 @@ def test_with_normalization_they_are_stable_at_every_scale(method: str, magnitud
 @pytest.mark.parametrize("cell", ["lstm", "gru"])
 def test_gates_alone_do_not_keep_the_state_of_an_untrained_network(cell: str) -> None:
     """Scales make its decay faster or slower; with layer norm they make no difference."""
-    plain = {d.weight_scale: d.growth for d in section_3_1(cell, {"method": "none"}, seed=0)}
-    normalized = {d.weight_scale: d.growth for d in section_3_1(cell, {"method": "layer_norm"}, seed=0)}
+    plain = {d.weight_scale: d.growth for d in impulse(cell, "none")}
+    normalized = {d.weight_scale: d.growth for d in impulse(cell, "layer_norm")}
     assert plain[0.5] < plain[1.0] < plain[1.5] < plain[2.0] < 0
     assert all(abs(growth) < 0.02 for growth in normalized.values())
 

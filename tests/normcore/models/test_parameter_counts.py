@@ -13,7 +13,7 @@ from normcore.spec import resolve
 def test_the_pixel_classifier_of_the_paper(method: str, count: int) -> None:
     """RBN section 5.1."""
     spec = resolve({"task": {"name": "permuted_mnist", "profile": "paper"}, "norm": {"method": method}})
-    model = SequenceClassifier(recurrent_of(spec)(1), 10)
+    model = SequenceClassifier(recurrent_of(spec.model, spec.norm, "reference")(1), 10)
     assert sum(p.numel() for p in model.parameters()) == count
 
 
@@ -22,5 +22,5 @@ def test_the_language_model_of_the_paper(method: str, count: int) -> None:
     """RBN section 5.2."""
     spec = resolve({"task": {"name": "char_lm", "profile": "paper"}, "norm": {"method": method}})
     with torch.device("meta"):
-        model = LanguageModel(recurrent_of(spec)(50), 50)
+        model = LanguageModel(recurrent_of(spec.model, spec.norm, "reference")(50), 50)
     assert sum(p.numel() for p in model.parameters()) == count

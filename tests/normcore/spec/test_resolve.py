@@ -9,14 +9,15 @@ from hypothesis import strategies as st
 from normcore.spec import ExperimentSpec, InvalidSpec, changes, resolve
 from normcore.spec.methods import METHODS
 from normcore.spec.model import CELLS
-from normcore.spec.tasks import TASKS
+from normcore.spec.tasks import BENCHMARKS
 
 RECURRENT = [name for name, method in METHODS.items() if method.cells]
 
 written_specs = st.fixed_dictionaries(
     {
         "task": st.fixed_dictionaries(
-            {"name": st.sampled_from(sorted(TASKS))}, optional={"profile": st.sampled_from(["paper", "small", "smoke"])}
+            {"name": st.sampled_from(sorted(BENCHMARKS))},
+            optional={"profile": st.sampled_from(["paper", "small", "smoke"])},
         )
     },
     optional={
@@ -82,7 +83,7 @@ def test_changes_tell_what_departs_from_the_profile() -> None:
 
 DIGITS = {"task": {"name": "permuted_digits"}}
 WRONG: list[tuple[Any, tuple[str | int, ...], str]] = [
-    ({"task": {}}, ("task", "name"), "choose from char_lm, permuted_digits"),
+    ({"task": {}}, ("task", "name"), "choose from char_lm, fisher_geometry"),
     ({"task": {"name": "permuted_digit"}}, ("task", "name"), "did you mean 'permuted_digits'?"),
     ({"task": {"name": "permuted_digits", "profile": "huge"}}, ("task", "profile"), "'paper', 'small' or 'smoke'"),
     ({"task": {"name": "char_lm", "corpus": "file"}}, ("task", "file"), "go together"),

@@ -4,7 +4,7 @@ import pytest
 
 from normcore.spec import resolve
 from normcore.spec.methods import METHODS
-from normcore.spec.tasks import TASKS
+from normcore.spec.tasks import ANALYSES, BENCHMARKS, TASKS, TrainedAnalysis
 from normcore.spec.tasks.task import Task
 
 RECURRENT = [name for name, method in METHODS.items() if method.cells]
@@ -12,12 +12,20 @@ RECURRENT = [name for name, method in METHODS.items() if method.cells]
 PROFILES = ("paper", "small", "smoke")
 
 
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("task", [*BENCHMARKS, *(name for name, task in ANALYSES.items() if "norm" in task.parts)])
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("method", RECURRENT)
 def test_every_profile_resolves_for_every_method(task: str, profile: str, method: str) -> None:
     spec = resolve({"task": {"name": task, "profile": profile}, "norm": {"method": method}})
     assert (spec.task.name, spec.task.profile, spec.norm.method) == (task, profile, method)
+    assert spec.kind == TASKS[task].kind
+
+
+@pytest.mark.parametrize("task", [name for name, task in ANALYSES.items() if issubclass(task, TrainedAnalysis)])
+@pytest.mark.parametrize("profile", PROFILES)
+def test_an_analysis_of_a_trained_model_needs_no_more_than_its_run(task: str, profile: str) -> None:
+    spec = resolve({"task": {"name": task, "profile": profile, "run": "run_01KAJ3V6BCDEFGHJKMNPQRSTVW"}})
+    assert (spec.kind, spec.model, spec.norm) == ("analysis", None, None)
 
 
 @pytest.mark.parametrize(("name", "task"), TASKS.items())

@@ -86,7 +86,7 @@ def test_the_loss_is_cross_entropy_on_the_last_step() -> None:
     torch.manual_seed(0)
     spec = resolve({"task": {"name": "permuted_digits", "profile": "smoke"}})
     task = built(spec.task)
-    model = task.model(recurrent_of(spec))
+    model = task.model(recurrent_of(spec.model, spec.norm, spec.training.kernel))
     examples = torch.tensor([5, 900])
     train = digits.load().train
     x = train.sequences(torch.float32)[pixel_order(PermutedDigits(), 64)][:, examples]

@@ -1,0 +1,84 @@
+"""An analysis, as a generator of events like a training. It takes seconds, so nothing is kept to resume it."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+
+from normcore.analyses.report import Place, Work
+from normcore.clock import Clock
+from normcore.environment import environment, usable_device
+from normcore.events import Advanced, Analysed, Event, Finding, Measured, Started
+from normcore.seeding import reproducible
+from normcore.spec import AnalysisSpec
+from normcore.spec.methods import origin
+
+
+def analyse(
+    spec: AnalysisSpec,
+    seed: int,
+    *,
+    device: str | torch.device = "cpu",
+    datasets_dir: Path | None = None,
+    threads: int = 1,
+    trained: bytes | None = None,
+) -> Iterator[Event]:
+    """Do one analysis, telling what happens.
+
+    The task's name is that of a module in ``normcore/analyses/``, whose ``prepare`` says what there is to do.
+
+    Args:
+        seed: decides weights, data and noise where they are drawn.
+        trained: ``model.pt`` of the run that the task names, if it names one.
+
+    Raises:
+        DatasetMissing, DatasetCorrupt: the task's data is not at hand.
+        ValueError: the spec does not go with its data or its model, or there is no such device.
+    """
+    device = usable_device(device)
+    with reproducible(seed, device, threads):
+        clock = Clock(device)
+        clock.start()
+        module = import_module(f"normcore.analyses.{spec.task.name}")
+        work = cast(Work, module.prepare(spec, seed, Place(device, datasets_dir, trained)))
+        clock.stop()
+        yield Started(0, len(work.pieces), "reference", 0, _environment(spec, device, threads, work.checksums))
+        findings: list[Finding] = []
+        for step, piece in enumerate(work.pieces, 1):
+            clock.start()
+            report = piece()
+            seconds = clock.stop_when_done()
+            findings += map(_finite, report.findings)
+            for x, values in _by_x(report.curves):
+                yield Measured(x, seconds, values)
+            yield Advanced(step, seconds)
+        yield Analysed(tuple(findings), clock.seconds)
+
+
+def _environment(
+    spec: AnalysisSpec, device: torch.device, threads: int, checksums: Mapping[str, str]
+) -> dict[str, Any]:
+    return {
+        **environment(device, threads),
+        "method": spec.norm and origin(spec.norm.method),
+        "data": dict(checksums),
+    }
+
+
+def _finite(finding: Finding) -> Finding:
+    value = finding.value
+    return finding if value is None or math.isfinite(value) else replace(finding, value=None)
+
+
+def _by_x(curves: Mapping[str, Sequence[tuple[int, float]]]) -> Iterator[tuple[int, dict[str, float]]]:
+    """The finite points of all curves, by x."""
+    values: dict[int, dict[str, float]] = {}
+    for name, points in curves.items():
+        for x, y in points:
+            if math.isfinite(y):
+                values.setdefault(x, {})[name] = y
+    yield from sorted(values.items())

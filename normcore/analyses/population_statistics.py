@@ -1,0 +1,143 @@
+"""How the population statistics of a batch norm depend on the time step: Cooijmans et al. 2017, arXiv:1603.09025v5,
+Fig. 5.
+
+Shapes: T steps whose statistics are known, F features.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from normcore.analyses.report import Place, Report, Work
+from normcore.events import Finding
+from normcore.norms.batch_statistics import BatchStatistics
+from normcore.spec import AnalysisSpec
+
+SETTLED_BY = 10  # steps
+TOLERANCE = 0.05  # relative deviation of the variance from its last value
+
+
+@dataclass(frozen=True, slots=True)
+class StatisticsByStep:
+    """The population statistics of one norm, step by step.
+
+    A deviation is the median over the features of |s_t - s_last| / |s_last|. Features whose last value is 0, to which
+    nothing is relative, are left out; deviations are None if that leaves none. The last one is always 0.
+
+    Attributes:
+        site: the norm's name in the model, such as ``recurrent.cells.0.norm_h``.
+        mean: T averages over the features of the means. Fig. 5 draws single units.
+        variance: the same of the variances.
+        mean_deviation, variance_deviation: T numbers each.
+        converged_at: the first step from which on ``variance_deviation`` stays within 5 %; the paper's variances are
+            by step 10.
+        starts_without_variance: whether all variances are exactly 0 at the first step, as those of the recurrent term
+            have to be, whose state all examples share.
+    """
+
+    site: str
+    mean: list[float]
+    variance: list[float]
+    mean_deviation: list[float] | None
+    variance_deviation: list[float] | None
+    converged_at: int | None
+    starts_without_variance: bool
+
+
+def prepare(spec: AnalysisSpec, seed: int, place: Place) -> Work:
+    """Fig. 5 for the model of the run that the task names."""
+    trained = place.load_trained()
+
+    def measure() -> Report:
+        by_step = statistics_by_step(trained.model)
+        return Report(
+            [finding for statistics in by_step for finding in _findings(statistics)],
+            {name: list(enumerate(values)) for statistics in by_step for name, values in _curves(statistics)},
+        )
+
+    return Work([measure], trained.task.checksums)
+
+
+def _findings(statistics: StatisticsByStep) -> Iterator[Finding]:
+    yield Finding(
+        f"{statistics.site}: variance settled at",
+        statistics.converged_at,
+        f"first step from which on the variance stays within {TOLERANCE:.0%} of the last step's, median feature",
+        claim=f"step {SETTLED_BY} or before",
+        holds=statistics.converged_at is not None and statistics.converged_at <= SETTLED_BY,
+        source="RBN Fig. 5",
+    )
+    if statistics.site.endswith("norm_h"):
+        yield Finding(
+            f"{statistics.site}: variance at t = 0",
+            statistics.variance[0],
+            "mean over the features; all examples begin with the same state",
+            claim="0",
+            holds=statistics.starts_without_variance,
+            source="RBN Fig. 5",
+        )
+
+
+def _curves(statistics: StatisticsByStep) -> Iterator[tuple[str, list[float]]]:
+    for name in ("mean", "variance", "mean_deviation", "variance_deviation"):
+        yield f"{statistics.site}.{name}", getattr(statistics, name) or []
+
+
+def statistics_by_step(model: nn.Module) -> list[StatisticsByStep]:
+    """The population statistics of all batch norms that have them for every step, in the order of ``named_modules``.
+
+    A backward direction's steps are in its own order.
+
+    Raises:
+        ValueError: there are none.
+    """
+    norms = [(name, norm) for name, norm in model.named_modules() if isinstance(norm, BatchStatistics)]
+    by_step = [_statistics_by_step(name, norm) for name, norm in norms if len(norm.running_mean) > 1]
+    if not by_step:
+        raise ValueError(_what_is_missing([norm for _, norm in norms]))
+    return by_step
+
+
+def _what_is_missing(norms: list[BatchStatistics]) -> str:
+    expected = "expected batch norms with population statistics for every step, received"
+    if not norms:
+        return f"{expected} a model without batch norms; train one with recurrent_batch_norm"
+    if all(len(norm.running_mean) == 0 for norm in norms):
+        return f"{expected} none; run forward passes over the training data inside population_statistics(model)"
+    return f"{expected} one for all steps; train the model with recurrent_batch_norm and statistics: per_step"
+
+
+def _statistics_by_step(site: str, norm: BatchStatistics) -> StatisticsByStep:
+    mean, variance = _numbers(norm.running_mean), _numbers(norm.running_var)
+    variance_deviation = _deviation(variance)
+    return StatisticsByStep(
+        site=site,
+        mean=mean.mean(1).tolist(),
+        variance=variance.mean(1).tolist(),
+        mean_deviation=_deviation(mean),
+        variance_deviation=variance_deviation,
+        converged_at=None if variance_deviation is None else _converged_at(variance_deviation),
+        starts_without_variance=not variance[0].any(),
+    )
+
+
+def _numbers(statistic: Tensor) -> NDArray[np.float64]:
+    return statistic.detach().cpu().double().numpy()
+
+
+def _deviation(statistic: NDArray[np.float64]) -> list[float] | None:
+    """See ``StatisticsByStep``: (T, F) -> T numbers."""
+    compared = statistic[:, statistic[-1] != 0]
+    if compared.size == 0:
+        return None
+    last = compared[-1]
+    deviation: list[float] = np.median(np.abs(compared - last) / np.abs(last), axis=1).tolist()
+    return deviation
+
+
+def _converged_at(deviation: list[float]) -> int:
+    beyond = [t for t, value in enumerate(deviation) if value > TOLERANCE]
+    return beyond[-1] + 1 if beyond else 0

@@ -1,0 +1,63 @@
+"""What every analysis owes whoever runs it: its work in pieces, each of which gives curves and findings.
+
+A module of an analysis has a function ``prepare(spec, seed, place) -> Work``.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+
+from normcore.events import Finding
+from normcore.trained import Trained, load
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an analysis is done, and what it finds there.
+
+    Attributes:
+        datasets_dir: where data sets live that do not come bundled.
+        trained: the ``model.pt`` of the run that the task names, for analyses of trained models.
+    """
+
+    device: torch.device
+    datasets_dir: Path | None = None
+    trained: bytes | None = None
+
+    def load_trained(self) -> Trained:
+        """The trained model that the task is about.
+
+        Raises:
+            DatasetMissing, DatasetCorrupt: the data that it was trained on is not at hand.
+            ValueError: it was not given, or cannot be used.
+        """
+        if self.trained is None:
+            raise ValueError("this analysis is about a trained model; give it with --model model.pt")
+        return load(self.trained, self.datasets_dir, self.device)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What one piece of an analysis gives.
+
+    Attributes:
+        curves: points (x, y) by the name of the curve, x being a whole number; what is not finite is left out later.
+    """
+
+    findings: Sequence[Finding] = ()
+    curves: Mapping[str, Sequence[tuple[int, float]]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """An analysis that is ready to be done.
+
+    Attributes:
+        pieces: to be done in this order.
+        checksums: SHA-256 of all data that was read.
+    """
+
+    pieces: Sequence[Callable[[], Report]]
+    checksums: Mapping[str, str] = field(default_factory=dict)

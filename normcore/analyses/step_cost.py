@@ -1,0 +1,160 @@
+"""What a training step costs with a normalization, against the same step of the same network without.
+
+Shapes: T steps, B cases.
+"""
+
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import torch
+from scipy.stats import binom
+from torch import Tensor
+
+from normcore import optimizers
+from normcore.analyses.report import Place, Report, Work
+from normcore.clock import Clock
+from normcore.events import Finding
+from normcore.models.assembly import recurrent_of
+from normcore.recurrent import Recurrent
+from normcore.seeding import reproducible
+from normcore.spec import AnalysisSpec, tasks
+from normcore.spec.model import RecurrentModel
+from normcore.spec.norm import Method, NoNorm
+from normcore.spec.training import RMSProp
+
+WARM_UP_PAIRS = 3
+PAIRS = 45
+LEVEL = 0.95
+FEWEST_PAIRS = 6  # the range of five holds the median with a probability of only 1 - 2 / 2^5 = 0.94
+
+
+@dataclass(frozen=True, slots=True)
+class StepCost:
+    """How long a training step takes.
+
+    Attributes:
+        seconds: median over the pairs, with the method.
+        none_seconds: median over the pairs, without normalization.
+        ratio: median of the pairs' own ratios. It stays the same where the machine is slower for a while, unlike the
+            ratio of the two medians.
+        ratio_ci95: bounds of that median, with a confidence of at least 95 % if the pairs are independent.
+    """
+
+    seconds: float
+    none_seconds: float
+    ratio: float
+    ratio_ci95: tuple[float, float]
+
+
+def prepare(spec: AnalysisSpec, seed: int, place: Place) -> Work:
+    """The cost of the spec's norm in the spec's model."""
+    model, norm, task = cast(RecurrentModel, spec.model), cast(Method, spec.norm), cast(tasks.StepCost, spec.task)
+
+    def measure() -> Report:
+        return Report(_findings(step_cost(model, norm, task.num_steps, task.batch_size, seed, place.device)))
+
+    return Work([measure])
+
+
+def _findings(cost: StepCost) -> list[Finding]:
+    low, high = cost.ratio_ci95
+    times = f"of {PAIRS} interleaved pairs, one training step with the method over one without normalization"
+    return [
+        Finding("ratio", cost.ratio, f"median {times}", verdict=f"{cost.ratio:.2f}x"),
+        Finding("ratio.low", low, f"lower 95% bound of the median {times}"),
+        Finding("ratio.high", high, f"upper 95% bound of the median {times}"),
+        Finding("seconds", cost.seconds, "median time of a training step with the method"),
+        Finding("none_seconds", cost.none_seconds, "median time of a training step without normalization"),
+    ]
+
+
+def step_cost(
+    model: RecurrentModel,
+    norm: Method,
+    num_steps: int,
+    batch_size: int,
+    seed: int,
+    device: torch.device,
+    pairs: int = PAIRS,
+) -> StepCost:
+    """Time training steps with and without the method.
+
+    A step is forward, backward and update of a network that reads one input a step: the mean square of the last
+    step's output as the loss, RMSProp, the reference kernel. The two networks take turns, step by step, so that what
+    slows the machine down for a while slows both; on a GPU each step waits for the device.
+
+    Args:
+        seed: of the weights and of the inputs, which are standard normal.
+
+    Raises:
+        ValueError: the norm does not go with the cell, or there are too few pairs for the interval.
+    """
+    networks = [network(model, method, seed, device) for method in (norm, NoNorm())]
+    with reproducible(seed, device, torch.get_num_threads()):
+        x = torch.randn(num_steps, batch_size, 1, device=device)
+        step, none_step = (training_step(network, x) for network in networks)
+        return cost_of_pairs(timed_pairs(step, none_step, pairs, Clock(device)))
+
+
+def network(model: RecurrentModel, norm: Method, seed: int, device: torch.device) -> Recurrent:
+    """The network that is timed. Of one seed, all methods' networks start from the same weights."""
+    with reproducible(seed, device, torch.get_num_threads()):
+        return recurrent_of(model, norm, "reference")(1).to(device)
+
+
+def training_step(network: Recurrent, x: Tensor) -> Callable[[], None]:
+    """A function that does one training step of ``network`` on x (T, B, 1) and does not wait for the device."""
+    optimizer = optimizers.build(RMSProp(), network.parameters())
+
+    def step() -> None:
+        optimizer.zero_grad(set_to_none=True)
+        y, _ = network(x)
+        y[-1].square().mean().backward()
+        optimizer.step()
+
+    return step
+
+
+def timed_pairs(
+    step: Callable[[], None], none_step: Callable[[], None], pairs: int, clock: Clock
+) -> list[tuple[float, float]]:
+    """Seconds of both steps, done in turns, after some pairs to warm up."""
+    timed = [(_seconds(step, clock), _seconds(none_step, clock)) for _ in range(WARM_UP_PAIRS + pairs)]
+    return timed[WARM_UP_PAIRS:]
+
+
+def cost_of_pairs(timed: Sequence[tuple[float, float]]) -> StepCost:
+    """What the seconds (with the method, without) of all pairs come to.
+
+    Raises:
+        ValueError: there are too few pairs for the interval.
+    """
+    seconds, none_seconds = (statistics.median(column) for column in zip(*timed, strict=True))
+    ratios = [with_method / without for with_method, without in timed]
+    return StepCost(seconds, none_seconds, statistics.median(ratios), median_interval(ratios))
+
+
+def median_interval(samples: Sequence[float]) -> tuple[float, float]:
+    """A 95 % confidence interval of the median that assumes no distribution: two of the samples.
+
+    The k-th least of n independent samples is above the median if fewer than k fall below it, whose number is
+    binomial with p = 1/2; likewise from above. k is the greatest for which both together have at most 5 %.
+
+    Raises:
+        ValueError: there are too few samples, so that not even their range reaches 95 %.
+    """
+    n = len(samples)
+    if n < FEWEST_PAIRS:
+        raise ValueError(f"expected {FEWEST_PAIRS} or more samples, received {n}; a smaller range is below 95 %")
+    k = int(binom.ppf((1 - LEVEL) / 2, n, 0.5))  # fewer than k: at most 2.5 %; k or fewer: at least
+    ordered = sorted(samples)
+    return ordered[k - 1], ordered[n - k]
+
+
+def _seconds(step: Callable[[], None], clock: Clock) -> float:
+    clock.set(0.0)
+    clock.start()
+    step()
+    return clock.stop_when_done()

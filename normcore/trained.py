@@ -1,0 +1,90 @@
+"""A trained model, as its run left it behind."""
+
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from pydantic import ValidationError
+from torch import nn
+
+from normcore import tasks
+from normcore.environment import usable_device
+from normcore.models.assembly import recurrent_of
+from normcore.seeding import reproducible
+from normcore.spec import TrainingSpec
+from normcore.tasks.task import Task
+from normcore.train import DTYPES
+
+PARTS: Mapping[str, type] = {"spec": str, "seed": int, "state_dict": dict}
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """What a run came to.
+
+    Attributes:
+        seed: which of the spec's seeds it was.
+        task: the data that the model was trained on.
+        model: the selected weights and population statistics, in evaluation mode. What was trained in bfloat16 has
+            its weights in float32, and computes in float32 unless under autocast.
+    """
+
+    spec: TrainingSpec
+    seed: int
+    task: Task
+    model: nn.Module
+
+
+def load(content: bytes, datasets_dir: Path | None, device: str | torch.device = "cpu") -> Trained:
+    """The model that ``normcore.events.Finished.model()`` gave as bytes, which a worker keeps as ``model.pt``.
+
+    Args:
+        datasets_dir: where data sets live that do not come bundled.
+        device: where the model and its data go.
+
+    Raises:
+        DatasetMissing, DatasetCorrupt: the task's data is not at hand.
+        ValueError: the bytes are no trained model, its weights do not fit its spec, or there is no such device.
+    """
+    device = usable_device(device)
+    parts = _parts(content)
+    spec = _spec(parts["spec"])
+    dtype = DTYPES[spec.training.precision]
+    task = tasks.build(spec.task, datasets_dir, device, dtype)
+    with reproducible(parts["seed"], device, torch.get_num_threads()):
+        model = task.model(recurrent_of(spec.model, spec.norm, spec.training.kernel)).to(device, dtype)
+    _fill(model, parts["state_dict"], spec)
+    return Trained(spec, parts["seed"], task, model.eval())
+
+
+def _parts(content: bytes) -> dict[str, Any]:
+    try:
+        parts = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+    except Exception as error:  # torn bytes make torch raise nearly anything, KeyError and struct.error included
+        raise ValueError(
+            f"expected a trained model, received {len(content):,} bytes that torch.load cannot read; use a run's whole"
+            " model.pt"
+        ) from error
+    if not isinstance(parts, dict) or not all(isinstance(parts.get(name), kind) for name, kind in PARTS.items()):
+        raise ValueError(f"expected a trained model with {', '.join(PARTS)}, received something else; use model.pt")
+    return parts
+
+
+def _spec(written: str) -> TrainingSpec:
+    try:
+        return TrainingSpec.model_validate_json(written)
+    except ValidationError as error:
+        raise ValueError(f"the trained model's spec is none of this version of normcore: {error}") from error
+
+
+def _fill(model: nn.Module, state_dict: dict[str, Any], spec: TrainingSpec) -> None:
+    try:
+        model.load_state_dict(state_dict)
+    except RuntimeError as error:
+        raise ValueError(
+            f"the trained model does not fit its spec, {spec.model.cell} with {spec.norm.method} on {spec.task.name},"
+            f" or its data is not what it was: {error}"
+        ) from error

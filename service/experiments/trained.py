@@ -1,0 +1,35 @@
+"""Analyses of trained models: the run that one names must have a model of the right kind."""
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from normcore.spec import ExperimentSpec, SpecError, TrainingSpec, parse
+from normcore.spec.tasks import TrainedAnalysis
+from service.errors import Invalid
+from service.experiments.tables import Experiment, Run
+
+
+def check(session: Session, spec: ExperimentSpec) -> None:
+    """Raises:
+    Invalid: the spec names a run that has no model, or none that its task can analyse.
+    """
+    if isinstance(spec.task, TrainedAnalysis):
+        complaint = _complaint(session, spec.task)
+        if complaint is not None:
+            raise Invalid([SpecError(("task", "run"), complaint, "run")])
+
+
+def _complaint(session: Session, task: TrainedAnalysis) -> str | None:
+    found = session.execute(
+        select(Run.state, Run.value, Experiment.spec).join(Experiment).where(Run.id == task.run)
+    ).one_or_none()
+    if found is None:
+        return "there is no such run"
+    trained = parse(found.spec)
+    if not isinstance(trained, TrainingSpec):
+        return f"that run was an analysis, {trained.task.name}, and has trained no model; name a training's"
+    if found.state != "succeeded":
+        return f"that run is {found.state}; name one that has succeeded"
+    if found.value is None:
+        return "that run diverged before it had a model; name another"
+    return task.misfit(trained.task, trained.norm)

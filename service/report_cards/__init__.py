@@ -1,0 +1,1 @@
+"""Report cards: what has been measured of one method, by analyses and on leaderboards."""

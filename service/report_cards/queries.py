@@ -1,0 +1,117 @@
+"""Collect a report card from finished analyses and from the leaderboards. Nothing is measured here."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from normcore.spec import InvalidSpec, resolve
+from normcore.spec.methods import METHODS
+from normcore.spec.tasks import ProfileName
+from service.experiments.lifecycle import WAITING
+from service.experiments.tables import Experiment, Run
+from service.leaderboards import queries as leaderboards
+from service.leaderboards.schemas import Leaderboard
+from service.report_cards.schemas import CellOut, MeasuredOut, ReportCard, StandingOut
+
+IN_EACH_CELL = ("gradient_flow", "step_cost", "smallest_batch")
+
+
+def report_card(session: Session, name: str) -> ReportCard:
+    """What there is of a known method: of each analysis in its default form the newest run that succeeded."""
+    method, search = METHODS[name], _Search(session)
+    norm = {"method": name}
+    return ReportCard(
+        method=name,
+        title=method.title,
+        citation=method.citation,
+        invariances=search.newest({"task": {"name": "invariances"}, "norm": norm}),
+        cells={
+            cell: CellOut(
+                **{
+                    task: search.newest({"task": {"name": task}, "model": {"cell": cell}, "norm": norm})
+                    for task in IN_EACH_CELL
+                }
+            )
+            for cell in method.cells
+        },
+        standings=_standings(session, name),
+        not_applicable=search.not_applicable,
+        missing=search.missing,
+        pending=search.pending,
+    )
+
+
+@dataclass
+class _Search:
+    """Looks for analyses, and notes what is not there."""
+
+    session: Session
+    not_applicable: dict[str, str] = field(default_factory=dict)
+    missing: list[dict[str, Any]] = field(default_factory=list)
+    pending: list[str] = field(default_factory=list)
+
+    def newest(self, written: dict[str, Any]) -> MeasuredOut | None:
+        """The newest success of a spec; without one it is pending, missing or not for this method."""
+        try:
+            fingerprint = resolve(written).fingerprint()
+        except InvalidSpec as error:
+            self.not_applicable[written["task"]["name"]] = error.errors[0].msg
+            return None
+        runs = select(Run).join(Experiment).where(Experiment.fingerprint == fingerprint).order_by(Run.id.desc())
+        run = self.session.scalars(runs.where(Run.state == "succeeded").limit(1)).one_or_none()
+        if run is not None:
+            return _measured(run)
+        waiting = self.session.scalars(runs.where(Run.state.in_(WAITING)).limit(1)).one_or_none()
+        if waiting is None:
+            self.missing.append(written)
+        else:
+            self.pending.append(waiting.experiment_id)
+        return None
+
+
+def _measured(run: Run) -> MeasuredOut:
+    result = cast(Mapping[str, Any], run.result)
+    return MeasuredOut(
+        run_id=run.id,
+        experiment_id=run.experiment_id,
+        device=run.device,
+        finished_at=run.finished_at,
+        findings=result["findings"],
+    )
+
+
+def _standings(session: Session, method: str) -> list[StandingOut]:
+    boards = (
+        leaderboards.leaderboard(
+            session,
+            summary.task,
+            cast(ProfileName, summary.profile),
+            rank_by="metric",
+            baseline="none",
+            published=False,
+        )
+        for summary in leaderboards.leaderboards(session)
+    )
+    return [standing for board in boards if (standing := _standing(board, method)) is not None]
+
+
+def _standing(board: Leaderboard, method: str) -> StandingOut | None:
+    own = next((entry for entry in board.entries if entry.method == method), None)
+    if own is None or own.fingerprint is None:
+        return None
+    return StandingOut(
+        task=board.task,
+        profile=board.profile,
+        rank=own.rank,
+        of=len(board.entries),
+        metric=board.metric,
+        unit=board.unit,
+        direction=board.direction,
+        mean=own.value.mean if own.value else None,
+        ci95=own.value.ci95 if own.value else None,
+        n_seeds=own.n_seeds,
+        fingerprint=own.fingerprint,
+    )

@@ -1,0 +1,21 @@
+"""Report cards over HTTP."""
+
+from fastapi import APIRouter
+
+from normcore.spec.methods import METHODS
+from service.errors import NotFound
+from service.http import DatabaseDep
+from service.report_cards import queries
+from service.report_cards.schemas import ReportCard
+
+router = APIRouter(prefix="/v1/methods", tags=["report cards"])
+
+
+@router.get("/{name}/report-card")
+def get_report_card(name: str, db: DatabaseDep) -> ReportCard:
+    """What has been measured of a method: invariances, gradient flow, cost of a training step, the smallest batch it
+    trains at, its standing on each leaderboard. What has not been yet is listed under `missing`, ready to submit."""
+    if name not in METHODS:
+        raise NotFound(f"no method {name!r}; choose from {', '.join(sorted(METHODS))}")
+    with db.snapshot() as session:
+        return queries.report_card(session, name)

@@ -1,0 +1,63 @@
+"""What a report card shows."""
+
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import BaseModel
+
+from normcore.events import Finding
+
+
+class MeasuredOut(BaseModel):
+    """The newest analysis of a kind, and the run that it comes from."""
+
+    run_id: str
+    experiment_id: str
+    device: str | None
+    finished_at: datetime | None
+    findings: list[Finding]
+
+
+class CellOut(BaseModel):
+    """What was measured of the method in one recurrent cell; null what was not yet."""
+
+    gradient_flow: MeasuredOut | None
+    step_cost: MeasuredOut | None
+    smallest_batch: MeasuredOut | None
+
+
+class StandingOut(BaseModel):
+    """The method's best entry on one leaderboard."""
+
+    task: str
+    profile: str
+    rank: int
+    of: int
+    metric: str
+    unit: str
+    direction: Literal["maximize", "minimize"]
+    mean: float | None
+    ci95: tuple[float, float] | None
+    n_seeds: int
+    fingerprint: str
+
+
+class ReportCard(BaseModel):
+    """All that is known of a method.
+
+    Attributes:
+        cells: by the name of the cell; empty for a method of layers.
+        not_applicable: why an analysis does not take the method, by the analysis.
+        missing: specs to submit, whose results would complete the card.
+        pending: experiments that are under way and will do so.
+    """
+
+    method: str
+    title: str
+    citation: str
+    invariances: MeasuredOut | None
+    cells: dict[str, CellOut]
+    standings: list[StandingOut]
+    not_applicable: dict[str, str]
+    missing: list[dict[str, Any]]
+    pending: list[str]

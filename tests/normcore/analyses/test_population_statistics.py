@@ -1,0 +1,154 @@
+"""Population statistics by step, against medians taken one by one, and on real text."""
+
+import dataclasses
+import json
+import statistics
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from normcore.analyses.population_statistics import StatisticsByStep, statistics_by_step
+from normcore.norms.batch_statistics import BatchStatistics
+from normcore.norms.population import population_statistics
+from normcore.recurrent import Recurrent
+
+
+def network(cell: str = "lstm", hidden_size: int = 3, **options: Any) -> Recurrent:
+    torch.manual_seed(0)
+    return Recurrent(cell, 2, hidden_size, norm={"method": "recurrent_batch_norm", **options}).double()
+
+
+def with_statistics(mean: Any, variance: Any) -> StatisticsByStep:
+    """What is measured of one norm that has these statistics (T, F)."""
+    norm = BatchStatistics(len(mean[0]))
+    norm.running_mean, norm.running_var = (torch.tensor(s, dtype=torch.float64) for s in (mean, variance))
+    [measured] = statistics_by_step(nn.ModuleDict({"norm_h": norm}))
+    return measured
+
+
+def by_hand(statistic: Tensor) -> tuple[Any, Any]:
+    """Average over the features, and median of their relative deviations, step by step."""
+    rows = statistic.tolist()
+    deviations = [[abs(s - last) / abs(last) for s, last in zip(row, rows[-1], strict=True)] for row in rows]
+    averages, medians = [sum(row) / len(row) for row in rows], [statistics.median(row) for row in deviations]
+    return pytest.approx(averages, rel=1e-12, abs=1e-15), pytest.approx(medians, rel=1e-12)
+
+
+def collect(network: Recurrent, *batches: Tensor) -> None:
+    with torch.no_grad(), population_statistics(network):
+        for x in batches:
+            network(x)
+
+
+def test_averages_and_median_deviations_are_those_taken_one_by_one() -> None:
+    """Of 12 features at the terms, whose median lies between two, and of 3 at the cell."""
+    rbn = network()
+    collect(rbn.eval(), torch.randn(9, 8, 2, dtype=torch.float64), torch.randn(9, 8, 2, dtype=torch.float64))
+    for measured in statistics_by_step(rbn):
+        norm: Any = rbn.get_submodule(measured.site)
+        if measured.site.endswith("norm_h"):  # at the first step all means are W_h h0 = 0
+            assert set(norm.running_mean[0].tolist()) == {0.0}
+        assert (measured.mean, measured.mean_deviation) == by_hand(norm.running_mean)
+        assert (measured.variance, measured.variance_deviation) == by_hand(norm.running_var)
+
+
+@pytest.mark.parametrize(
+    ("cell", "sites", "expected"),
+    [
+        ("lstm", ["input", "recurrent", "cell"], ["norm_x", "norm_h", "norm_c"]),
+        ("lstm", ["sum"], ["norm_sum"]),
+        ("rnn", ["sum"], ["norm_sum"]),
+    ],
+)
+def test_every_site_of_every_layer_is_there_for_all_steps(cell: str, sites: list[str], expected: list[str]) -> None:
+    torch.manual_seed(0)
+    norm = {"method": "recurrent_batch_norm", "sites": sites}
+    two_layers = Recurrent(cell, 2, 3, num_layers=2, norm=norm).eval()
+    collect(two_layers, torch.randn(6, 4, 2), torch.randn(7, 4, 2))
+    measured = statistics_by_step(two_layers)
+    assert [m.site for m in measured] == [f"cells.{layer}.{site}" for layer in (0, 1) for site in expected]
+    assert {len(series) for m in measured for series in (m.mean, m.variance)} == {7}
+
+
+def test_the_recurrent_term_alone_has_no_variance_at_first() -> None:
+    """Measured once, after 700 updates of 128 units on 99 steps of the Penn Treebank, deviations of the variance at the
+    steps 1, 5, 10 and 20: 15.9, 1.3, 0.6 and 0.5 % of the recurrent term (RBN: 24, 4.8, 1.8 and 0.5 %), 12.3, 1.5, 0.6
+    and 0.6 % of the cell (28, 7.7, 2.5 and 0.4 %). Both stay within 5 % from step 3 on.
+    """
+    rbn = network().eval()
+    torch.nn.init.constant_(rbn.get_parameter("cells.0.h0"), 0.3)
+    collect(rbn, torch.randn(6, 4, 2, dtype=torch.float64))
+    starts = {m.site: (m.starts_without_variance, m.variance[0] == 0) for m in statistics_by_step(rbn)}
+    assert starts == {
+        "cells.0.norm_x": (False, False),
+        "cells.0.norm_h": (True, True),
+        "cells.0.norm_c": (False, False),
+    }
+
+
+def test_one_feature_with_the_least_variance_is_not_none() -> None:
+    assert not with_statistics([[0, 0], [0, 0]], [[0, 1e-300], [1, 1]]).starts_without_variance
+    assert with_statistics([[0, 0], [0, 0]], [[0, 0], [1, 1]]).starts_without_variance
+
+
+def test_it_has_converged_where_it_stays_within_5_percent() -> None:
+    """Once within is not enough, and 5 % counts as within."""
+    variance = [[0], [100], [106], [105], [95], [100]]
+    measured = with_statistics([[1]] * 6, variance)
+    assert measured.variance_deviation == [1, 0, 0.06, 0.05, 0.05, 0]
+    assert measured.converged_at == 3
+    assert with_statistics([[1]] * 2, [[100], [100]]).converged_at == 0
+    assert with_statistics([[1]] * 3, [[100], [300], [100]]).converged_at == 2
+
+
+def test_signs_do_not_count() -> None:
+    measured = with_statistics([[-2, 4, 1], [-1, -2, 4]], [[1] * 3] * 2)
+    assert measured.mean_deviation == [1, 0]  # out of 1, 3 and 0.75
+    assert measured.mean == [1, pytest.approx(1 / 3)]
+
+
+def test_features_whose_last_value_is_0_are_left_out_of_the_deviations() -> None:
+    measured = with_statistics([[3, 0, 7], [5, 0, 0]], [[1, 3, 5], [0, 2, 0]])
+    assert measured.mean_deviation == [0.4, 0]
+    assert measured.variance_deviation == [0.5, 0]
+    assert measured.variance == [3, pytest.approx(2 / 3)]
+    assert measured.converged_at == 1
+
+
+def test_where_all_last_values_are_0_there_is_no_deviation() -> None:
+    """Mean-only batch norm has no variances at all."""
+    torch.manual_seed(0)
+    options = {"method": "weight_norm", "mean_only_batch_norm": True}
+    mean_only = Recurrent("rnn", 2, 3, norm=options).eval()
+    collect(mean_only, torch.randn(6, 4, 2))
+    for measured in statistics_by_step(mean_only):
+        assert measured.mean_deviation is not None
+        assert (measured.variance_deviation, measured.converged_at) == (None, None)
+        assert measured.variance == [0] * 6
+
+
+def test_a_model_without_batch_norms_is_refused() -> None:
+    with pytest.raises(ValueError, match="a model without batch norms; train one with recurrent_batch_norm"):
+        statistics_by_step(Recurrent("lstm", 2, 3, norm={"method": "layer_norm"}))
+
+
+def test_shared_statistics_are_refused() -> None:
+    shared = network(statistics="shared").eval()
+    collect(shared, torch.randn(6, 4, 2, dtype=torch.float64))
+    with pytest.raises(ValueError, match=r"received one for all steps; .*statistics: per_step"):
+        statistics_by_step(shared)
+
+
+def test_a_model_whose_population_nobody_has_seen_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"received none; run forward passes .* inside population_statistics"):
+        statistics_by_step(network())
+
+
+def test_results_are_json() -> None:
+    rbn = network().eval()
+    collect(rbn, torch.zeros(6, 4, 2, dtype=torch.float64), torch.randn(6, 4, 2, dtype=torch.float64))
+    measured = statistics_by_step(rbn)
+    read = json.loads(json.dumps([dataclasses.asdict(m) for m in measured], allow_nan=False))
+    assert [StatisticsByStep(**m) for m in read] == measured

@@ -1,0 +1,155 @@
+"""What a training step costs: the statistics, the turns that the networks take and what they differ in. No times."""
+
+import copy
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from normcore.analyses.step_cost import (
+    WARM_UP_PAIRS,
+    StepCost,
+    cost_of_pairs,
+    median_interval,
+    network,
+    step_cost,
+    timed_pairs,
+    training_step,
+)
+from normcore.clock import Clock
+from normcore.recurrent import Recurrent
+from normcore.spec.methods import METHODS
+from normcore.spec.model import CELLS, GRU
+from normcore.spec.norm import BatchNorm, LayerNorm, NoNorm
+
+CPU = torch.device("cpu")
+RECURRENT_METHODS = [tag for tag, method in METHODS.items() if method.cells]
+
+
+def coverage(n: int, rank: int) -> float:
+    """How probable it is that the median lies between the rank-th least and the rank-th greatest of n samples."""
+    return 1 - 2 * sum(math.comb(n, below) for below in range(rank)) / 2.0**n
+
+
+@pytest.mark.parametrize("n", range(6, 130))
+def test_the_interval_is_the_narrowest_pair_of_ranks_that_covers_95_percent(n: int) -> None:
+    samples = [float(sample) for sample in np.random.RandomState(n).permutation(n) + 1]
+    lower, upper = median_interval(samples)
+    assert lower + upper == n + 1
+    assert coverage(n, int(lower)) >= 0.95 > coverage(n, int(lower) + 1)
+
+
+def test_of_ten_and_twenty_samples_it_leaves_one_and_five_out_on_either_side() -> None:
+    """1 - 2 (1 + 10) / 2^10 = 97.9 percent, and 95.9."""
+    assert median_interval(range(1, 11)) == (2, 9)
+    assert median_interval(range(1, 21)) == (6, 15)
+
+
+def test_of_skewed_samples_it_holds_the_median_as_often_as_it_says() -> None:
+    """4,000 times 45 log-normal samples: 96.4 percent by the binomial, four standard errors are 1.2."""
+    samples = np.random.RandomState(0).lognormal(0, 2, (4000, 45))
+    bounds = np.array([median_interval(some) for some in samples.tolist()])
+    held = ((bounds[:, 0] < 1) & (bounds[:, 1] > 1)).mean()
+    assert held == pytest.approx(coverage(45, 16), abs=0.012)
+
+
+def test_five_samples_are_too_few() -> None:
+    with pytest.raises(ValueError, match="expected 6 or more samples, received 5"):
+        median_interval([1.0, 2.0, 3.0, 4.0, 5.0])
+
+
+def test_medians_and_ratio_are_those_of_the_pairs() -> None:
+    """The ratios are 2, 3, 3, 90, 2.5, 2 and 4: one pair was disturbed, and no median shows it."""
+    pairs = [(2.0, 1.0), (6.0, 2.0), (3.0, 1.0), (90.0, 1.0), (5.0, 2.0), (4.0, 2.0), (4.0, 1.0)]
+    assert cost_of_pairs(pairs) == StepCost(4.0, 1.0, 3.0, (2.0, 90.0))
+
+
+def test_a_machine_that_is_slow_for_a_while_does_not_change_the_ratio() -> None:
+    slowness = [1.0, 1000.0, 2.0, 50.0, 7.0, 300.0, 4.0, 1.0, 10.0]
+    cost = cost_of_pairs([(1.5 * slow, slow) for slow in slowness])
+    assert cost == StepCost(10.5, 7.0, 1.5, (1.5, 1.5))
+
+
+def test_the_ratio_is_within_its_interval_where_that_of_the_medians_is_not() -> None:
+    """The machine slows down halfway, during a pair: the medians come from different halves."""
+    pairs = [(1.5, 1.0)] * 6 + [(1.5, 3.0)] + [(4.5, 3.0)] * 5
+    cost = cost_of_pairs(pairs)
+    assert cost.seconds / cost.none_seconds == 0.75
+    assert (cost.ratio, cost.ratio_ci95) == (1.5, (1.5, 1.5))
+
+
+class StandingClock(Clock):
+    """Stands still but where a step moves it on."""
+
+    now = 0.0
+
+    def start(self) -> None:
+        self.started = self.now
+
+    def stop_when_done(self) -> float:
+        return self.now - self.started
+
+
+def test_the_steps_take_turns_and_the_first_pairs_do_not_count() -> None:
+    """The method's n-th step takes n seconds, each of the other's a quarter of one."""
+    clock = StandingClock(CPU)
+    calls: list[str] = []
+
+    def step() -> None:
+        calls.append("method")
+        clock.now += calls.count("method")
+
+    def none_step() -> None:
+        calls.append("none")
+        clock.now += 0.25
+
+    timed = timed_pairs(step, none_step, 7, clock)
+    assert calls == ["method", "none"] * (WARM_UP_PAIRS + 7)
+    assert timed == [(WARM_UP_PAIRS + n, 0.25) for n in range(1, 8)]
+
+
+@pytest.mark.parametrize("method", RECURRENT_METHODS)
+@pytest.mark.parametrize("cell", CELLS)
+def test_the_networks_differ_in_the_norm_alone(method: str, cell: str) -> None:
+    """What both have is the same; what only one has belongs to a norm or is a weight in another parametrization."""
+    model, norm = CELLS[cell](), METHODS[method].model_validate({"method": method, **METHODS[method].defaults(cell)})
+    ours, plain = network(model, norm, 3, CPU), network(model, NoNorm(), 3, CPU)
+    for name in ("weight_ih", "weight_hh"):
+        torch.testing.assert_close(getattr(ours.cells[0], name), getattr(plain.cells[0], name), rtol=1e-6, atol=1e-8)
+    parameters, of_plain = dict(ours.named_parameters()), dict(plain.named_parameters())
+    assert "cells.0.bias" in parameters.keys() & of_plain.keys()
+    assert all(torch.equal(parameters[name], of_plain[name]) for name in parameters.keys() & of_plain.keys())
+    assert all(".norm_" in name or "weight_" in name for name in parameters.keys() ^ of_plain.keys())
+    assert (ours.cell, ours.input_size, ours.hidden_size, ours.kernel) == (cell, 1, 100, "reference")
+
+
+def test_a_step_is_forward_backward_and_update() -> None:
+    """RMSProp by hand, two steps: v = 0.9 v + 0.1 g^2, p = p - 0.001 g / max(sqrt(v), 1e-5)."""
+    torch.manual_seed(0)
+    stepped = Recurrent("rnn", 1, 4, norm={"method": "layer_norm"}).double()
+    expected = copy.deepcopy(stepped)
+    x = torch.randn(5, 3, 1, dtype=torch.float64)
+    step = training_step(stepped, x)
+    mean_squares = [0.0 * p.detach().numpy() for p in expected.parameters()]
+    for _ in range(2):
+        step()
+        loss = (expected(x)[0][-1] ** 2).sum() / 12
+        gradients = [g.numpy() for g in torch.autograd.grad(loss, list(expected.parameters()))]
+        mean_squares = [0.9 * v + 0.1 * g**2 for v, g in zip(mean_squares, gradients, strict=True)]
+        for p, g, v in zip(expected.parameters(), gradients, mean_squares, strict=True):
+            p.data -= torch.from_numpy(0.001 * g / np.maximum(np.sqrt(v), 1e-5))
+    for p, q in zip(stepped.parameters(), expected.parameters(), strict=True):
+        np.testing.assert_allclose(p.detach().numpy(), q.detach().numpy(), rtol=1e-10, atol=1e-12)
+
+
+def test_the_cost_is_of_the_model_and_the_generator_is_left_alone() -> None:
+    before = torch.get_rng_state()
+    cost = step_cost(GRU(hidden_size=3), LayerNorm(sites=("input",)), 4, 2, 0, CPU, pairs=6)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert 0 < cost.ratio_ci95[0] <= cost.ratio <= cost.ratio_ci95[1]
+
+
+def test_a_norm_that_is_not_for_the_cell_is_refused() -> None:
+    with pytest.raises(ValueError, match="batch_norm is not for gru"):
+        step_cost(GRU(), BatchNorm(), 4, 2, 0, CPU)

@@ -1,0 +1,66 @@
+"""An analysis takes the parts that it needs and refuses the others."""
+
+from typing import Any
+
+import pytest
+
+from normcore.spec import AnalysisSpec, InvalidSpec, parse, resolve
+from normcore.spec.norm import LayerNorm, RecurrentBatchNorm
+from normcore.spec.tasks import CharLM, LengthGeneralization, PermutedDigits, PopulationStatistics
+
+RUN = "run_01KAJ3V6BCDEFGHJKMNPQRSTVW"
+
+
+def test_parts_that_are_taken_come_from_the_profile() -> None:
+    spec = resolve({"task": {"name": "gradient_flow"}, "norm": {"method": "recurrent_batch_norm"}})
+    assert isinstance(spec, AnalysisSpec)
+    assert (spec.model.cell, spec.model.hidden_size, spec.model.recurrent_init) == ("rnn", 100, "identity")
+    norm = spec.norm.model_dump()
+    assert (norm["sites"], norm["gain_init"], norm["initial_state_noise"]) == (("sum",), 0.1, 0.1)
+
+
+def test_parts_that_are_not_taken_are_absent() -> None:
+    spec = resolve({"task": {"name": "fisher_geometry"}})
+    assert (spec.model, spec.norm) == (None, None)
+    assert resolve({"task": {"name": "invariances"}}).model is None
+
+
+def test_a_stored_analysis_is_read_again_as_one() -> None:
+    spec = resolve({"task": {"name": "hidden_dynamics"}, "model": {"cell": "gru"}, "seeds": [3]})
+    stored = spec.model_dump(mode="json")
+    assert stored["kind"] == "analysis"
+    assert parse(stored) == spec == resolve(stored)
+
+
+@pytest.mark.parametrize(
+    ("written", "loc", "repair"),
+    [
+        ({"task": {"name": "invariances"}, "training": {"max_steps": 1}}, "training", "trains nothing; remove it"),
+        ({"task": {"name": "invariances"}, "model": {"cell": "lstm"}}, "model", "takes no model; remove it"),
+        ({"task": {"name": "fisher_geometry"}, "norm": {"method": "none"}}, "norm", "takes no norm; remove it"),
+        ({"task": {"name": "fisher_geometry", "hidden_size": 11}}, "task.hidden_size", "less than or equal to 10"),
+        ({"task": {"name": "invariances"}, "norm": {"method": "instance_norm"}}, "norm.method", "use group_norm"),
+        ({"task": {"name": "step_cost"}, "norm": {"method": "batch_norm"}}, "norm.method", "no recurrent cell"),
+        ({"task": {"name": "gradient_flow"}, "model": {"bidirectional": True}}, "model.bidirectional", "use false"),
+        ({"task": {"name": "gradient_flow", "gains": [0.0]}}, "task.gains.0", "greater than 0"),
+        ({"task": {"name": "population_statistics"}}, "task.run", "Field required"),
+        ({"task": {"name": "population_statistics", "run": "run_1"}}, "task.run", "match pattern"),
+        ({"task": {"name": "invariances"}, "kind": "training"}, "kind", "'analysis'"),
+        ({"task": {"name": "permuted_digits"}, "kind": "analysis"}, "kind", "'training'"),
+    ],
+)
+def test_an_error_names_its_field_and_the_repair(written: dict[str, Any], loc: str, repair: str) -> None:
+    with pytest.raises(InvalidSpec) as refused:
+        resolve(written)
+    assert {".".join(map(str, error.loc)) for error in refused.value.errors} == {loc}
+    assert repair in refused.value.errors[0].msg
+
+
+def test_trained_models_that_do_not_fit_say_which_do() -> None:
+    settling = PopulationStatistics(run=RUN)
+    assert settling.misfit(PermutedDigits(), RecurrentBatchNorm()) is None
+    assert "recurrent_batch_norm, per_step" in (settling.misfit(PermutedDigits(), LayerNorm()) or "")
+    assert "per_step" in (settling.misfit(PermutedDigits(), RecurrentBatchNorm(statistics="shared")) or "")
+    lengths = LengthGeneralization(run=RUN)
+    assert lengths.misfit(CharLM(), LayerNorm()) is None
+    assert lengths.misfit(PermutedDigits(), LayerNorm()) == "it was trained on permuted_digits; name a run of char_lm"

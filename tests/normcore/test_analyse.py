@@ -1,0 +1,117 @@
+"""An analysis tells what it does as a training tells it, and its findings are those of its functions."""
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+
+from normcore.analyse import analyse
+from normcore.analyses import hidden_dynamics
+from normcore.analyses.report import Place, Report, Work
+from normcore.events import Advanced, Analysed, Event, Finding, Measured, Started
+from normcore.run import run
+from normcore.spec import AnalysisSpec, resolve
+from normcore.spec.tasks import ANALYSES, TrainedAnalysis
+
+BY_THEMSELVES = [name for name, task in ANALYSES.items() if not issubclass(task, TrainedAnalysis)]
+
+
+def spec_of(name: str, **parts: Any) -> AnalysisSpec:
+    spec = resolve({"task": {"name": name, "profile": "smoke"}, **parts})
+    assert isinstance(spec, AnalysisSpec)
+    return spec
+
+
+def findings_of(events: Iterator[Event]) -> dict[str, Finding]:
+    *_, last = events
+    assert isinstance(last, Analysed)
+    return {finding.name: finding for finding in last.findings}
+
+
+@pytest.mark.parametrize("name", BY_THEMSELVES)
+def test_an_analysis_begins_advances_piece_by_piece_and_ends_with_its_findings(name: str) -> None:
+    started, *between, analysed = run(spec_of(name), 0)
+    assert isinstance(started, Started)
+    assert started.environment["torch"] == torch.__version__
+    assert [event.step for event in between if isinstance(event, Advanced)] == list(range(1, started.max_steps + 1))
+    assert all(isinstance(event, Advanced | Measured) for event in between)
+    assert isinstance(analysed, Analysed)
+    names = [finding.name for finding in analysed.findings]
+    assert len(set(names)) == len(names) > 0
+    seconds = [event.seconds for event in [*between, analysed]]
+    assert seconds == sorted(seconds)
+
+
+@pytest.mark.parametrize("name", [name for name in BY_THEMSELVES if name != "step_cost"])
+def test_the_same_seed_finds_the_same(name: str) -> None:
+    first, again = (findings_of(run(spec_of(name), 1)) for _ in range(2))
+    assert first == again
+
+
+def test_layer_norms_row_of_table_1_is_the_papers() -> None:
+    found = findings_of(run(spec_of("invariances", norm={"method": "layer_norm"}), 0))
+    row = {
+        "weight_matrix_rescaling": "invariant",
+        "weight_matrix_recentering": "invariant",
+        "weight_vector_rescaling": "not invariant",
+        "dataset_rescaling": "invariant",
+        "dataset_recentering": "not invariant",
+        "single_case_rescaling": "invariant",
+    }
+    assert {name: finding.verdict for name, finding in found.items() if name in row} == row
+    assert all(finding.holds for finding in found.values())
+    assert {finding.source for finding in found.values()} == {"LN Table 1", "LN Table 1, with eps"}
+
+
+def test_of_a_method_that_the_paper_does_not_have_nothing_is_claimed() -> None:
+    found = findings_of(run(spec_of("invariances", norm={"method": "rms_norm"}), 0))
+    assert {(finding.claim, finding.holds, finding.source) for finding in found.values()} == {(None, None, None)}
+
+
+def test_gradients_are_told_step_by_step_for_every_gain() -> None:
+    events = list(run(spec_of("gradient_flow", norm={"method": "recurrent_batch_norm"}), 0))
+    curves: dict[str, list[int]] = {}
+    for event in events:
+        if isinstance(event, Measured):
+            for name in event.values:
+                curves.setdefault(name, []).append(event.step)
+    assert curves == {f"gradient_norm gain={gain}": list(range(64)) for gain in ("0.1", "1")}
+    found = findings_of(iter(events))
+    assert found["gradient_norm gain=0.1: decades lost"].verdict == "reaches back"
+    assert found["gradient_norm gain=1: decades lost"].verdict == "vanishes"
+    assert found["tanh_derivative std=0.5"].value == pytest.approx(0.827, abs=1e-3)
+
+
+def test_a_method_without_a_gain_is_measured_once() -> None:
+    found = findings_of(run(spec_of("gradient_flow", norm={"method": "none"}), 0))
+    assert [name for name in found if name.startswith("gradient_norm")] == ["gradient_norm: decades lost"]
+
+
+def test_gates_and_sums_are_told_apart_by_what_they_do_at_each_scale() -> None:
+    plain = findings_of(run(spec_of("hidden_dynamics"), 0))
+    assert [plain[f"cells.0.norm_sum.summed_inputs W_h*{scale}"].verdict for scale in ("0.5", "1", "1.5", "2")] == [
+        "shrinks",
+        "stable",
+        "grows",
+        "grows",
+    ]
+    normalized = findings_of(run(spec_of("hidden_dynamics", norm={"method": "layer_norm"}), 0))
+    assert {f.verdict for name, f in normalized.items() if "norm_sum" in name} == {"stable"}
+
+
+def test_what_is_not_finite_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def piece() -> Report:
+        return Report([Finding("a", math.nan, "no number")], {"curve": [(0, 1.0), (1, math.inf), (2, 3.0)]})
+
+    prepare: Callable[[AnalysisSpec, int, Place], Work] = lambda spec, seed, place: Work([piece])  # noqa: E731
+    monkeypatch.setattr(hidden_dynamics, "prepare", prepare)
+    events = list(analyse(spec_of("hidden_dynamics"), 0))
+    assert [(e.step, e.values) for e in events if isinstance(e, Measured)] == [(0, {"curve": 1.0}), (2, {"curve": 3.0})]
+    assert findings_of(iter(events))["a"].value is None
+
+
+def test_a_device_that_is_not_there_is_refused() -> None:
+    with pytest.raises(ValueError, match="expected device cpu or cuda"):
+        next(run(spec_of("invariances"), 0, device="mps"))

@@ -1,0 +1,136 @@
+"""What a run leaves behind becomes the model that it tested, or is refused."""
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from normcore.events import Finished
+from normcore.spec import TrainingSpec, resolve
+from normcore.train import train
+from normcore.trained import load
+
+THIS = Path(__file__)  # the text that language models are trained on here
+
+
+def finished(task: str, method: str, **training: Any) -> Finished:
+    """Two updates of a model of four units."""
+    text = {"corpus": "file", "file": THIS.name, "sequence_length": 5, "eval_chars": 60} if task == "char_lm" else {}
+    spec = resolve(
+        {
+            "task": {"name": task, "profile": "smoke", **text},
+            "model": {"hidden_size": 4},
+            "norm": {"method": method},
+            "training": {"batch_size": 8, "max_steps": 2, "eval_every": 2, **training},
+        }
+    )
+    assert isinstance(spec, TrainingSpec)
+    *_, last = train(spec, 3, datasets_dir=THIS.parent)
+    assert isinstance(last, Finished)
+    return last
+
+
+@pytest.fixture(scope="module")
+def content() -> bytes:
+    return finished("permuted_digits", "recurrent_batch_norm").model()
+
+
+@pytest.mark.parametrize("method", ["none", "recurrent_batch_norm", "weight_norm"])
+@pytest.mark.parametrize("task", ["permuted_digits", "char_lm"])
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_it_is_the_model_that_the_run_tested(task: str, method: str, precision: str) -> None:
+    run = finished(task, method, precision=precision)
+    trained = load(run.model(), THIS.parent)
+    assert not trained.model.training
+    assert {p.dtype for p in trained.model.parameters()} == {getattr(torch, precision)}
+    with torch.no_grad():
+        assert trained.task.test(trained.model) == run.result.value
+
+
+def test_it_knows_its_spec_and_its_seed(content: bytes) -> None:
+    trained = load(content, None)
+    assert (trained.spec.task.name, trained.spec.norm.method) == ("permuted_digits", "recurrent_batch_norm")
+    assert (trained.spec.model.hidden_size, trained.spec.training.max_steps, trained.seed) == (4, 2, 3)
+
+
+def test_the_generator_is_left_alone(content: bytes) -> None:
+    before = torch.get_rng_state()
+    load(content, None)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize("part", [0, 1, 4, 100, -1000, -1])
+def test_a_torn_model_is_refused(content: bytes, part: int) -> None:
+    with pytest.raises(ValueError, match=r"bytes that torch\.load cannot read; use a run's whole model\.pt"):
+        load(content[:part], None)
+
+
+@pytest.mark.filterwarnings("ignore:Detected pickle protocol")
+def test_whatever_the_bytes_are_they_are_refused_alike() -> None:
+    """Of these torch makes an EOFError, IndexError, KeyError, UnicodeDecodeError or struct.error as it happens."""
+    random = np.random.RandomState(0)
+    for _ in range(300):
+        for start in (b"", b"\x80\x02", b"PK\x03\x04"):
+            with pytest.raises(ValueError, match=r"bytes that torch\.load cannot read; use a run's whole model\.pt"):
+                load(start + random.bytes(random.randint(60)), None)
+
+
+class WritesAFile:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return Path.write_text, (self.path, "owned")
+
+
+def test_a_model_that_brings_code_is_refused_without_running_it(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="cannot read"):
+        load(saved({"spec": WritesAFile(tmp_path / "proof"), "seed": 0, "state_dict": {}}), None)
+    assert list(tmp_path.iterdir()) == []
+
+
+def saved(content: Any) -> bytes:
+    buffer = io.BytesIO()
+    torch.save(content, buffer)
+    return buffer.getvalue()
+
+
+def with_parts(content: bytes, **parts: Any) -> bytes:
+    return saved({**torch.load(io.BytesIO(content), weights_only=True), **parts})
+
+
+@pytest.mark.parametrize("parts", [{"spec": None}, {"seed": "0"}, {"state_dict": []}])
+def test_a_model_without_one_of_its_parts_is_refused(content: bytes, parts: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="with spec, seed, state_dict, received something else"):
+        load(with_parts(content, **parts), None)
+    with pytest.raises(ValueError, match="with spec, seed, state_dict, received something else"):
+        load(saved([1, 2]), None)
+
+
+def test_a_spec_that_is_none_is_refused(content: bytes) -> None:
+    with pytest.raises(ValueError, match=r"spec is none of this version of normcore: (.|\n)*task"):
+        load(with_parts(content, spec='{"model": {"cell": "lstm"}}'), None)
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        ({"model": {"hidden_size": 5}}, "size mismatch for recurrent.cells.0.weight_hh"),
+        ({"norm": {"method": "layer_norm"}}, "Unexpected key.*recurrent.cells.0.norm_x.running_mean"),
+        ({"model": {"hidden_size": 4, "num_layers": 2}}, "Missing key.*recurrent.cells.1.weight_ih"),
+    ],
+)
+def test_weights_of_another_spec_are_refused_by_name(content: bytes, changed: dict[str, Any], named: str) -> None:
+    sizes = {"model": {"hidden_size": 4}, "norm": {"method": "recurrent_batch_norm"}}
+    spec = resolve({"task": {"name": "permuted_digits", "profile": "smoke"}, **sizes, **changed})
+    with pytest.raises(ValueError, match=rf"the trained model does not fit its spec, lstm with (.|\n)*{named}"):
+        load(with_parts(content, spec=spec.model_dump_json()), None)
+
+
+def test_a_device_that_is_not_here_is_refused(content: bytes) -> None:
+    with pytest.raises(ValueError, match="there is no device cuda:77 here"):
+        load(content, None, "cuda:77")

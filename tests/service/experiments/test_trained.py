@@ -1,0 +1,84 @@
+"""An analysis of a trained model names a run that has one of the right kind, or is refused with nothing stored."""
+
+from typing import Any
+
+import pytest
+from sqlalchemy import func, select
+from starlette.testclient import TestClient
+
+from service.db import Database
+from service.experiments.tables import Experiment
+from tests.service.given import claimed, failed, finished, submitted
+
+CHAR_LM = {"task": {"name": "char_lm", "profile": "smoke"}}
+
+
+def analysis(name: str, run_id: str) -> dict[str, Any]:
+    return {"task": {"name": name, "run": run_id}}
+
+
+def complaint(client: TestClient, db: Database, spec: dict[str, Any]) -> str:
+    """What is said of ``task.run``; nothing is stored."""
+    before = count(db)
+    answer = client.post("/v1/experiments", json=spec)
+    assert answer.status_code == 422, answer.text
+    [error] = answer.json()["errors"]
+    assert error["loc"] == ["task", "run"]
+    assert count(db) == before
+    message: str = error["msg"]
+    return message
+
+
+def count(db: Database) -> int | None:
+    with db.snapshot() as session:
+        return session.scalar(select(func.count()).select_from(Experiment))
+
+
+def succeeded(db: Database, method: str = "recurrent_batch_norm", value: float | None = 0.5, **parts: Any) -> str:
+    submitted(db, method, **parts)
+    lease = claimed(db).lease
+    finished(db, lease, "completed" if value is not None else "diverged", value=value)
+    return lease.run_id
+
+
+def test_a_run_with_a_model_of_the_right_kind_is_accepted(client: TestClient, db: Database) -> None:
+    for name, run_id in {
+        "population_statistics": succeeded(db),
+        "length_generalization": succeeded(db, "layer_norm", **CHAR_LM),
+    }.items():
+        answer = client.post("/v1/experiments", json=analysis(name, run_id))
+        assert answer.status_code == 201, answer.text
+        assert answer.json()["spec"]["task"]["run"] == run_id
+
+
+def test_a_run_that_there_is_not_is_refused(client: TestClient, db: Database) -> None:
+    spec = analysis("population_statistics", "run_01KAJ3V6BCDEFGHJKMNPQRSTVW")
+    assert complaint(client, db, spec) == "there is no such run"
+
+
+def test_a_run_that_has_not_succeeded_is_refused(client: TestClient, db: Database) -> None:
+    queued = submitted(db, "recurrent_batch_norm").runs[0].id
+    assert complaint(client, db, analysis("population_statistics", queued)).startswith("that run is queued")
+    failed(db, claimed(db).lease)
+    assert complaint(client, db, analysis("population_statistics", queued)).startswith("that run is failed")
+
+
+def test_a_run_that_diverged_at_once_has_no_model(client: TestClient, db: Database) -> None:
+    run_id = succeeded(db, value=None)
+    assert "diverged before it had a model" in complaint(client, db, analysis("population_statistics", run_id))
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("population_statistics", "name a run with recurrent_batch_norm, per_step"),
+        ("length_generalization", "it was trained on permuted_digits; name a run of char_lm"),
+    ],
+)
+def test_a_model_of_another_kind_is_refused(client: TestClient, db: Database, name: str, said: str) -> None:
+    assert said in complaint(client, db, analysis(name, succeeded(db, "layer_norm")))
+
+
+def test_an_analysis_has_no_model_itself(client: TestClient, db: Database) -> None:
+    made = client.post("/v1/experiments", json={"task": {"name": "invariances"}}).json()
+    assert "was an analysis" in complaint(client, db, analysis("population_statistics", made["runs"][0]["id"]))

@@ -1,0 +1,131 @@
+"""A report card collects what analyses and leaderboards say of a method, and what is still to be measured."""
+
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from normcore.events import Analysed, Finding, Started
+from normcore.spec import digest, resolve
+from service.db import Database
+from service.experiments import lifecycle
+from service.experiments.tables import Experiment
+from service.leaderboards import entries
+from tests.service.given import claimed, failed, result_of, submitted
+
+CELLS = ("rnn", "lstm", "gru")
+
+
+def submitted_analysis(db: Database, spec: dict[str, Any]) -> Experiment:
+    with db.transaction() as session:
+        return lifecycle.submit(session, resolve(spec), request_digest=digest(spec))[0]
+
+
+def analysed(db: Database, spec: dict[str, Any], *findings: Finding) -> str:
+    """The id of a run of this analysis that has ended with these findings."""
+    run_id = submitted_analysis(db, spec).runs[0].id
+    lease = claimed(db).lease
+    assert lease.run_id == run_id
+    with db.transaction() as session:
+        lifecycle.begin(session, lease, Started(0, 3, "reference", 0, {}), device="cpu", resumed_from=None)
+        lifecycle.finish_analysis(session, lease, Analysed(findings, 1.5))
+    return run_id
+
+
+def card_of(client: TestClient, method: str) -> dict[str, Any]:
+    answer = client.get(f"/v1/methods/{method}/report-card")
+    assert answer.status_code == 200, answer.text
+    card: dict[str, Any] = answer.json()
+    return card
+
+
+def test_of_a_method_that_nothing_is_known_of_everything_is_missing(client: TestClient) -> None:
+    card = card_of(client, "layer_norm")
+    assert (card["method"], card["title"]) == ("layer_norm", "Layer normalization")
+    assert (card["invariances"], card["standings"], card["pending"]) == (None, [], [])
+    norm = {"method": "layer_norm"}
+    assert card["missing"] == [
+        {"task": {"name": "invariances"}, "norm": norm},
+        *(
+            {"task": {"name": task}, "model": {"cell": cell}, "norm": norm}
+            for cell in CELLS
+            for task in ("gradient_flow", "step_cost", "smallest_batch")
+        ),
+    ]
+
+
+def test_what_is_missing_can_be_submitted_and_is_pending_then(client: TestClient) -> None:
+    ids = []
+    for spec in card_of(client, "rms_norm")["missing"]:
+        answer = client.post("/v1/experiments", json=spec)
+        assert answer.status_code == 201, answer.text
+        ids.append(answer.json()["id"])
+    card = card_of(client, "rms_norm")
+    assert (card["missing"], sorted(card["pending"])) == ([], sorted(ids))
+
+
+def test_the_newest_success_counts(client: TestClient, db: Database) -> None:
+    spec = {"task": {"name": "step_cost"}, "model": {"cell": "gru"}, "norm": {"method": "layer_norm"}}
+    analysed(db, spec, Finding("ratio", 3.0, "times"))
+    newest = analysed(db, spec, Finding("ratio", 2.0, "times", verdict="dearer"))
+    submitted_analysis(db, spec)
+    card = card_of(client, "layer_norm")
+    measured = card["cells"]["gru"]["step_cost"]
+    assert (measured["run_id"], measured["device"]) == (newest, "cpu")
+    assert measured["findings"] == [
+        {
+            "name": "ratio",
+            "value": 2.0,
+            "meaning": "times",
+            "verdict": "dearer",
+            "claim": None,
+            "holds": None,
+            "source": None,
+        }
+    ]
+    assert card["cells"]["lstm"]["step_cost"] is None
+    assert (len(card["missing"]), card["pending"]) == (9, [])
+
+
+def test_an_analysis_that_failed_is_still_missing(client: TestClient, db: Database) -> None:
+    spec = {"task": {"name": "invariances"}, "norm": {"method": "none"}}
+    submitted_analysis(db, spec)
+    failed(db, claimed(db).lease)
+    assert spec in card_of(client, "none")["missing"]
+
+
+@pytest.mark.parametrize("changed", [{"task": {"name": "invariances"}, "norm": {"method": "layer_norm", "eps": 0.1}}])
+def test_analyses_of_other_options_do_not_count(client: TestClient, db: Database, changed: dict[str, Any]) -> None:
+    analysed(db, changed)
+    assert card_of(client, "layer_norm")["invariances"] is None
+
+
+def test_a_method_of_layers_has_no_cells_and_one_that_is_not_measurable_says_why(client: TestClient) -> None:
+    assert card_of(client, "batch_norm")["cells"] == {}
+    card = card_of(client, "instance_norm")
+    assert card["missing"] == []
+    assert "use group_norm" in card["not_applicable"]["invariances"]
+
+
+def test_the_best_entry_of_each_board_is_shown(client: TestClient, db: Database) -> None:
+    for method, values in {"none": [0.5, 0.6], "layer_norm": [0.8, 0.9]}.items():
+        submitted(db, method, seeds=(0, 1))
+        for value in values:
+            lease = claimed(db).lease
+            with db.transaction() as session:
+                entries.refresh(session, lifecycle.finish(session, lease, "completed", result_of(value=value)))
+    [standing] = card_of(client, "layer_norm")["standings"]
+    assert (standing["task"], standing["profile"], standing["rank"], standing["of"]) == (
+        "permuted_digits",
+        "smoke",
+        1,
+        2,
+    )
+    assert (standing["mean"], standing["n_seeds"]) == (pytest.approx(0.85), 2)
+    assert card_of(client, "none")["standings"][0]["rank"] == 2
+
+
+def test_a_method_that_there_is_not_is_not_found(client: TestClient) -> None:
+    answer = client.get("/v1/methods/no_norm/report-card")
+    assert answer.status_code == 404
+    assert "choose from batch_norm" in answer.json()["detail"]
