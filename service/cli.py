@@ -192,7 +192,7 @@ def report_card(
 def tasks(as_json: Json = False) -> None:
     """Show the tasks one can ask for."""
     items = Client().catalogue("tasks")
-    rows = [(t["name"], t["description"], _metric(t), ", ".join(t["profiles"])) for t in items]
+    rows = [(t["name"], t["description"].partition("\n\n")[0], _metric(t), ", ".join(t["profiles"])) for t in items]
     _print(as_json, items, "Tasks", ("name", "what", "metric", "profiles"), rows)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rich import box
-from rich.console import Console
+from rich.console import Console, Group
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 from rich.table import Table
 
@@ -83,21 +83,24 @@ def value_of(run: Mapping[str, Any]) -> float | None:
     return value
 
 
-def findings(run: Mapping[str, Any]) -> Table:
-    """What an analysis found, and whether it is what its source says."""
-    columns = ("what", "measured", "verdict", "claimed", "holds", "source")
-    rows = [
-        (
-            finding["name"],
-            _number(finding["value"]),
-            finding["verdict"],
-            finding["claim"],
-            None if finding["holds"] is None else "yes" if finding["holds"] else "NO",
-            finding["source"],
-        )
-        for finding in run["result"]["findings"]
-    ]
-    return table(f"{run['id']}, seed {run['seed']}", columns, rows, ["what", "claimed"])
+def findings(run: Mapping[str, Any]) -> Group:
+    """What an analysis found, and whether it is what its source says; what no finding has is left out."""
+    found = run["result"]["findings"]
+    meanings = {finding["meaning"] for finding in found}
+    columns: dict[str, Callable[[Mapping[str, Any]], Any]] = {
+        "what": lambda f: f["name"],
+        "measured": lambda f: _number(f["value"]),
+        "verdict": lambda f: f["verdict"],
+        "claimed": lambda f: f["claim"],
+        "holds": lambda f: None if f["holds"] is None else "yes" if f["holds"] else "NO",
+        "source": lambda f: f["source"],
+        "measured is": lambda f: f["meaning"] if len(meanings) > 1 else None,
+    }
+    told = {name: cell for name, cell in columns.items() if any(cell(finding) is not None for finding in found)}
+    rows = [[cell(finding) for cell in told.values()] for finding in found]
+    about = f"Measured is {next(iter(meanings))}.\n" if len(meanings) == 1 else ""
+    shown = table(f"{run['id']}, seed {run['seed']}", list(told), rows, ["what", "claimed", "measured is"])
+    return Group(shown, about)
 
 
 def _number(value: float | None) -> str | None:
@@ -135,11 +138,17 @@ def _update(
     done = sum(run["progress"]["max_steps"] if run["state"] in ENDED else run["progress"]["step"] for run in runs)
     progress.update(
         bar,
-        description=f"{spec['task']['name']} {method_of(spec) or '':<21}",
+        description=_description(spec),
         completed=done,
         total=sum(run["progress"]["max_steps"] for run in runs),
         note=_note(client, experiment, metrics.get(spec["task"]["name"])),
     )
+
+
+def _description(spec: Mapping[str, Any]) -> str:
+    """Task and method; of an analysis also the cell, since a report card has one of each."""
+    cell = f" {spec['model']['cell']}" if spec["kind"] == "analysis" and spec["model"] else ""
+    return f"{spec['task']['name']}{cell} {method_of(spec) or '':<21}"
 
 
 def _note(client: Client, experiment: Mapping[str, Any], metric: str | None) -> str:

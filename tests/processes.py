@@ -98,7 +98,10 @@ class Service:
     def submit(self, method: str = "layer_norm", seeds: tuple[int, ...] = (0,), **parts: Any) -> dict[str, Any]:
         """Submit a smoke run of permuted_digits."""
         spec = {"task": {"name": "permuted_digits", "profile": "smoke"}, "norm": {"method": method}, **parts}
-        answer = self.http.post("/v1/experiments", json={**spec, "seeds": list(seeds)})
+        return self.submit_spec({**spec, "seeds": list(seeds)})
+
+    def submit_spec(self, spec: Mapping[str, Any]) -> dict[str, Any]:
+        answer = self.http.post("/v1/experiments", json=spec)
         assert answer.status_code == httpx.codes.CREATED, answer.text
         submitted: dict[str, Any] = answer.json()
         return submitted

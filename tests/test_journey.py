@@ -57,6 +57,34 @@ def test_a_spec_becomes_a_leaderboard(running: Service) -> None:
     assert [(w["device"], w["queues"], w["run_id"]) for w in workers] == [("cpu", ["auto", "cpu"], None)]
 
 
+def test_an_analysis_goes_the_same_way(running: Service) -> None:
+    trained = running.submit("recurrent_batch_norm")
+    flow = running.submit("layer_norm", task={"name": "gradient_flow", "profile": "smoke"}, model={"cell": "gru"})
+    running.wait_succeeded(trained)
+    settling = running.submit_spec({"task": {"name": "population_statistics", "run": trained["runs"][0]["id"]}})
+    for experiment in (flow, settling):
+        running.wait_succeeded(experiment)
+
+    run = running.run_of(flow)
+    assert (run["outcome"], run["kernel"], run["progress"]["step"]) == ("completed", "reference", 3)
+    assert run["progress"]["max_steps"] == 3
+    names = [finding["name"] for finding in run["result"]["findings"]]
+    assert names[:2] == ["gradient_norm gain=0.1: decades lost", "gradient_norm gain=1: decades lost"]
+    curves = running.curves(run["id"])
+    assert set(curves) == {"gradient_norm gain=0.1", "gradient_norm gain=1"}
+    assert [t for t, _ in curves["gradient_norm gain=1"]] == list(range(64))
+    assert run["environment"]["data"].keys() == {"digits"}
+
+    run = running.run_of(settling)
+    found = {finding["name"]: finding for finding in run["result"]["findings"]}
+    assert found["recurrent.cells.0.norm_h: variance at t = 0"]["holds"]
+    assert [t for t, _ in running.curves(run["id"])["recurrent.cells.0.norm_h.variance"]] == list(range(64))
+
+    assert [board["task"] for board in running.get("/v1/leaderboards")["items"]] == ["permuted_digits"]
+    assert running.get("/v1/experiments", task="gradient_flow", method="layer_norm")["items"][0]["id"] == flow["id"]
+    assert running.get("/v1/methods/recurrent_batch_norm/report-card")["standings"][0]["rank"] == 1
+
+
 def test_events_tell_the_whole_run_and_then_end(running: Service) -> None:
     experiment = running.submit()
     run_id = experiment["runs"][0]["id"]

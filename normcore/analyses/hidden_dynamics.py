@@ -30,6 +30,7 @@ RECURRENT_SITES = ("norm_h", "norm_sum")  # how the names of the norms begin tha
 NUM_STEPS = 20
 BATCH_SIZE = 100
 IMPULSE_STD = 1e-7  # so small that tanh stays linear though a scale of 2 doubles it 19 times
+CLAIMS = {("rnn", "none"): "grows or shrinks", ("rnn", "layer_norm"): "stable"}
 STABLE = 0.01  # growth below this multiplies a magnitude by less than 1.11 in ten steps
 
 
@@ -65,13 +66,14 @@ def prepare(spec: AnalysisSpec, seed: int, place: Place) -> Work:
     model, norm = cast(RecurrentModel, spec.model), cast(Method, spec.norm)
     network = recurrent_of(model, norm, "reference")(model.hidden_size)
     scales = cast(HiddenDynamics, spec.task).weight_scales
-    return Work([partial(_measured, network, scale, seed) for scale in scales])
+    claim = CLAIMS.get((model.cell, norm.method))
+    return Work([partial(_measured, network, scale, seed, claim) for scale in scales])
 
 
-def _measured(network: Recurrent, scale: float, seed: int) -> Report:
+def _measured(network: Recurrent, scale: float, seed: int, claim: str | None) -> Report:
     dynamics = section_3_1(network, scale, seed)
     return Report(
-        [_finding(d, name) for d in dynamics for name in ("summed_inputs", "normalized")],
+        [_finding(d, name, claim) for d in dynamics for name in ("summed_inputs", "normalized")],
         {
             f"{d.site}.{name} W_h*{scale:g}": list(enumerate(getattr(d, name)))
             for d in dynamics
@@ -80,13 +82,19 @@ def _measured(network: Recurrent, scale: float, seed: int) -> Report:
     )
 
 
-def _finding(dynamics: SiteDynamics, name: str) -> Finding:
+def _finding(dynamics: SiteDynamics, name: str, claim: str | None) -> Finding:
+    """The claim is about all that enters the nonlinearity, ``norm_sum``."""
     growth = dynamics.growth if name == "summed_inputs" else dynamics.normalized_growth
+    verdict = None if growth is None else "stable" if abs(growth) < STABLE else "grows" if growth > 0 else "shrinks"
+    claimed = claim is not None and verdict is not None and "norm_sum" in dynamics.site
     return Finding(
         f"{dynamics.site}.{name} W_h*{dynamics.weight_scale:g}",
         growth,
         f"each of the later steps multiplies its magnitude by e to the power of this; stable up to {STABLE:g}",
-        verdict=None if growth is None else "stable" if abs(growth) < STABLE else "grows" if growth > 0 else "shrinks",
+        verdict=verdict,
+        claim=claim if claimed else None,
+        holds=(verdict == "stable") == (claim == "stable") if claimed else None,
+        source="LN section 3.1" if claimed else None,
     )
 
 

@@ -89,7 +89,7 @@ def test_a_method_without_a_gain_is_measured_once() -> None:
     assert [name for name in found if name.startswith("gradient_norm")] == ["gradient_norm: decades lost"]
 
 
-def test_gates_and_sums_are_told_apart_by_what_they_do_at_each_scale() -> None:
+def test_magnitudes_follow_the_scale_and_layer_norm_keeps_them() -> None:
     plain = findings_of(run(spec_of("hidden_dynamics"), 0))
     assert [plain[f"cells.0.norm_sum.summed_inputs W_h*{scale}"].verdict for scale in ("0.5", "1", "1.5", "2")] == [
         "shrinks",
@@ -98,7 +98,17 @@ def test_gates_and_sums_are_told_apart_by_what_they_do_at_each_scale() -> None:
         "grows",
     ]
     normalized = findings_of(run(spec_of("hidden_dynamics", norm={"method": "layer_norm"}), 0))
-    assert {f.verdict for name, f in normalized.items() if "norm_sum" in name} == {"stable"}
+    assert {(f.verdict, f.holds) for name, f in normalized.items() if "norm_sum" in name} == {("stable", True)}
+
+
+def test_a_scale_that_keeps_lengths_is_not_what_the_paper_says_of_standard_networks() -> None:
+    found = findings_of(run(spec_of("hidden_dynamics"), 0))
+    claimed = {name: f.holds for name, f in found.items() if f.claim == "grows or shrinks"}
+    assert {name for name, holds in claimed.items() if not holds} == {
+        "cells.0.norm_sum.summed_inputs W_h*1",
+        "cells.0.norm_sum.normalized W_h*1",
+    }
+    assert len(claimed) == 8
 
 
 def test_what_is_not_finite_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,10 +15,14 @@ import typer
 from typer.testing import CliRunner
 
 from normcore.data import registry
+from normcore.events import Analysed, Finding
+from normcore.run import run
+from normcore.spec import resolve
 from normcore.spec.methods import METHODS
 from normcore.spec.tasks import TASKS
 from service.cli import app
 from service.db import Database
+from service.experiments import lifecycle
 from service.leaderboards import entries
 from service.settings import Settings
 from tests.servers import free_port
@@ -134,6 +138,40 @@ def test_a_leaderboard_is_shown_as_a_table_or_as_json(api: str, spec_file: Path,
     assert "0.85" in shown
 
 
+def test_a_report_card_shows_table_1_as_measured(api: str, db: Database) -> None:
+    analysis = resolve({"task": {"name": "invariances"}, "norm": {"method": "layer_norm"}})
+    *_, analysed = run(analysis, 0)
+    assert isinstance(analysed, Analysed)
+    with db.transaction() as session:
+        lifecycle.submit(session, analysis, request_digest="")
+    lease = claimed(db).lease
+    with db.transaction() as session:
+        lifecycle.finish_analysis(session, lease, analysed)
+
+    lines = [line.split() for line in normbench("report-card", "layer_norm", "--no-measure").splitlines()]
+    assert ["measured", "yes", "yes", "no", "yes", "no", "yes"] in lines
+    assert ["LN", "Table", "1", "yes", "yes", "no", "yes", "no", "yes"] in lines
+    assert ["step_cost", "in", "gru", "is", "not", "measured", "yet"] in lines
+    card = from_json("report-card", "layer_norm", "--no-measure")
+    assert len(card["missing"]) == 9
+    assert "no_norm" in normbench("report-card", "no_norm", status=2)
+
+
+def test_what_an_analysis_found_is_shown_when_it_has_ended(api: str, tmp_path: Path, db: Database) -> None:
+    spec = tmp_path / "spec.yaml"
+    spec.write_text("task: {name: fisher_geometry}\n")
+    made = from_json("submit", spec)
+    lease = claimed(db).lease
+    finding = Finding("blocks.layer_norm", 0.25, "relative deviation", claim="equal", holds=False, source="LN Eq. 13")
+    with db.transaction() as session:
+        lifecycle.finish_analysis(session, lease, Analysed([finding], 1.0))
+    shown = normbench("watch", made["id"])
+    lines = [line.split() for line in shown.splitlines()]
+    assert ["blocks.layer_norm", "0.25", "equal", "NO", "LN", "Eq.", "13"] in lines
+    assert ["Measured", "is", "relative", "deviation."] in lines
+    assert "fisher_geometry" in normbench("status")
+
+
 def test_the_catalogue_is_shown(api: str) -> None:
     assert [task["name"] for task in from_json("tasks")] == list(TASKS)
     assert [method["name"] for method in from_json("methods")] == list(METHODS)
@@ -181,8 +219,16 @@ def test_a_file_that_is_not_there_is_an_error_for_people(api: str, tmp_path: Pat
 
 
 def test_without_a_service_it_says_how_to_start_one(nobody: None, spec_file: Path) -> None:
-    for arguments in (["submit", spec_file], ["status"], ["cancel", "exp_1"], ["tasks"], ["leaderboard", "x"]):
+    for arguments in (
+        ["submit", spec_file],
+        ["status"],
+        ["cancel", "exp_1"],
+        ["tasks"],
+        ["leaderboard", "x"],
+        ["report-card", "x"],
+    ):
         assert "normbench up" in normbench(*arguments, status=2)
+    assert "normbench up" in normbench("report-card", "x", status=2)
 
 
 def test_keys_are_made_listed_and_revoked_without_a_service(nobody: None) -> None:
@@ -238,6 +284,7 @@ def test_every_command_has_help_and_can_answer_in_json() -> None:
         "cancel",
         "retry",
         "leaderboard",
+        "report-card",
         "tasks",
         "methods",
         "data list",

@@ -67,6 +67,7 @@ def test_a_silent_run_is_due_at_its_heartbeat(db: Database) -> None:
 def test_what_was_noted_is_stored_with_the_run(db: Database) -> None:
     report, claim = begun(db, PATIENT)
     for step in (10, 20):
+        report.note(Progress(step, step / 10))
         report.note(Measured(step, step / 10, {"valid.accuracy": step / 100, "train.loss": 1.0}))
     report.flush()
     with db.snapshot() as session:
@@ -80,6 +81,7 @@ def test_what_was_noted_is_stored_with_the_run(db: Database) -> None:
 
 def test_the_end_brings_last_measurements_result_and_board_together(db: Database) -> None:
     report, claim = begun(db, PATIENT)
+    report.note(Progress(40, 4.0))
     report.note(Measured(40, 4.0, {"valid.accuracy": 0.9}))
     report.ended(Ended("reached_target", Result("accuracy", 0.8, 0.9, 40, 40, 4.0, 4.5)))
     with db.snapshot() as session:

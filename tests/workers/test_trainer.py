@@ -13,7 +13,7 @@ from typing import Any
 import psutil
 import pytest
 
-from normcore.events import Measured
+from normcore.events import Analysed, Measured
 from normcore.spec import resolve
 from service.artifacts import Artifacts
 from workers.messages import Began, Ended, Failed, Job, Message, Progress, Stopped
@@ -73,6 +73,37 @@ def test_a_run_begins_measures_and_ends(tmp_path: Path, trainers: list[Trainer])
     assert isinstance(said[-1], Ended)
     assert 0 <= said[-1].result.value <= 1
     assert {a.name for a in Artifacts(str(tmp_path)).list("run_1")} >= {"model.pt", "environment.json"}
+
+
+def test_an_analysis_tells_its_pieces_its_curves_and_its_findings(tmp_path: Path, trainers: list[Trainer]) -> None:
+    told = list(messages(analysis_of(tmp_path, trainers, {"name": "gradient_flow", "profile": "smoke"})))
+    began, *between, ended = told
+    assert isinstance(began, Began)
+    assert began.started.max_steps == 2
+    assert [message.step for message in between if isinstance(message, Progress)] == [1, 2]
+    assert {message.step for message in between if isinstance(message, Measured)} == set(range(64))
+    assert isinstance(ended, Analysed)
+
+
+def test_an_analysis_that_is_asked_to_stop_does_so_after_its_piece(tmp_path: Path, trainers: list[Trainer]) -> None:
+    trainer = analysis_of(tmp_path, trainers, {"name": "smallest_batch", "updates": 20})
+    first(trainer, Progress)
+    trainer.stop()
+    *_, last = messages(trainer)
+    assert last == Stopped(None)
+
+
+def test_an_analysis_of_a_model_that_is_gone_fails_with_the_reason(tmp_path: Path, trainers: list[Trainer]) -> None:
+    run_id = "run_01KAJ3V6BCDEFGHJKMNPQRSTVW"
+    *_, last = messages(analysis_of(tmp_path, trainers, {"name": "population_statistics", "run": run_id}))
+    assert isinstance(last, Failed)
+    assert f"run {run_id} has no artifact 'model.pt'" in last.error
+
+
+def analysis_of(folder: Path, trainers: list[Trainer], task: dict[str, Any]) -> Trainer:
+    spec = resolve({"task": task}).model_dump(mode="json")
+    trainers.append(Trainer(Job("run_1", 3, spec, "cpu", 1, folder / "datasets", str(folder), 1e9)))
+    return trainers[-1]
 
 
 def test_it_leads_a_process_group_of_its_own(tmp_path: Path, trainers: list[Trainer]) -> None:
