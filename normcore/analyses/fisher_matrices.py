@@ -41,7 +41,7 @@ def draw_model(hidden_size: int, input_size: int, examples: int, generator: torc
 
 
 def outputs(theta: Tensor, x: Tensor, method: Method | None) -> Tensor:
-    """z = g (a - mean) / sigma + b, for the standard GLM (no method) z = a + b: (H, P), (N, F) -> (N, H)."""
+    """z = g (a - mean) / sigma + b, LN Eq. 5; for the standard GLM (no method) z = a + b: (H, P), (N, F) -> (N, H)."""
     size = x.shape[1]
     weight, bias = theta[:, :size], theta[:, size]
     if method is None:
@@ -51,7 +51,7 @@ def outputs(theta: Tensor, x: Tensor, method: Method | None) -> Tensor:
 
 
 def normalized(weight: Tensor, x: Tensor, method: Method) -> tuple[Tensor, Tensor]:
-    """(a - mean) / sigma (N, H) and sigma, for the summed inputs a = W x; no eps."""
+    """(a - mean) / sigma (N, H) and sigma, for the summed inputs a = W x of LN Eq. 1; no eps."""
     a = x @ weight.T  # (N, H)
     mean, sigma = moments(a, weight, method)
     return (a - mean) / sigma, sigma
@@ -68,7 +68,7 @@ def moments(a: Tensor, weight: Tensor, method: Method) -> tuple[Tensor, Tensor]:
 
 
 def log_partition(family: Family, z: Tensor) -> Tensor:
-    """eta of log P(y | z) = z y - eta(z) + c(y), Eq. 10, for all H outputs together: (N, H) -> (N)."""
+    """eta of log P(y | z) = z y - eta(z) + c(y), LN Eq. 10, for all H outputs together: (N, H) -> (N)."""
     if family == "bernoulli":
         return functional.softplus(z).sum(-1)
     if family == "gaussian":
@@ -77,7 +77,7 @@ def log_partition(family: Family, z: Tensor) -> Tensor:
 
 
 def output_covariance(family: Family, z: Tensor) -> Tensor:
-    """Cov[y | x], whose diagonal is f'(z) for the mean f(z), Eq. 11: (N, H) -> (N, H, H)."""
+    """Cov[y | x], whose diagonal is f'(z) for the mean f(z), LN Eq. 11: (N, H) -> (N, H, H)."""
     if family == "bernoulli":
         mean = z.sigmoid()
         return (mean * (1 - mean)).diag_embed()
@@ -103,7 +103,7 @@ def outcomes(family: Family, z: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def fisher_matrix(theta: Tensor, x: Tensor, method: Method | None, family: Family) -> Tensor:
-    """E[score score'] over the x given and every y, Eq. 9: (H, P), (N, F) -> (H, P, H, P).
+    """E[score score'] over the x given and every y, LN Eq. 9: (H, P), (N, F) -> (H, P, H, P).
 
     The score is (dz / dtheta)' (y - d eta / dz). Only its second factor depends on y and is averaged first.
     """
@@ -116,13 +116,13 @@ def fisher_matrix(theta: Tensor, x: Tensor, method: Method | None, family: Famil
 
 
 def kronecker_fisher(x: Tensor, covariance: Tensor) -> Tensor:
-    """E[Cov[y|x] (x) [x; 1] [x; 1]'], Eq. 12: (N, F), (N, H, H) -> (H, F + 1, H, F + 1)."""
+    """E[Cov[y|x] (x) [x; 1] [x; 1]'], LN Eq. 12: (N, F), (N, H, H) -> (H, F + 1, H, F + 1)."""
     x_one = functional.pad(x, (0, 1), value=1.0)  # (N, F + 1)
     return torch.einsum("nij,np,nq->ipjq", covariance, x_one, x_one) / len(x)
 
 
 def normalized_fisher(theta: Tensor, x: Tensor, method: Method, covariance: Tensor) -> Tensor:
-    """F_ij = E[Cov[y_i, y_j | x] u_i u_j'] with u_i = [g_i chi_i / sigma_i; 1; (a_i - mean_i) / sigma_i], Eq. 13.
+    """F_ij = E[Cov[y_i, y_j | x] u_i u_j'] with u_i = [g_i chi_i / sigma_i; 1; (a_i - mean_i) / sigma_i], LN Eq. 13.
 
     Shapes are (H, F + 2), (N, F), (N, H, H) -> (H, F + 2, H, F + 2). It is exact for WN and BN. For LN it drops what
     w_i does to the outputs k != i, see ``layer_norm_weight_fisher``.
@@ -152,7 +152,7 @@ def _output_gradient(theta: Tensor, x: Tensor, method: Method) -> Tensor:
 
 
 def chi(weight: Tensor, x: Tensor, method: Method) -> Tensor:
-    """x - d mean_i / d w_i - (a_i - mean_i) / sigma_i d sigma_i / d w_i, Eq. 14: (H, F), (N, F) -> (N, H, F)."""
+    """x - d mean_i / d w_i - (a_i - mean_i) / sigma_i d sigma_i / d w_i, LN Eq. 14: (H, F), (N, F) -> (N, H, F)."""
     a_hat, sigma = normalized(weight, x, method)
     if method == "weight_norm":
         mean_slope = torch.zeros_like(x)[:, None]
@@ -180,7 +180,7 @@ def layer_norm_weight_fisher(theta: Tensor, x: Tensor, covariance: Tensor) -> Te
 
 
 def gain_metric(weight: Tensor, x: Tensor, method: Method, covariance: Tensor) -> Tensor:
-    """E[Cov[y_i, y_j | x] a^_i a^_j], a^ = (a - mean) / sigma: Eq. 33 for LN, Eq. 34 for WN.
+    """E[Cov[y_i, y_j | x] a^_i a^_j], a^ = (a - mean) / sigma: LN Eq. 33 and 34.
 
     Shapes are (H, F), (N, F), (N, H, H) -> (H, H).
     """
@@ -189,12 +189,12 @@ def gain_metric(weight: Tensor, x: Tensor, method: Method, covariance: Tensor) -
 
 
 def printed_batch_norm_gain_metric(covariance: Tensor) -> Tensor:
-    """E[Cov[y|x]], Eq. 32: (N, H, H) -> (H, H). It takes the product of the normalized a for its mean over x."""
+    """E[Cov[y|x]], LN Eq. 32: (N, H, H) -> (H, H). It takes the product of the normalized a for its mean over x."""
     return covariance.mean(0)
 
 
 def projected_gain_metric(weight: Tensor, fisher: Tensor) -> Tensor:
-    """The standard GLM's Fisher matrix along the lengths w_i / |w_i|, Eq. 35: (H, F), (H, F + 1, H, F + 1) -> (H, H).
+    """The standard GLM's Fisher matrix along w_i / |w_i|, LN Eq. 35: (H, F), (H, F + 1, H, F + 1) -> (H, H).
 
     The ds^2 of lengthening rows i and j by d_i and d_j is (d_i^2 m_ii + 2 d_i d_j m_ij + d_j^2 m_jj) / 2 for this m.
     The paper prints the one term d_i d_j m_ij / 2.
@@ -242,7 +242,7 @@ def factor(after: Tensor, before: Tensor) -> float:
 
 
 def bernoulli_divergence(z: Tensor, changed: Tensor) -> Tensor:
-    """KL[P(y | z) || P(y | changed)] averaged over the examples, ds^2 of Eq. 8: twice (N, H) -> ()."""
+    """KL[P(y | z) || P(y | changed)] averaged over the examples, ds^2 of LN Eq. 8: twice (N, H) -> ()."""
     grown = log_partition("bernoulli", changed) - log_partition("bernoulli", z)  # (N)
     return (grown - (z.sigmoid() * (changed - z)).sum(-1)).mean()
 

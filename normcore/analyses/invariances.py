@@ -151,7 +151,8 @@ def _finding_with_eps(rescaling: RescalingWithEps) -> Finding:
 
 
 def invariances(method: Method, seed: int = 0) -> list[Invariance]:
-    """Table 1's row of a method, measured on a random layer of units and a random set of cases.
+    """Table 1's row of a method, measured on a random layer of units and a random set of cases. Layer norm's first two
+    columns are LN Eq. 6, its last is LN Eq. 7.
 
     The method's own eps is left out, and batch statistics are those of the cases.
 

@@ -24,12 +24,12 @@ class GRU(nn.Module):
     """h' = σ(z) h + (1 - σ(z)) n, with r, z = norm_h(W_h h) + norm_x(W_x x) + b and
     n = tanh(norm_x(W x) + b + σ(r) norm_h(U h)).
 
-    Ba et al. 2016, arXiv:1607.06450v1, Eq. 26-28: the two gates are normalized together, the candidate by itself.
+    LN Eq. 26-28 (Ba et al. 2016, arXiv:1607.06450v1): the two gates are normalized together, the candidate by itself.
     With the bias inside, as in their code, the input's terms are norm_x(W_x x + b).
 
     The first state is trained; it starts at zero, and so do biases.
 
-    Deviations: z keeps the old state, as in the authors' code (Eq. 28 has the complement); there are biases, as in
+    Deviations: z keeps the old state, as in the authors' code (the paper has the complement); there are biases, as in
     the code; one for the candidate, outside the reset gate, where ``torch.nn.GRU`` has a second one inside.
     """
 

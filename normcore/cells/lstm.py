@@ -24,9 +24,9 @@ class LSTMState(NamedTuple):
 class LSTM(nn.Module):
     """i, f, g, o = norm_h(W_h h) + norm_x(W_x x) + b; c' = σ(f) c + σ(i) tanh(g); h' = σ(o) tanh(norm_c(c')).
 
-    Ba et al. 2016, arXiv:1607.06450v1, Eq. 20-22; Cooijmans et al. 2017, arXiv:1603.09025v5, Eq. 14-16, of which
-    Eq. 6-8 are the baseline. With the bias inside, the input's term is norm_x(W_x x + b). A method may normalize the
-    sum of both terms instead, and carry norm_c(c') on.
+    LN Eq. 20-22 (Ba et al. 2016, arXiv:1607.06450v1) and RBN Eq. 14-16 (Cooijmans et al. 2017, arXiv:1603.09025v5),
+    of which RBN Eq. 6-8 are the baseline. With the bias inside, the input's term is norm_x(W_x x + b). A method may
+    normalize the sum of both terms instead, and carry norm_c(c') on.
 
     The first state is trained; it starts at zero. Biases start at zero, the forget gate's at ``forget_bias``, as in
     the code of Cooijmans et al.

@@ -22,7 +22,7 @@ class BatchNorm(Normalization):
 
 
 class BatchNormLayer(BatchStatistics):
-    """weight (a - mean) / sqrt(var + eps) + bias over the examples and, for images, over all places.
+    """weight (a - mean) / sqrt(var + eps) + bias over the examples and, for images, over all places: LN Eq. 2.
 
     Args:
         unbiased: divide by one less than the number of values, also to normalize (LN section 6.6 with a batch of 4).

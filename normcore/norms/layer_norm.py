@@ -13,10 +13,9 @@ from normcore.spec.norm import Site
 
 
 class LayerNorm(Normalization):
-    """LN at every site: Eq. 4 for the RNN, Eq. 20-22 for the LSTM, Eq. 26-28 for the GRU.
+    """LN(a) = weight (a - mean) / sqrt(var + eps) + bias at every site, LN Eq. 15.
 
-    Every norm has a gain and a shift (Eq. 15), except that the sum's has the gain alone: the b of Eq. 4 is the
-    cell's own bias.
+    Every norm has a gain and a shift, except that the sum's has the gain alone: its shift is the cell's own bias.
 
     Deviations: the gain starts at 1 and the shift at 0, as in the authors' code; the appendix prints the two the
     other way round.
@@ -42,7 +41,7 @@ class LayerNorm(Normalization):
 class LayerNormLayer(nn.Module):
     """weight (a - mean) / sqrt(var + eps) + bias over all units of a layer, those of an image's places included.
 
-    A gain and a shift for each unit (Eq. 3 and 15), or for each channel as batch norm has them.
+    Statistics of LN Eq. 3; a gain and a shift for each unit, or for each channel as batch norm has them.
     """
 
     def __init__(self, shape: tuple[int, ...], options: spec.LayerNorm) -> None:

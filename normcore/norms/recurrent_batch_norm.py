@@ -18,13 +18,13 @@ ROUNDING = 64  # units in the last place of the step's largest value; products o
 
 
 class RecurrentBatchNorm(Normalization):
-    """BN_t(W_h h) + BN_t(W_x x) + b, and o tanh(BN_t(c)) for the LSTM (Eq. 14-16).
+    """BN_t(W_h h) + BN_t(W_x x) + b, and o tanh(BN_t(c)) for the LSTM.
 
     The shifts of the two summed inputs are left out, b serving for both (section 3). The RNN normalizes their sum
     (section 4, Fig. 1a). A site that is switched off is the baseline's. Padded steps count in the statistics, as in
     the authors' code: their states are copies of the last ones.
 
-    Deviations: the paper defines no GRU; its norms stand where Ba et al. 2016, Eq. 26-28, put layer norms. Features
+    Deviations: the paper defines no GRU; its norms stand where Ba et al. 2016 put layer norms. Features
     that are constant over the batch are treated apart, see ``BatchNormAtSite``.
     """
 
