@@ -45,6 +45,12 @@ class Normalization:
         """
         return nn.Identity()
 
+    def attention(self, size: int) -> nn.Module:
+        """The module that compares queries (..., Q, size) with keys (..., K, size): logits (..., Q, K) of a dot-product
+        attention, before its softmax. It is called as ``logits(queries, keys)``.
+        """
+        return ScaledDotProduct(size)
+
     def parametrize(self, module: nn.Module, *matrices: str) -> None:
         """Give matrices of a cell or layer, whose rows make one summed input each, another parametrization."""
 
@@ -69,3 +75,15 @@ class Shift(nn.Module):
 
     def forward(self, a: Tensor, t: int, mask: Tensor | None = None) -> Tensor:
         return a + self.bias
+
+
+class ScaledDotProduct(nn.Module):
+    """q' k / sqrt(D): Vaswani et al. 2017, arXiv:1706.03762, section 3.2.1."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.scale = size**-0.5
+
+    def forward(self, queries: Tensor, keys: Tensor) -> Tensor:
+        logits: Tensor = self.scale * queries @ keys.mT
+        return logits

@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, PositiveFloat
 
-from normcore.spec.norm import InstanceNorm, Method, RecurrentBatchNorm
+from normcore.spec.norm import InstanceNorm, Method, QueryKeyNorm, RecurrentBatchNorm
 from normcore.spec.tasks.char_lm import CharLM
 from normcore.spec.tasks.task import Analysis, Benchmark, Profile, ProfileName
 
@@ -36,6 +36,8 @@ class Invariances(Analysis):
     def norm_misfit(self, norm: Method) -> str | None:
         if isinstance(norm, InstanceNorm):
             return f"{norm.method} needs channels of more than one place, and this is a layer of units; use group_norm"
+        if isinstance(norm, QueryKeyNorm):
+            return f"{norm.method} is for attention, and this is a layer of units; use another method"
         return None
 
 

@@ -6,6 +6,7 @@ import torch
 from normcore.models.assembly import recurrent_of
 from normcore.models.classifier import SequenceClassifier
 from normcore.models.language_model import LanguageModel
+from normcore.recurrent import Recurrent
 from normcore.spec import resolve
 
 
@@ -23,4 +24,12 @@ def test_the_language_model_of_the_paper(method: str, count: int) -> None:
     spec = resolve({"task": {"name": "char_lm", "profile": "paper"}, "norm": {"method": method}})
     with torch.device("meta"):
         model = LanguageModel(recurrent_of(spec.model, spec.norm, "reference")(50), 50)
+    assert sum(p.numel() for p in model.parameters()) == count
+
+
+@pytest.mark.parametrize(("method", "count"), [("none", 16_284_027), ("recurrent_batch_norm", 16_302_027)])
+def test_the_language_model_of_text8(method: str, count: int) -> None:
+    """RBN section 5.3: 27 symbols, 2000 units."""
+    with torch.device("meta"):
+        model = LanguageModel(Recurrent("lstm", 27, 2000, norm={"method": method}), 27)
     assert sum(p.numel() for p in model.parameters()) == count

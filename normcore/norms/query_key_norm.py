@@ -1,0 +1,43 @@
+"""Query-key normalization: Henry, Dachapally, Pawar, Chen 2020, arXiv:2010.04245.
+
+Shapes: Q queries and K keys of D features, in any batch of them.
+"""
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from normcore.norms.normalization import Normalization
+from normcore.spec import norm as spec
+
+
+class QueryKeyNorm(Normalization):
+    """Cosines instead of scaled dot products, where attention is."""
+
+    def __init__(self, options: spec.QueryKeyNorm) -> None:
+        self.options = options
+
+    def attention(self, size: int) -> nn.Module:
+        return ScaledCosine(self.options.length, self.options.eps)
+
+
+class ScaledCosine(nn.Module):
+    """g (q / |q|)' (k / |k|), with one trained g that starts at log2(L^2 - L) (section 2).
+
+    Lengths are taken in float32 at least.
+    """
+
+    def __init__(self, length: int, eps: float) -> None:
+        super().__init__()
+        self.eps = eps
+        self.weight = nn.Parameter(torch.tensor(math.log2(length**2 - length)))
+
+    def forward(self, queries: Tensor, keys: Tensor) -> Tensor:
+        cosine = self._unit(queries) @ self._unit(keys).mT  # (..., Q, K)
+        return (self.weight * cosine).to(queries.dtype)
+
+    def _unit(self, vectors: Tensor) -> Tensor:
+        wide = vectors.to(torch.promote_types(vectors.dtype, torch.float32))
+        return functional.normalize(wide, dim=-1, eps=self.eps).to(vectors.dtype)
