@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from benchmarks import latency, leaderboard, mlflow, overhead, reporting, submitting
+from benchmarks import latency, leaderboard, mlflow, overhead, reporting, submitting, trained_models
 from benchmarks.number import Number
 from benchmarks.processes import ROOT
 from benchmarks.table import markdown, plain
@@ -25,6 +25,7 @@ GROUPS: dict[str, Callable[[Path], list[Number]]] = {
     "overhead": overhead.measure,
     "latency": latency.measure,
     "leaderboard": leaderboard.measure,
+    "trained_models": trained_models.measure,
 }
 
 

@@ -46,5 +46,6 @@ class TrainingOrder:
         self._before_epoch = self._generator.get_state()
         examples = self._draw(self._generator)
         batches = torch.split(examples, self._batch_size)
-        self._batches = batches[:-1] if len(batches) > 1 and len(batches[-1]) == 1 else batches
+        rest_of_one = len(batches[-1]) == 1 < min(len(examples), self._batch_size)
+        self._batches = batches[:-1] if rest_of_one else batches
         self._position = 0

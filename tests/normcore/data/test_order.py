@@ -15,7 +15,7 @@ def shuffled(size: int, batch_size: int, seed: int = 0) -> TrainingOrder:
 
 
 @pytest.mark.parametrize(
-    ("size", "batch_size", "sizes"), [(6, 3, [3, 3]), (8, 3, [3, 3, 2]), (7, 3, [3, 3]), (1, 3, [1])]
+    ("size", "batch_size", "sizes"), [(6, 3, [3, 3]), (8, 3, [3, 3, 2]), (7, 3, [3, 3]), (1, 3, [1]), (3, 1, [1, 1, 1])]
 )
 def test_an_epoch_has_every_example_once_but_for_a_rest_of_one(size: int, batch_size: int, sizes: list[int]) -> None:
     order = shuffled(size, batch_size)
