@@ -14,7 +14,7 @@ from normcore.analyses.report import Place, Report, Work
 from normcore.events import Finding
 from normcore.norms import build
 from normcore.spec import AnalysisSpec
-from normcore.spec.norm import LayerNorm, Method
+from normcore.spec.norm import LayerNorm, Method, Site
 
 Change = Literal[
     "weight_matrix_rescaling",
@@ -28,6 +28,7 @@ INPUT_SIZE = 5
 UNITS = 8  # and as many to each group, for methods with groups
 CASES = 64
 SCALE = 3.0
+SITES: tuple[Site, ...] = ("input",)  # where methods without a choice of sites are measured
 NO_EPS = 1e-300  # added to any variance it is lost in rounding
 INVARIANT = 1e-12  # largest relative deviation that rounding explains
 WORDS = {True: "invariant", False: "not invariant"}
@@ -95,7 +96,7 @@ class Layer:
     """Weights (H, F) with a normalization on top; what else it trains stays as it was built."""
 
     linear: nn.Linear
-    norm: nn.Module
+    norm: Callable[[Tensor], Tensor]
 
     @property
     def weight(self) -> nn.Parameter:
@@ -107,7 +108,7 @@ class Layer:
         kept = self.weight.detach().clone()
         with torch.no_grad():
             self.weight.copy_(weight)
-            output: Tensor = self.norm(self.linear(x))
+            output = self.norm(self.linear(x))
             self.weight.copy_(kept)
         return output
 
@@ -154,7 +155,8 @@ def invariances(method: Method, seed: int = 0) -> list[Invariance]:
     """Table 1's row of a method, measured on a random layer of units and a random set of cases. Layer norm's first two
     columns are LN Eq. 6, its last is LN Eq. 7.
 
-    The method's own eps is left out, and batch statistics are those of the cases.
+    A method for recurrent cells is measured at the first of its sites. Its own eps is left out, and batch statistics
+    are those of the cases.
 
     Raises:
         ValueError: the method is not for layers of units.
@@ -186,7 +188,10 @@ def _layer(method: Method, generator: torch.Generator) -> Layer:
         linear.weight.normal_(generator=generator)
     normalization = build(method)
     normalization.parametrize(linear, "weight")
-    return Layer(linear, normalization.layer((size,)).double())
+    if not method.cells:
+        return Layer(linear, normalization.layer((size,)).double())
+    at_site = normalization.norm(size, getattr(method, "sites", SITES)[0]).double()
+    return Layer(linear, lambda a: at_site(a.unsqueeze(0), 0).squeeze(0))  # as the one step of a sequence
 
 
 def _without_eps(method: Method) -> Method:

@@ -84,6 +84,21 @@ def test_the_documented_example_trains(with_example: str, tmp_path: Path) -> Non
     assert events[0]["environment"]["method"] == "mean-absolute-norm 0.1.0"
 
 
+def test_the_documented_example_has_a_row_of_table_1(with_example: str, tmp_path: Path) -> None:
+    """Centring and dividing by a mean absolute value: what layer norm does not see, it does not see either."""
+    spec = {"task": {"name": "invariances"}, "norm": {"method": "mean_absolute_norm"}}
+    (tmp_path / "spec.json").write_text(json.dumps(spec))
+    analysed = json.loads(run(with_example, tmp_path, "-m", "normcore", "spec.json").splitlines()[-1])
+    assert [finding["verdict"] for finding in analysed["findings"]] == [
+        "invariant",
+        "invariant",
+        "not invariant",
+        "invariant",
+        "not invariant",
+        "invariant",
+    ]
+
+
 def test_the_documented_example_is_in_the_catalogue_without_torch(with_example: str, tmp_path: Path) -> None:
     code = (
         "import sys; from normcore.spec.methods import METHODS; from normcore.spec import resolve;"
