@@ -54,5 +54,7 @@ class RMSNormAtSite(nn.Module):
 
     def forward(self, a: Tensor, t: int, mask: Tensor | None = None) -> Tensor:
         wide = a.to(torch.promote_types(a.dtype, torch.float32))
+        if len(self.sizes) == 1:
+            return functional.rms_norm(wide, wide.shape[-1:], self.weight, self.eps).to(a.dtype)
         blocks = zip(wide.split_with_sizes(self.sizes, -1), self.weight.split_with_sizes(self.sizes), strict=True)
         return torch.cat([functional.rms_norm(x, x.shape[-1:], g, self.eps) for x, g in blocks], -1).to(a.dtype)
