@@ -29,7 +29,8 @@ def analyse(
 ) -> Iterator[Event]:
     """Do one analysis, telling what happens.
 
-    The task's name is that of a module in ``normcore/analyses/``, whose ``prepare`` says what there is to do.
+    Curves come when all work is done, in the order of their steps, as listeners expect of measurements. The task's name
+    is that of a module in ``normcore/analyses/``, whose ``prepare`` says what there is to do.
 
     Args:
         seed: decides weights, data and noise where they are drawn.
@@ -48,14 +49,17 @@ def analyse(
         clock.stop()
         yield Started(0, len(work.pieces), "reference", 0, _environment(spec, device, threads, work.checksums))
         findings: list[Finding] = []
+        curves: dict[str, list[tuple[int, float]]] = {}
         for step, piece in enumerate(work.pieces, 1):
             clock.start()
             report = piece()
             seconds = clock.stop_when_done()
             findings += map(_finite, report.findings)
-            for x, values in _by_x(report.curves):
-                yield Measured(x, seconds, values)
+            for name, points in report.curves.items():
+                curves.setdefault(name, []).extend(points)
             yield Advanced(step, seconds)
+        for x, values in _by_x(curves):
+            yield Measured(x, clock.seconds, values)
         yield Analysed(tuple(findings), clock.seconds)
 
 

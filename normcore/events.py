@@ -1,8 +1,9 @@
 """What a run tells whoever listens, torch-free.
 
 A training: ``Started``, then for every update a ``Stepped``, for every evaluation a ``Measured``, at last one
-``Finished``. An analysis: ``Started``, then for every piece of its work some ``Measured`` and an ``Advanced``, at last
-one ``Analysed``. Times are seconds of work: the clock stands still while a listener handles an event.
+``Finished``. An analysis: ``Started``, then for every piece of its work an ``Advanced``, then its curves as
+``Measured``, at last one ``Analysed``. Times are seconds of work: the clock stands still while a listener handles an
+event.
 """
 
 from collections.abc import Callable, Mapping, Sequence

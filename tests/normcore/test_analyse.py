@@ -36,7 +36,9 @@ def test_an_analysis_begins_advances_piece_by_piece_and_ends_with_its_findings(n
     assert isinstance(started, Started)
     assert started.environment["torch"] == torch.__version__
     assert [event.step for event in between if isinstance(event, Advanced)] == list(range(1, started.max_steps + 1))
-    assert all(isinstance(event, Advanced | Measured) for event in between)
+    curves = [event.step for event in between if isinstance(event, Measured)]
+    assert curves == sorted(set(curves))
+    assert len(curves) + started.max_steps == len(between)
     assert isinstance(analysed, Analysed)
     names = [finding.name for finding in analysed.findings]
     assert len(set(names)) == len(names) > 0
@@ -82,6 +84,11 @@ def test_gradients_are_told_step_by_step_for_every_gain() -> None:
     assert found["gradient_norm gain=0.1: decades lost"].verdict == "reaches back"
     assert found["gradient_norm gain=1: decades lost"].verdict == "vanishes"
     assert found["tanh_derivative std=0.5"].value == pytest.approx(0.827, abs=1e-3)
+
+
+def test_the_pieces_of_one_curve_are_put_together() -> None:
+    events = run(spec_of("smallest_batch", norm={"method": "layer_norm"}), 0)
+    assert [event.step for event in events if isinstance(event, Measured)] == [1, 2, 4, 8, 16, 32, 64]
 
 
 def test_a_method_without_a_gain_is_measured_once() -> None:
