@@ -22,7 +22,7 @@ from service.db import Database
 from service.errors import Invalid, ServiceError, Unavailable
 from service.experiments import routes as experiments
 from service.fleet import routes as fleet
-from service.http import Problem, ProblemResponse, problem, refuse_nul
+from service.http import Problem, ProblemResponse, RefuseNul, problem
 from service.keys.guard import require_key
 from service.leaderboards import routes as leaderboards
 from service.queue import Doorbell, make_celery
@@ -60,11 +60,13 @@ def create_app(settings: Settings, *, require_keys: bool) -> FastAPI:
     )
     app.state.settings, app.state.db, app.state.celery = settings, db, celery
     app.state.artifacts = Artifacts(settings.artifacts_url)
-    app.state.require_keys = require_keys
+    app.add_middleware(RefuseNul)
     health.install_metrics(app, db, settings)
+    guard = [Depends(require_key)] if require_keys else []
     for room in (experiments, leaderboards, report_cards, catalogue, fleet):
-        app.include_router(room.router, dependencies=[Depends(refuse_nul), Depends(require_key)])
+        app.include_router(room.router, dependencies=guard)
     app.include_router(health.router)
+    app.include_router(health.guarded_router, dependencies=guard)
     _translate_errors(app)
     _describe_written_spec(app)
     return app

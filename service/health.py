@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from fastapi import APIRouter, Depends, FastAPI, Request, Response
+from fastapi import APIRouter, FastAPI, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
@@ -17,11 +17,10 @@ from service.errors import Unavailable
 from service.experiments.tables import Run
 from service.fleet import attendance
 from service.http import DatabaseDep
-from service.keys.guard import require_key
 from service.queue import broker_problem
 from service.settings import Settings
 
-router = APIRouter(tags=["health"])
+router, guarded_router = APIRouter(tags=["health"]), APIRouter(tags=["health"])
 
 
 @router.get("/healthz")
@@ -44,7 +43,7 @@ def readyz(request: Request, db: DatabaseDep) -> dict[str, str]:
     return {"status": "ready"}
 
 
-@router.get("/metrics", dependencies=[Depends(require_key)], response_class=Response)
+@guarded_router.get("/metrics", response_class=Response)
 def metrics(request: Request) -> Response:
     """Prometheus metrics."""
     return Response(generate_latest(request.app.state.metrics), media_type=CONTENT_TYPE_LATEST)

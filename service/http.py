@@ -5,11 +5,12 @@ import binascii
 import json
 import re
 from collections.abc import Sequence
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, Protocol, TypeVar
 
 from fastapi import Depends, Query, Request
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from service.artifacts import Artifacts
 from service.db import Database
@@ -20,7 +21,22 @@ from service.settings import Settings
 Item = TypeVar("Item")
 
 
-# Dependencies are coroutines because FastAPI sends each that is not to a thread and back.
+class Parts(Protocol):
+    """What ``create_app`` keeps in the application's state."""
+
+    settings: Settings
+    db: Database
+    artifacts: Artifacts
+    doorbell: Doorbell
+
+
+# Dependencies are coroutines because FastAPI sends each that is not to a thread and back. Each has its cost: a route
+# that needs more than the database asks for all parts at once.
+
+
+async def parts(request: Request) -> Parts:
+    state: Parts = request.app.state
+    return state
 
 
 async def database(request: Request) -> Database:
@@ -28,36 +44,8 @@ async def database(request: Request) -> Database:
     return db
 
 
-async def settings(request: Request) -> Settings:
-    known: Settings = request.app.state.settings
-    return known
-
-
-async def doorbell(request: Request) -> Doorbell:
-    bell: Doorbell = request.app.state.doorbell
-    return bell
-
-
-async def artifacts(request: Request) -> Artifacts:
-    store: Artifacts = request.app.state.artifacts
-    return store
-
-
+PartsDep = Annotated[Parts, Depends(parts)]
 DatabaseDep = Annotated[Database, Depends(database)]
-SettingsDep = Annotated[Settings, Depends(settings)]
-DoorbellDep = Annotated[Doorbell, Depends(doorbell)]
-ArtifactsDep = Annotated[Artifacts, Depends(artifacts)]
-
-
-async def refuse_nul(request: Request) -> None:
-    """Refuse an address with a NUL character: nothing here is called so, and PostgreSQL cannot even look.
-
-    Raises:
-        BadRequest
-    """
-    texts = [*request.path_params.values(), *(part for item in request.query_params.multi_items() for part in item)]
-    if any("\0" in text for text in texts):
-        raise BadRequest("the address holds a NUL character; nothing here is called so")
 
 
 class Problem(BaseModel):
@@ -81,6 +69,19 @@ class ProblemResponse(JSONResponse):
 
 def problem(error: ServiceError) -> ProblemResponse:
     return ProblemResponse(error.problem(), status_code=error.status)
+
+
+class RefuseNul:
+    """Refuses an address with a NUL character: nothing here is called so, and PostgreSQL cannot even look."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        app = self._app
+        if scope["type"] == "http" and ("\0" in scope["path"] or b"%00" in scope["query_string"]):
+            app = problem(BadRequest("the address holds a NUL character; nothing here is called so"))
+        await app(scope, receive, send)
 
 
 # -- bodies ----------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from normcore.spec.metric import Metric
 from normcore.spec.tasks import TASKS, Benchmark, ProfileName, Task, TrainedAnalysis
 from service.catalogue import schemas
 from service.errors import NotFound
-from service.http import SettingsDep
+from service.http import PartsDep
 
 router = APIRouter(prefix="/v1", tags=["catalogue"])
 
@@ -47,7 +47,7 @@ def get_method(name: str) -> schemas.MethodOut:
 
 
 @router.get("/datasets")
-def list_datasets(settings: SettingsDep) -> schemas.DatasetList:
+def list_datasets(parts: PartsDep) -> schemas.DatasetList:
     """Every data set, and whether its files are at hand and genuine."""
     return schemas.DatasetList(
         items=[
@@ -57,7 +57,7 @@ def list_datasets(settings: SettingsDep) -> schemas.DatasetList:
                 citation=d.citation,
                 licence=d.licence,
                 homepage=d.homepage,
-                status=registry.status(d, settings.datasets_dir),
+                status=registry.status(d, parts.settings.datasets_dir),
                 files=[file.name for file in d.files],
             )
             for d in registry.DATASETS.values()

@@ -21,10 +21,14 @@ from normcore.events import Analysed, Measured, Outcome, Result, Started
 from normcore.spec import ExperimentSpec
 from service.db import epoch_now, rows_of, utc_now
 from service.errors import Conflict, NotFound
+from service.experiments.schemas import ExperimentOut, experiment_out, submitted_out
 from service.experiments.tables import Experiment, Label, Measurement, Run
 from service.ids import new_id
 
 WAITING, ENDED = ("queued", "running"), ("succeeded", "failed", "cancelled")
+NEW_EXPERIMENT = insert(rows_of(Experiment))
+NEW_RUN = insert(rows_of(Run)).values(rung_at=epoch_now())
+NEW_LABEL = insert(rows_of(Label))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +66,11 @@ class LeaseLost(Exception):
 
 def submit(
     session: Session, spec: ExperimentSpec, *, request_digest: str, idempotency_key: str | None = None
-) -> tuple[Experiment, bool]:
+) -> tuple[ExperimentOut, bool]:
     """Store an experiment with one queued run for each seed.
 
     Returns:
-        The experiment, and whether it is new: the same key with the same request finds the first one.
+        What to show of the experiment, and whether it is new: the same key with the same request finds the first one.
 
     Raises:
         Conflict: the key was used with another request.
@@ -76,7 +80,7 @@ def submit(
         if known is not None:
             if known.request_digest != request_digest:
                 raise Conflict("this Idempotency-Key was used with another body; use a new key for a new experiment")
-            return known, False
+            return experiment_out(known), False
 
     row: dict[str, Any] = {
         "id": new_id("exp"),
@@ -92,11 +96,12 @@ def submit(
     }
     runs = [_queued_run(row["id"], seed, spec, row["created_at"]) for seed in spec.seeds]
     labels = [{"key": key, "value": value, "experiment_id": row["id"]} for key, value in spec.labels.items()]
-    session.execute(insert(rows_of(Experiment)), row)
-    session.execute(insert(rows_of(Run)).values(rung_at=epoch_now()), runs)
+    connection = session.connection()
+    connection.execute(NEW_EXPERIMENT, row)
+    connection.execute(NEW_RUN, runs)
     if labels:
-        session.execute(insert(rows_of(Label)), labels)
-    return Experiment(**row, runs=[Run(**run) for run in runs]), True
+        connection.execute(NEW_LABEL, labels)
+    return submitted_out(row, runs), True
 
 
 def _queued_run(experiment_id: str, seed: int, spec: ExperimentSpec, now: datetime) -> dict[str, Any]:

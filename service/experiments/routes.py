@@ -14,14 +14,12 @@ from service.errors import Invalid
 from service.experiments import lifecycle, queries, schemas, stream, trained
 from service.experiments.lifecycle import Bell
 from service.http import (
-    ArtifactsDep,
     Cursor,
     DatabaseDep,
-    DoorbellDep,
     JsonBody,
     Limit,
     Page,
-    SettingsDep,
+    PartsDep,
     decode_cursor,
     page,
 )
@@ -40,21 +38,19 @@ EVENT_STREAM: dict[int | str, dict[str, Any]] = {200: {"content": {"text/event-s
 @router.post("/experiments", status_code=201, response_model=schemas.ExperimentOut, openapi_extra=SPEC_BODY)
 def submit_experiment(
     body: JsonBody,
-    db: DatabaseDep,
-    settings: SettingsDep,
-    doorbell: DoorbellDep,
+    parts: PartsDep,
     idempotency_key: Annotated[str | None, Header(min_length=1, max_length=255)] = None,
 ) -> Response:
     """Submit a spec. Anything it omits comes from the task's profile; the answer shows the resolved spec."""
     try:
-        spec = pin(resolve(body), settings.datasets_dir)
+        spec = pin(resolve(body), parts.settings.datasets_dir)
     except InvalidSpec as error:
         raise Invalid(error.errors) from None
     except (DatasetMissing, DatasetCorrupt) as error:
         raise Invalid([SpecError(("task",), str(error), "dataset")]) from None
-    experiment, created = _submit(db, spec, digest(body), idempotency_key)
+    experiment, created = _submit(parts.db, spec, digest(body), idempotency_key)
     if created:
-        doorbell.ring(Bell(run.id, experiment.spec["device"]) for run in experiment.runs)
+        parts.doorbell.ring(Bell(run.id, experiment.spec["device"]) for run in experiment.runs)
     return Response(
         experiment.model_dump_json(),
         status.HTTP_201_CREATED if created else status.HTTP_200_OK,
@@ -71,10 +67,7 @@ def _submit(
         try:
             with db.transaction() as session:
                 trained.check(session, spec)
-                experiment, created = lifecycle.submit(
-                    session, spec, request_digest=request_digest, idempotency_key=idempotency_key
-                )
-                return schemas.experiment_out(experiment), created
+                return lifecycle.submit(session, spec, request_digest=request_digest, idempotency_key=idempotency_key)
         except IntegrityError:
             if idempotency_key is None or last_try:
                 raise
@@ -131,12 +124,12 @@ def cancel_experiment(experiment_id: str, db: DatabaseDep) -> schemas.Experiment
 
 
 @router.post("/experiments/{experiment_id}/retry", status_code=202)
-def retry_experiment(experiment_id: str, db: DatabaseDep, doorbell: DoorbellDep) -> schemas.ExperimentOut:
+def retry_experiment(experiment_id: str, parts: PartsDep) -> schemas.ExperimentOut:
     """Open a new attempt of each failed and cancelled run; it goes on from the last checkpoint there is."""
-    with db.transaction() as session:
+    with parts.db.transaction() as session:
         bells = lifecycle.retry(session, experiment_id)
-    doorbell.ring(bells)
-    return get_experiment(experiment_id, db)
+    parts.doorbell.ring(bells)
+    return get_experiment(experiment_id, parts.db)
 
 
 @router.get("/runs/{run_id}")
@@ -174,24 +167,24 @@ def stream_events(
 
 
 @router.get("/runs/{run_id}/artifacts")
-def list_artifacts(run_id: str, db: DatabaseDep, store: ArtifactsDep) -> schemas.ArtifactList:
+def list_artifacts(run_id: str, parts: PartsDep) -> schemas.ArtifactList:
     """Files of a run: checkpoints while it runs, the selected model and the environment when it has ended."""
-    with db.snapshot() as session:
+    with parts.db.snapshot() as session:
         queries.run(session, run_id)
     return schemas.ArtifactList(
         items=[
             schemas.ArtifactOut(name=a.name, size=a.size, url=f"/v1/runs/{run_id}/artifacts/{a.name}")
-            for a in store.list(run_id)
+            for a in parts.artifacts.list(run_id)
         ]
     )
 
 
 @router.get("/runs/{run_id}/artifacts/{name}", response_class=StreamingResponse)
-def get_artifact(run_id: str, name: str, db: DatabaseDep, store: ArtifactsDep) -> StreamingResponse:
+def get_artifact(run_id: str, name: str, parts: PartsDep) -> StreamingResponse:
     """A file's content."""
-    with db.snapshot() as session:
+    with parts.db.snapshot() as session:
         queries.run(session, run_id)
-    content: Iterator[bytes] = store.stream(run_id, name)
+    content: Iterator[bytes] = parts.artifacts.stream(run_id, name)
     return StreamingResponse(
         content,
         media_type="application/json" if name.endswith(".json") else "application/octet-stream",

@@ -1,5 +1,6 @@
 """What the API shows of experiments and runs."""
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
@@ -9,6 +10,9 @@ from normcore.spec.metric import Direction
 from service.experiments.tables import Experiment, Run
 
 State = Literal["queued", "running", "succeeded", "failed", "cancelled"]
+UNKNOWN_YET: dict[str, Any] = dict.fromkeys(  # of a run that no worker has begun
+    ("resumed_from_step", "outcome", "result", "device", "kernel", "environment", "error", "started_at", "finished_at")
+)
 
 
 class ProgressOut(BaseModel):
@@ -126,6 +130,16 @@ def experiment_out(experiment: Experiment) -> ExperimentOut:
         runs=[run_out(run) for run in experiment.runs],
         created_at=experiment.created_at,
     )
+
+
+def submitted_out(experiment: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> ExperimentOut:
+    """A new experiment from the rows that are stored of it and its runs; objects for them would cost more."""
+    return ExperimentOut(**experiment, state="queued", runs=[_queued_run_out(run) for run in runs])
+
+
+def _queued_run_out(run: Mapping[str, Any]) -> RunOut:
+    progress = ProgressOut(step=run["step"], max_steps=run["max_steps"], eta_seconds=None)
+    return RunOut(**run, **UNKNOWN_YET, progress=progress)
 
 
 def derived_state(runs: list[tuple[str, bool]]) -> State:

@@ -6,7 +6,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel
 
 from service.fleet import attendance
-from service.http import DatabaseDep, SettingsDep
+from service.http import PartsDep
 
 router = APIRouter(prefix="/v1/workers", tags=["workers"])
 
@@ -32,10 +32,10 @@ class WorkerList(BaseModel):
 
 
 @router.get("")
-def list_workers(db: DatabaseDep, settings: SettingsDep) -> WorkerList:
+def list_workers(parts: PartsDep) -> WorkerList:
     """Workers whose heartbeat was heard lately."""
-    with db.snapshot() as session:
-        present = attendance.live(session, settings.heartbeat_seconds)
+    with parts.db.snapshot() as session:
+        present = attendance.live(session, parts.settings.heartbeat_seconds)
     return WorkerList(
         items=[
             WorkerOut(

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import Depends, Request
+from fastapi import Depends
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.concurrency import run_in_threadpool
 
@@ -15,15 +15,11 @@ bearer = HTTPBearer(auto_error=False, description="A key made by `normbench keys
 
 
 async def require_key(
-    request: Request,
-    db: DatabaseDep,
-    credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)] = None,
+    db: DatabaseDep, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)] = None
 ) -> None:
     """Raises:
     Unauthorized: no key, or none that is valid.
     """
-    if not request.app.state.require_keys:
-        return
     if credentials is None:
         raise Unauthorized("send a key as 'Authorization: Bearer nb_…'; `normbench keys create` makes one")
     if not await run_in_threadpool(_is_valid, db, credentials.credentials):

@@ -11,7 +11,8 @@ from normcore.spec.tasks import TASKS
 from service.db import Database
 from service.experiments import lifecycle
 from service.experiments.lifecycle import Claim, Lease
-from service.experiments.tables import Experiment, Measurement, Run
+from service.experiments.schemas import ExperimentOut
+from service.experiments.tables import Measurement, Run
 
 LEASE_SECONDS = 60.0
 MAX_STEPS = TASKS["permuted_digits"].profiles["smoke"].training["max_steps"]
@@ -24,7 +25,7 @@ def written(method: str = "layer_norm", seeds: Sequence[int] = (0,), **parts: An
     return {**spec, **parts}
 
 
-def submitted(db: Database, *args: Any, **parts: Any) -> Experiment:
+def submitted(db: Database, *args: Any, **parts: Any) -> ExperimentOut:
     """A stored experiment with its queued runs."""
     body = written(*args, **parts)
     with db.transaction() as session:

@@ -302,3 +302,25 @@ def test_characters_that_no_database_knows_are_never_the_services_fault(shared_c
         assert answer.headers["content-type"] == "application/problem+json"
     else:
         assert answer.json()["items"] == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/experiments/%00",
+        "/v1/runs/run_%00/artifacts/a",
+        "/v1/tasks/a%00b",
+        "/v1/experiments?task=%00",
+        "/v1/experiments?label=a&label=b:%00",
+        "/v1/experiments?a%00b=1",
+    ],
+)
+def test_an_address_with_a_nul_is_a_bad_request(shared_client: TestClient, path: str) -> None:
+    answer = shared_client.get(path)
+    assert answer.status_code == 400, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert "NUL" in answer.json()["detail"]
+
+
+def test_a_percent_sign_before_two_noughts_is_no_nul(shared_client: TestClient) -> None:
+    assert shared_client.get("/v1/experiments?task=%2500").json()["items"] == []

@@ -75,3 +75,10 @@ def test_on_ones_own_machine_nobody_is_asked(client: TestClient) -> None:
     assert client.get("/v1/tasks").status_code == 200
     assert client.get("/metrics").status_code == 200
     assert client.get("/v1/tasks", headers={"Authorization": "Bearer nb_any"}).status_code == 200
+
+
+def test_the_description_asks_for_a_key_just_where_the_service_does(guarded: TestClient, settings: Settings) -> None:
+    paths = guarded.get("/openapi.json").json()["paths"]
+    open_ones = {path for path, methods in paths.items() for call in methods.values() if "security" not in call}
+    assert open_ones == OPEN
+    assert "security" not in create_app(settings, require_keys=False).openapi()["paths"]["/v1/tasks"]["get"]

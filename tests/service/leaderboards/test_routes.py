@@ -9,14 +9,14 @@ from normcore.spec import digest, resolve
 from normcore.spec.tasks import TASKS
 from service.db import Database
 from service.experiments import lifecycle
-from service.experiments.tables import Experiment
+from service.experiments.schemas import ExperimentOut
 from service.leaderboards import entries
 from tests.service.given import claimed, result_of, submitted
 
 BOARD = "/v1/leaderboards/permuted_digits"
 
 
-def ended(db: Database, experiment: Experiment, *results: dict[str, Any]) -> str:
+def ended(db: Database, experiment: ExperimentOut, *results: dict[str, Any]) -> str:
     """The experiment's runs have succeeded with these results."""
     for result in results:
         lease = claimed(db).lease

@@ -9,14 +9,14 @@ from normcore.events import Analysed, Finding, Started
 from normcore.spec import digest, resolve
 from service.db import Database
 from service.experiments import lifecycle
-from service.experiments.tables import Experiment
+from service.experiments.schemas import ExperimentOut
 from service.leaderboards import entries
 from tests.service.given import claimed, failed, result_of, submitted
 
 CELLS = ("rnn", "lstm", "gru")
 
 
-def submitted_analysis(db: Database, spec: dict[str, Any]) -> Experiment:
+def submitted_analysis(db: Database, spec: dict[str, Any]) -> ExperimentOut:
     with db.transaction() as session:
         return lifecycle.submit(session, resolve(spec), request_digest=digest(spec))[0]
 
