@@ -150,7 +150,6 @@ def test_what_the_service_would_refuse_does_not_fit_the_schema(
         "POST /v1/sweeps",
         "GET /v1/sweeps/swp_1",
         "GET /v1/comparisons",
-        "GET /v1/methods/layer_norm/report-card",
         "POST /v1/results",
         "GET /v1/experiments/a/b",
     ],

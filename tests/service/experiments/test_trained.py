@@ -42,13 +42,19 @@ def succeeded(db: Database, method: str = "recurrent_batch_norm", value: float |
 
 
 def test_a_run_with_a_model_of_the_right_kind_is_accepted(client: TestClient, db: Database) -> None:
-    for name, run_id in {
-        "population_statistics": succeeded(db),
-        "length_generalization": succeeded(db, "layer_norm", **CHAR_LM),
-    }.items():
-        answer = client.post("/v1/experiments", json=analysis(name, run_id))
+    for task in (
+        {"name": "population_statistics", "run": succeeded(db)},
+        {"name": "length_generalization", "run": succeeded(db, "layer_norm", **CHAR_LM), "lengths": [100, 500]},
+    ):
+        answer = client.post("/v1/experiments", json={"task": task})
         assert answer.status_code == 201, answer.text
-        assert answer.json()["spec"]["task"]["run"] == run_id
+        assert answer.json()["spec"]["task"]["run"] == task["run"]
+
+
+def test_segments_longer_than_the_test_text_allows_are_refused(client: TestClient, db: Database) -> None:
+    run_id = succeeded(db, "layer_norm", **CHAR_LM)
+    said = complaint(client, db, analysis("length_generalization", run_id))
+    assert "1,000 characters, less than two segments of 1,000" in said
 
 
 def test_a_run_that_there_is_not_is_refused(client: TestClient, db: Database) -> None:
