@@ -44,6 +44,7 @@ def test_the_api_describes_itself_as_openapi_3_1(document: Any) -> None:
         "GET /v1/tasks/{name}",
         "GET /v1/methods",
         "GET /v1/methods/{name}",
+        "GET /v1/methods/{name}/report-card",
         "GET /v1/datasets",
         "GET /v1/workers",
         "GET /healthz",
