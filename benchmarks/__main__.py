@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from benchmarks import latency, leaderboard, mlflow, overhead, reporting, submitting, trained_models
+from benchmarks import initial_gain, latency, leaderboard, mlflow, overhead, reporting, submitting, trained_models
 from benchmarks.number import Number
 from benchmarks.processes import ROOT
 from benchmarks.table import markdown, plain
@@ -26,6 +26,7 @@ GROUPS: dict[str, Callable[[Path], list[Number]]] = {
     "latency": latency.measure,
     "leaderboard": leaderboard.measure,
     "trained_models": trained_models.measure,
+    "initial_gain": initial_gain.measure,
 }
 
 
