@@ -45,7 +45,7 @@ def caption_retrieval(energies: Tensor) -> RetrievalScores:
     """
     per_image = _captions_per_image(energies)
     images = torch.arange(len(energies), device=energies.device)
-    own = energies.double().unflatten(1, (len(energies), per_image))[images, images]  # (I, K)
+    own = energies.double().reshape(len(energies), -1, per_image)[images, images]  # (I, K)
     others = (energies.double() <= own.amin(1, keepdim=True)).sum(1) - (own <= own.amin(1, keepdim=True)).sum(1)
     return _scores(1 + others)
 
