@@ -24,8 +24,9 @@ class GRU(nn.Module):
     """h' = σ(z) h + (1 - σ(z)) n, with r, z = norm_h(W_h h) + norm_x(W_x x) + b and
     n = tanh(norm_x(W x) + b + σ(r) norm_h(U h)).
 
-    LN Eq. 26-28 (Ba et al. 2016, arXiv:1607.06450v1): the two gates are normalized together, the candidate by itself.
-    With the bias inside, as in their code, the input's terms are norm_x(W_x x + b).
+    LN Eq. 26-28 (Ba et al. 2016, arXiv:1607.06450v1), of which LN Eq. 23-25 are the baseline: the two gates are
+    normalized together, the candidate by itself. With the bias inside, as in their code, the input's terms are
+    norm_x(W_x x + b).
 
     The first state is trained; it starts at zero, and so do biases.
 

@@ -13,7 +13,7 @@ from normcore.spec.norm import Site
 
 
 class LayerNorm(Normalization):
-    """LN(a) = weight (a - mean) / sqrt(var + eps) + bias at every site, LN Eq. 15.
+    """LN(a) = weight (a - mean) / sqrt(var + eps) + bias at every site, LN Eq. 15-16.
 
     Every norm has a gain and a shift, except that the sum's has the gain alone: its shift is the cell's own bias.
 

@@ -14,9 +14,10 @@ EQUATIONS = {
     "LN": {
         *range(1, 8),  # a layer, batch norm, layer norm, in an RNN, the common form, invariances to weights and a case
         *range(8, 15),  # divergence, Fisher matrix, generalized linear models, normalized ones
-        15,  # the appendix's LN(z; alpha, beta)
-        *range(20, 23),  # LSTM
-        *range(26, 29),  # GRU
+        *range(15, 17),  # the appendix's LN(z; alpha, beta)
+        *range(17, 23),  # LSTM, without and with
+        *range(23, 29),  # GRU, without and with
+        *range(29, 32),  # DRAW's LSTM
         *range(32, 36),  # metrics of the gains
     },
     "RBN": {
@@ -24,7 +25,6 @@ EQUATIONS = {
         *range(14, 17),  # batch-normalized LSTM
     },
 }
-"""What is computed here today; LN 29-31 come with DRAW."""
 NAMED = re.compile(r"\b(LN|RBN) Eq\. (\d+(?:-\d+)?(?:(?:, | and )\d+(?:-\d+)?)*)")
 
 
