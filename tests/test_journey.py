@@ -5,7 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from service.cli import app
 from tests.processes import Service, service
 
 METHODS = ("none", "layer_norm", "recurrent_batch_norm")
@@ -83,6 +85,16 @@ def test_an_analysis_goes_the_same_way(running: Service) -> None:
     assert [board["task"] for board in running.get("/v1/leaderboards")["items"]] == ["permuted_digits"]
     assert running.get("/v1/experiments", task="gradient_flow", method="layer_norm")["items"][0]["id"] == flow["id"]
     assert running.get("/v1/methods/recurrent_batch_norm/report-card")["standings"][0]["rank"] == 1
+
+
+def test_a_report_card_measures_what_is_missing(running: Service) -> None:
+    environment = {"NORMBENCH_URL": str(running.http.base_url)}
+    result = CliRunner().invoke(app, ["report-card", "batch_norm"], env=environment)
+    assert result.exit_code == 0, result.output
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert ["measured", "yes", "no", "yes", "yes", "yes", "no"] in lines
+    assert ["LN", "Table", "1", "yes", "no", "yes", "yes", "yes", "no"] in lines
+    assert running.get("/v1/methods/batch_norm/report-card")["missing"] == []
 
 
 def test_events_tell_the_whole_run_and_then_end(running: Service) -> None:

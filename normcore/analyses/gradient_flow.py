@@ -24,7 +24,7 @@ from normcore.models.assembly import recurrent_of
 from normcore.models.readout import orthogonal_readout
 from normcore.recurrent import Recurrent
 from normcore.seeding import order_generator, reproducible
-from normcore.spec import AnalysisSpec, tasks
+from normcore.spec import AnalysisSpec, resolve, tasks
 from normcore.spec.model import RNN, RecurrentModel
 from normcore.spec.norm import Method, RecurrentBatchNorm
 
@@ -33,6 +33,7 @@ NUM_CLASSES = 10
 INITIAL_STATE_NOISE = 0.1
 FIRST_STEPS = 3  # the published norms have a spike before
 BETWEEN_BATCHES = 1.3  # decades by which norms of different batches differ at t = 100
+AT_THE_END = 0.03  # decades: the softmax's residual through an orthonormal readout, whatever the gain
 FIGURE_1A: Mapping[float, Mapping[int, float]] = {
     0.1: {100: -3.10, 783: -2.02},
     0.2: {100: -2.97, 783: -2.02},
@@ -195,19 +196,22 @@ def _flow_finding(name: str, flow: Sequence[float]) -> Finding:
 
 
 def _claimed(spec: AnalysisSpec, name: str, gain: float | None, flow: Sequence[float]) -> Iterator[Finding]:
-    """The points of Fig. 1a that can be read off, where it is the figure that is measured."""
-    assert spec.model is not None
-    assert spec.norm is not None
-    if (spec.task.profile, spec.model.cell, spec.norm.method) != ("paper", "rnn", "recurrent_batch_norm"):
+    """The points of Fig. 1a that can be read off, where it is the figure's network on the figure's data."""
+    figure = resolve(
+        {"task": {"name": "gradient_flow", "profile": "paper"}, "norm": {"method": "recurrent_batch_norm"}}
+    )
+    task, paper = cast(tasks.GradientFlow, spec.task), cast(tasks.GradientFlow, figure.task)
+    if (task.images, task.cases, spec.model, spec.norm) != (paper.images, paper.cases, figure.model, figure.norm):
         return
     for t, published in FIGURE_1A.get(gain or 0.0, {}).items():
         value = math.log10(flow[t]) if flow[t] > 0 else -math.inf
+        tolerance = AT_THE_END if t == len(flow) - 1 else BETWEEN_BATCHES
         yield Finding(
             f"{name}: at t = {t}",
             value,
-            f"log10 of ||dL/dh_t||; batches differ by up to {BETWEEN_BATCHES:g}",
+            f"log10 of ||dL/dh_t||; the same up to {tolerance:g}",
             claim=f"{published:g}",
-            holds=abs(value - published) <= BETWEEN_BATCHES,
+            holds=abs(value - published) <= tolerance,
             source="RBN Fig. 1a",
         )
 

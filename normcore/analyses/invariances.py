@@ -3,6 +3,7 @@
 Shapes: N cases, F inputs, H units. Everything is computed in float64.
 """
 
+import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, cast
@@ -91,12 +92,25 @@ class RescalingWithEps:
     deviation: float
 
 
+class OneStep(nn.Module):
+    """A norm of a recurrent cell at cases (N, H), as the one step of a sequence."""
+
+    def __init__(self, norm: nn.Module) -> None:
+        super().__init__()
+        self.norm = norm
+
+    def forward(self, a: Tensor) -> Tensor:
+        output: Tensor = self.norm(a.unsqueeze(0), 0)
+        return output.squeeze(0)
+
+
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """Weights (H, F) with a normalization on top; what else it trains stays as it was built."""
+    """Weights (H, F) with a normalization on top; what else it trains stays as it was built, and so do statistics that
+    it keeps."""
 
     linear: nn.Linear
-    norm: Callable[[Tensor], Tensor]
+    norm: nn.Module
 
     @property
     def weight(self) -> nn.Parameter:
@@ -108,7 +122,7 @@ class Layer:
         kept = self.weight.detach().clone()
         with torch.no_grad():
             self.weight.copy_(weight)
-            output = self.norm(self.linear(x))
+            output: Tensor = copy.deepcopy(self.norm)(self.linear(x))
             self.weight.copy_(kept)
         return output
 
@@ -127,7 +141,8 @@ def prepare(spec: AnalysisSpec, seed: int, place: Place) -> Work:
 
 
 def _finding(invariance: Invariance, method: Method) -> Finding:
-    printed = TABLE_1.get(method.method, {}).get(invariance.change)
+    plain = not getattr(method, "mean_only_batch_norm", False)
+    printed = TABLE_1.get(method.method, {}).get(invariance.change) if plain else None
     return Finding(
         invariance.change,
         invariance.deviation,
@@ -190,8 +205,8 @@ def _layer(method: Method, generator: torch.Generator) -> Layer:
     normalization.parametrize(linear, "weight")
     if not method.cells:
         return Layer(linear, normalization.layer((size,)).double())
-    at_site = normalization.norm(size, getattr(method, "sites", SITES)[0]).double()
-    return Layer(linear, lambda a: at_site(a.unsqueeze(0), 0).squeeze(0))  # as the one step of a sequence
+    site = (getattr(method, "sites", SITES) or SITES)[0]
+    return Layer(linear, OneStep(normalization.norm(size, site).double()))
 
 
 def _without_eps(method: Method) -> Method:

@@ -67,6 +67,18 @@ def test_layer_norms_row_of_table_1_is_the_papers() -> None:
     assert {finding.source for finding in found.values()} == {"LN Table 1", "LN Table 1, with eps"}
 
 
+@pytest.mark.parametrize("changed", [{"images": "digits"}, {"images": "digits", "cases": 20}])
+def test_fig_1a_claims_nothing_of_other_images(changed: dict[str, Any]) -> None:
+    task = {"name": "gradient_flow", "profile": "paper", "gains": [0.1], **changed}
+    spec = resolve({"task": task, "norm": {"method": "recurrent_batch_norm"}})
+    assert not [name for name, finding in findings_of(run(spec, 0)).items() if finding.source == "RBN Fig. 1a"]
+
+
+def test_weight_norm_with_means_taken_out_is_not_the_tables() -> None:
+    found = findings_of(run(spec_of("invariances", norm={"method": "weight_norm", "mean_only_batch_norm": True}), 0))
+    assert {finding.claim for finding in found.values()} == {None}
+
+
 def test_of_a_method_that_the_paper_does_not_have_nothing_is_claimed() -> None:
     found = findings_of(run(spec_of("invariances", norm={"method": "rms_norm"}), 0))
     assert {(finding.claim, finding.holds, finding.source) for finding in found.values()} == {(None, None, None)}

@@ -4,7 +4,7 @@ import pytest
 
 from normcore.analyses.invariances import CHANGES, invariances, rescaling_with_eps
 from normcore.spec.methods import METHODS
-from normcore.spec.norm import LayerNorm
+from normcore.spec.norm import LayerNorm, Method, RecurrentBatchNorm, WeightNorm
 
 COLUMNS = list(CHANGES)
 ROWS = {  # weight matrix re-scaling, its re-centering, weight vector re-scaling, dataset re-scaling, its re-centering,
@@ -17,6 +17,7 @@ ROWS = {  # weight matrix re-scaling, its re-centering, weight vector re-scaling
     "group_norm": "yes yes no yes no yes",
     "dynamic_tanh": "no no no no no no",
     "none": "no no no no no no",
+    "batch_renorm": "yes no yes yes yes no",  # with the statistics that it begins with
 }
 
 
@@ -28,6 +29,16 @@ def test_the_rows_are_the_papers_and_what_follows_for_other_methods(method: str,
     assert [column.change for column in measured] == COLUMNS
     assert ["yes" if column.invariant else "no" for column in measured] == row.split()
     assert all(column.deviation < 1e-12 or column.deviation > 0.1 for column in measured)
+
+
+def test_means_that_are_taken_out_do_not_see_where_the_data_is() -> None:
+    measured = invariances(WeightNorm(mean_only_batch_norm=True))
+    assert ["yes" if column.invariant else "no" for column in measured] == ["yes", "no", "yes", "no", "yes", "no"]
+
+
+@pytest.mark.parametrize("method", [LayerNorm(sites=()), RecurrentBatchNorm(sites=())])
+def test_a_method_that_is_switched_off_has_no_invariance(method: Method) -> None:
+    assert not any(column.invariant for column in invariances(method))
 
 
 def test_a_method_for_images_alone_says_so() -> None:

@@ -63,6 +63,19 @@ def test_units_that_start_unalike_keep_the_gradient_through_blank_inputs(bias_in
     assert bool(network.cells[0].weight_hh.grad.isfinite().all()) is not explodes
 
 
+def test_a_gain_for_each_channel_serves_all_its_places() -> None:
+    torch.manual_seed(0)
+    layer = build(LayerNorm(conv_gain="per_channel")).layer((3, 2, 4)).double()
+    with torch.no_grad():
+        layer.weight.copy_(torch.tensor([1.0, 2.0, 3.0]).reshape(3, 1, 1))
+        layer.bias.copy_(torch.tensor([0.0, -1.0, 5.0]).reshape(3, 1, 1))
+    a = torch.randn(6, 3, 2, 4, dtype=torch.float64)
+    for n in range(6):
+        plain = (a[n] - a[n].mean()) / (a[n].var(correction=0) + 1e-5).sqrt()
+        expected = torch.stack([plain[0], 2 * plain[1] - 1, 3 * plain[2] + 5])
+        torch.testing.assert_close(layer(a)[n], expected, rtol=1e-12, atol=1e-12)
+
+
 @pytest.mark.parametrize(("gain", "parameters"), [("per_unit", 2 * 24), ("per_channel", 2 * 4)])
 def test_an_image_has_one_mean_and_one_variance(gain: str, parameters: int) -> None:
     torch.manual_seed(0)
