@@ -14,7 +14,7 @@ from normcore.norms.step_average import StepAverage
 from normcore.spec import norm as spec
 from normcore.spec.norm import Site
 
-ROUNDING = 64  # units in the last place of the step's largest value; products of 2,000 equal rows differ by up to 18
+ROUNDING = 64  # units in the last place of the largest value; products of 2,000 equal rows differ by up to 18
 
 
 class RecurrentBatchNorm(Normalization):
@@ -116,10 +116,16 @@ class BatchNormAtSite(BatchStatistics):
 
 
 def _varies(a: Tensor) -> Tensor:
-    """Which features differ between examples by more than rounding explains: (..., B, F) -> (..., F)."""
+    """Which features differ between examples by more than rounding explains: (..., B, F) -> (..., F).
+
+    A feature that cancels to little has the rounding errors of what was added up, 6,000 times its own last place where
+    1,000 products are. Therefore a step at which no feature stands out of the rounding of the largest is constant as a
+    whole; at all others each feature is measured by its own size, so that small ones count beside large ones.
+    """
     least, greatest = a.amin(-2), a.amax(-2)
-    rounding = ROUNDING * torch.finfo(a.dtype).eps * torch.maximum(-least, greatest).amax(-1, keepdim=True)
-    return greatest - least > rounding
+    spread = greatest - least
+    rounding = ROUNDING * torch.finfo(a.dtype).eps * torch.maximum(-least, greatest)
+    return (spread > rounding) & (spread.amax(-1, keepdim=True) > rounding.amax(-1, keepdim=True))
 
 
 def _mean_and_variance(a: Tensor) -> tuple[Tensor, Tensor]:

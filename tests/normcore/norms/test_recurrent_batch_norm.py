@@ -58,6 +58,20 @@ def test_a_constant_feature_gives_the_shift_and_no_gradient(steps_at_once: bool)
     assert a.grad[..., [0, 2]].ne(0).all()
 
 
+@pytest.mark.parametrize("size", [1e-3, 1e-6, 1e-9])
+def test_a_small_feature_counts_beside_large_ones(size: float) -> None:
+    """Its variance is eps or less, so that it is scaled by 1 / sqrt(var + eps); constant it is not."""
+    torch.manual_seed(0)
+    norm = build(RecurrentBatchNorm(gain_init=1.0)).norm(2, "input")
+    a = torch.randn(64, 2) * torch.tensor([1.0, size])
+    with torch.no_grad(), population_statistics(norm):
+        norm(a, 0)
+    mean, var = a[:, 1].mean(), a[:, 1].var(correction=0)
+    expected = (a[:, 1] - mean) / (var + 1e-5).sqrt()
+    for mode in (norm.train(), norm.eval()):
+        torch.testing.assert_close(mode(a, 0)[:, 1], expected, rtol=1e-3, atol=0)
+
+
 @pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_a_constant_beginning_stays_constant_and_its_gradients_small(cell: str, dtype: torch.dtype) -> None:
