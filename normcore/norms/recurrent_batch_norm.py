@@ -10,7 +10,6 @@ from torch.nn import functional
 from normcore.norms.batch_norm import BatchNormLayer
 from normcore.norms.batch_statistics import BatchStatistics, require_examples
 from normcore.norms.normalization import Normalization
-from normcore.norms.step_average import StepAverage
 from normcore.spec import norm as spec
 from normcore.spec.norm import Site
 
@@ -53,7 +52,8 @@ class RecurrentBatchNorm(Normalization):
 class BatchNormAtSite(BatchStatistics):
     """weight (a - mean_t) / sqrt(var_t + eps) + bias, with statistics of its own for every step t.
 
-    The variance is biased, and the gradient flows through both statistics of the minibatch.
+    The variance is biased, and the gradient flows through both statistics of the minibatch. Without ``per_step``, the
+    population's are the same at every step: the average over the steps.
 
     Deviation: a feature that is constant over the batch, up to rounding, gives the shift and passes no gradient on;
     in evaluation mode, so does one whose population variance is 0. Such are W_h h at the first step, whose state all
@@ -80,14 +80,8 @@ class BatchNormAtSite(BatchStatistics):
         varies = _varies(wide.detach())
         if self.wants_statistics:
             mean, var = _mean_and_variance(wide.detach())  # (F) or (T, F)
-            self._note(mean.view(-1, a.shape[-1]), (var * varies).view(-1, a.shape[-1]), t)
+            self.note(mean.view(-1, a.shape[-1]), (var * varies).view(-1, a.shape[-1]), t)
         return self._by_batch(wide, varies).to(a.dtype)
-
-    def _note(self, mean: Tensor, var: Tensor, t: int) -> None:
-        if self.per_step or self.collecting is not None:
-            self.note(mean, var, t)
-        else:
-            self.note(mean.mean(0, keepdim=True), var.mean(0, keepdim=True), 0)
 
     def _by_batch(self, a: Tensor, varies: Tensor) -> Tensor:
         weight = self.weight * varies  # (F) or (T, F)
@@ -100,19 +94,15 @@ class BatchNormAtSite(BatchStatistics):
         return columns.view(batch, steps, features).transpose(0, 1)
 
     def _by_population(self, a: Tensor, t: int) -> Tensor:
-        mean, var = self.population(t if self.per_step else 0, len(a) if a.dim() == 3 and self.per_step else 1)
+        if self.per_step:
+            mean, var = self.population(t, len(a) if a.dim() == 3 else 1)
+        else:
+            mean, var = (s.mean(0, keepdim=True) for s in self.population(0, len(self.running_mean)))
         scale = self.weight * torch.where(var > 0, (var + self.eps).rsqrt(), 0.0)
         if a.dim() == 3:
             mean, scale = mean.unsqueeze(1), scale.unsqueeze(1)
         normalized = (a - mean) * scale
         return normalized if self.bias is None else normalized + self.bias
-
-    def keep(self, collected: StepAverage) -> None:
-        super().keep(collected)
-        if not self.per_step:
-            self.running_mean, self.running_var = (
-                s.mean(0, keepdim=True) for s in (self.running_mean, self.running_var)
-            )
 
 
 def _varies(a: Tensor) -> Tensor:

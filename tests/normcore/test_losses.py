@@ -9,10 +9,6 @@ import torch
 from normcore.losses import bernoulli_cross_entropy, kl_to_standard_normal
 
 
-def test_a_standard_normal_is_no_way_from_itself() -> None:
-    assert not kl_to_standard_normal(torch.zeros(3, 100), torch.ones(3, 100)).any()
-
-
 def test_the_divergence_is_the_integral() -> None:
     """Summed over two latent numbers; the trapezoid rule is exact to rounding where densities vanish at both ends."""
     mean, std = [0.7, -0.3], [0.5, 1.8]
@@ -23,14 +19,6 @@ def test_the_divergence_is_the_integral() -> None:
         total += np.trapezoid(np.exp(log_q) * (log_q + grid**2 / 2), grid) / math.sqrt(2 * math.pi)
     measured = kl_to_standard_normal(torch.tensor([mean]).double(), torch.tensor([std]).double())
     assert measured.item() == pytest.approx(total, rel=1e-6)
-
-
-def test_a_canvas_that_nothing_was_written_on_costs_ln_2_a_pixel() -> None:
-    """784 ln 2 = 543.4 nats, whatever the image."""
-    images = torch.randint(2, (5, 784), generator=torch.Generator().manual_seed(0)).double()
-    cost = bernoulli_cross_entropy(torch.zeros(5, 784, dtype=torch.float64), images)
-    np.testing.assert_allclose(cost.numpy(), 784 * math.log(2), rtol=1e-12)
-    assert cost[0].item() == pytest.approx(543.4, abs=0.05)
 
 
 def test_a_pixel_costs_minus_the_log_of_its_probability() -> None:

@@ -134,9 +134,9 @@ def test_a_model_without_batch_norms_is_refused() -> None:
         statistics_by_step(Recurrent("lstm", 2, 3, norm={"method": "layer_norm"}))
 
 
-def test_shared_statistics_are_refused() -> None:
-    shared = network(statistics="shared").eval()
-    collect(shared, torch.randn(6, 4, 2, dtype=torch.float64))
+def test_statistics_over_all_steps_are_refused() -> None:
+    shared = Recurrent("lstm", 2, 3, norm={"method": "sequence_batch_norm"}).eval()
+    collect(shared, torch.randn(6, 4, 2))
     with pytest.raises(ValueError, match=r"received one for all steps; .*statistics: per_step"):
         statistics_by_step(shared)
 

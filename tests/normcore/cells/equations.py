@@ -13,6 +13,10 @@ from torch import Tensor
 CONSTANT = 1e-12
 BLOCKS = {"rnn": (1,), "lstm": (4,), "gru": (2, 1)}
 State = dict[str, Tensor]
+Moments = tuple[Tensor, Tensor]
+"""Mean and variance."""
+Statistics = dict[tuple[str, int], Moments]
+"""By site and step."""
 
 
 @dataclass
@@ -21,15 +25,15 @@ class Equations:
 
     Attributes:
         norm: the method's options, all of them.
-        population: (mean, var) by site and step; None takes them from the examples at hand.
+        population: the statistics in force; None takes them from the examples at hand.
         seen: the statistics of the examples at hand.
     """
 
     cell: str
     norm: dict[str, Any]
     parameters: dict[str, Tensor]
-    population: dict[tuple[str, int], tuple[Tensor, Tensor]] | None = None
-    seen: dict[tuple[str, int], tuple[Tensor, Tensor]] = field(default_factory=dict)
+    population: Statistics | None = None
+    seen: Statistics = field(default_factory=dict)
 
     def unroll(self, x: Tensor, lengths: list[int] | None = None) -> Tensor:
         """x (T, B, F) -> the hidden states (T, B, H), from the trained first state; padding copies the state."""
@@ -47,6 +51,34 @@ class Equations:
             state = [new[n] if t < lengths[n] else state[n] for n in examples]
             outputs.append(torch.stack([s["h"] for s in state]))
         return torch.stack(outputs)
+
+    def learn_population(self, batches: list[Tensor]) -> None:
+        """The statistics in force from now on, of training sequences (T, B, F) of any lengths."""
+        passes = []
+        for x in batches:
+            self.seen = {}
+            self.unroll(x)
+            passes.append(self.seen)
+        self.seen = {}
+        self.population = {(site, t): self.over_passes(passes, site, t) for found in passes for site, t in found}
+        if self.norm.get("statistics") == "shared":
+            sites = {site for site, _ in self.population}
+            self.population = {(site, 0): average(self.steps_of(self.population, site)) for site in sites}
+
+    def over_passes(self, passes: list[Statistics], site: str, t: int) -> Moments:
+        """Their average, a shorter one repeating its last step; or the running average of those that have the step."""
+        if self.norm.get("population") != "running":
+            steps = [self.steps_of(found, site) for found in passes]
+            return average([of_pass[min(t, len(of_pass) - 1)] for of_pass in steps])
+        first, *later = [found[site, t] for found in passes if (site, t) in found]
+        for new in later:
+            newest = self.norm["momentum"]
+            first = (first[0] * (1 - newest) + new[0] * newest, first[1] * (1 - newest) + new[1] * newest)
+        return first
+
+    @staticmethod
+    def steps_of(statistics: Statistics, site: str) -> list[Moments]:
+        return [moments for (of, _), moments in sorted(statistics.items(), key=lambda entry: entry[0]) if of == site]
 
     def weight(self, name: str) -> Tensor:
         if name in self.parameters:
@@ -143,16 +175,21 @@ class Equations:
             return part / (sum(value * value for value in part) / len(part) + self.norm["eps"]) ** 0.5
         return standardized(part, *mean_and_var(list(part)), self.norm["eps"])
 
-    def of_population(self, site: str, t: int, found: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+    def of_population(self, site: str, t: int, found: Moments) -> Moments:
         """The statistics in force, given those of the examples at hand."""
         self.seen[site, t] = (found[0].detach(), found[1].detach())
         if self.population is None:
             return found
-        steps = 1 + max(step for of, step in self.population if of == site)
-        return self.population[site, min(t, steps - 1)]
+        steps = self.steps_of(self.population, site)
+        return steps[min(t, len(steps) - 1)]
 
 
-def mean_and_var(values: list[Tensor]) -> tuple[Tensor, Tensor]:
+def average(moments: list[Moments]) -> Moments:
+    means, variances = zip(*moments, strict=True)
+    return sum(means) / len(moments), sum(variances) / len(moments)
+
+
+def mean_and_var(values: list[Tensor]) -> Moments:
     mean = sum(values) / len(values)
     return mean, sum((value - mean) ** 2 for value in values) / len(values)
 

@@ -1,5 +1,7 @@
 """Every cell under every method against the papers' equations, in float64."""
 
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -11,7 +13,7 @@ from normcore.recurrent import Recurrent
 from normcore.spec.methods import METHODS
 from tests.normcore.cells.equations import Equations
 
-STEPS, BATCH, INPUTS, HIDDEN = 4, 5, 3, 4
+STEPS, BATCH, INPUTS, HIDDEN = 4, 5, 3, 8
 LENGTHS = [4, 1, 3, 0, 2]
 CELLS = ("rnn", "lstm", "gru")
 NORMS: dict[str, dict[str, Any]] = {
@@ -26,6 +28,9 @@ NORMS: dict[str, dict[str, Any]] = {
     "rms_per_gate": {"method": "rms_norm", "scope": "per_gate"},
     "rbn_large_eps": {"method": "recurrent_batch_norm", "eps": 1e-2, "gain_init": 0.7},
     "rbn_input_term": {"method": "recurrent_batch_norm", "sites": ["input"]},
+    "rbn_shared": {"method": "recurrent_batch_norm", "statistics": "shared"},
+    "rbn_running": {"method": "recurrent_batch_norm", "population": "running", "momentum": 0.3},
+    "rbn_shared_running": {"method": "recurrent_batch_norm", "statistics": "shared", "population": "running"},
 }
 OF_THE_LSTM: dict[str, dict[str, Any]] = {
     "rbn_sum": {"method": "recurrent_batch_norm", "sites": ["sum", "cell"]},
@@ -40,87 +45,117 @@ product = pytest.mark.parametrize(
         *(pytest.param("lstm", norm, id=f"lstm-{name}") for name, norm in OF_THE_LSTM.items()),
     ],
 )
-each_length = pytest.mark.parametrize("lengths", [None, LENGTHS], ids=["full", "variable"])
+each_shape = pytest.mark.parametrize(
+    ("steps", "lengths"), [(STEPS, None), (STEPS, LENGTHS), (1, None)], ids=["full", "variable", "one_step"]
+)
+each_mode = pytest.mark.parametrize("evaluation", [False, True], ids=["train", "eval"])
 
 
-def network(cell: str, norm: dict[str, Any]) -> Recurrent:
+@dataclass(frozen=True)
+class Precision:
+    """How exact the numbers are: of values about 1, by so much; of gradients, relative to the largest."""
+
+    dtype: torch.dtype
+    outputs: float
+    gradients: float
+    autocast: bool = False
+
+    def context(self) -> AbstractContextManager[object]:
+        return torch.autocast("cpu", torch.bfloat16) if self.autocast else nullcontext()
+
+
+each_precision = pytest.mark.parametrize(
+    "precision",
+    [
+        pytest.param(Precision(torch.float64, 1e-9, 1e-9), id="float64"),
+        pytest.param(Precision(torch.float32, 1e-5, 5e-5), id="float32"),
+        pytest.param(Precision(torch.float32, 0.05, 0.25, autocast=True), id="bfloat16"),
+    ],
+)
+
+
+def network(cell: str, norm: dict[str, Any], dtype: torch.dtype = torch.float64) -> Recurrent:
     """A network whose parameters all differ from their neat initial values."""
     torch.manual_seed(1)
-    network = Recurrent(cell, INPUTS, HIDDEN, norm=norm).double()
+    network = Recurrent(cell, INPUTS, HIDDEN, norm=norm)
     with torch.no_grad():
         for parameter in network.parameters():
             parameter += 0.3 * torch.randn_like(parameter)
-    return network
+    return network.to(dtype)
 
 
-def sequence(steps: int = STEPS) -> Tensor:
-    torch.manual_seed(2)
-    x = torch.randn(steps, BATCH, INPUTS, dtype=torch.float64)
-    x[0] = 0.7  # one step that is the same for all examples, as the border of images
-    return x
+def sequence(steps: int = STEPS, seed: int = 2) -> Tensor:
+    """Numbers that float32 has, too; one step is the same for all examples, as the border of images."""
+    x = torch.randn(steps, BATCH, INPUTS, generator=torch.Generator().manual_seed(seed))
+    if steps > 1:
+        x[0] = 0.7
+    return x.double()
 
 
 def equations(network: Recurrent, cell: str, norm: dict[str, Any]) -> Equations:
     parameters = {
-        name.removeprefix("cells.0."): parameter.detach().clone().requires_grad_()
+        name.removeprefix("cells.0."): parameter.detach().double().requires_grad_()
         for name, parameter in network.named_parameters()
     }
     method = METHODS[norm["method"]]
     return Equations(cell, method.model_validate({**method.defaults(cell), **norm}).model_dump(), parameters)
 
 
-def assert_same(network: Recurrent, written: Equations, x: Tensor, lengths: list[int] | None) -> None:
-    """The same outputs and the same gradients, by name."""
-    x_ours, x_theirs = x.clone().requires_grad_(), x.clone().requires_grad_()
-    ours, _ = network(x_ours, None if lengths is None else torch.tensor(lengths))
-    theirs = written.unroll(x_theirs, lengths)
-    torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-9)
-    weights = torch.randn(ours.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
-    (ours * weights).sum().backward()
-    (theirs * weights).sum().backward()
-    torch.testing.assert_close(x_ours.grad, x_theirs.grad, rtol=1e-9, atol=1e-9)
-    for name, parameter in network.named_parameters():
-        expected = written.parameters[name.removeprefix("cells.0.")].grad
-        torch.testing.assert_close(parameter.grad, expected, rtol=1e-9, atol=1e-9, msg=lambda m, n=name: f"{n}: {m}")
+@torch.no_grad()
+def learn_population(network: Recurrent, norm: dict[str, Any], batches: list[Tensor]) -> None:
+    with nullcontext() if norm.get("population") == "running" else population_statistics(network):
+        for x in batches:
+            network(x)
 
 
-@each_length
+@each_precision
+@each_shape
+@each_mode
 @product
-def test_training_follows_the_equations_and_so_does_every_gradient(
-    cell: str, norm: dict[str, Any], lengths: list[int] | None
+def test_outputs_and_every_gradient_follow_the_equations(
+    cell: str, norm: dict[str, Any], evaluation: bool, steps: int, lengths: list[int] | None, precision: Precision
 ) -> None:
-    ours = network(cell, norm)
-    assert_same(ours, equations(ours, cell, norm), sequence(), lengths)
-
-
-@each_length
-@product
-def test_evaluation_follows_the_equations_and_so_does_every_gradient(
-    cell: str, norm: dict[str, Any], lengths: list[int] | None
-) -> None:
-    ours = network(cell, norm)
+    ours = network(cell, norm, precision.dtype)
     written = equations(ours, cell, norm)
-    training_set = sequence(STEPS - 1)
-    with torch.no_grad(), population_statistics(ours):
-        ours(training_set)
-    with torch.no_grad():
-        written.unroll(training_set)
-    written.population, written.seen = written.seen, {}
-    assert_same(ours.eval(), written, sequence() + 0.1, lengths)
+    if evaluation:
+        training_set = [sequence(STEPS - 1, seed=3), sequence(STEPS - 2, seed=4)]  # beyond it, the last step serves on
+        learn_population(ours, norm, [x.to(precision.dtype) for x in training_set])
+        written.learn_population(training_set)
+        ours.eval()
+    x_theirs = sequence(steps).requires_grad_()
+    x_ours = x_theirs.detach().to(precision.dtype).requires_grad_()
+    with precision.context():
+        y_ours, _ = ours(x_ours, None if lengths is None else torch.tensor(lengths))
+    y_theirs = written.unroll(x_theirs, lengths)
+    torch.testing.assert_close(y_ours.double(), y_theirs, rtol=0, atol=precision.outputs)
+
+    weights = torch.randn(y_theirs.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
+    (y_ours * weights).sum().backward()
+    (y_theirs * weights).sum().backward()
+    pairs = {name: (p, written.parameters[name.removeprefix("cells.0.")]) for name, p in ours.named_parameters()}
+    for name, (mine, theirs) in {**pairs, "x": (x_ours, x_theirs)}.items():
+        assert mine.grad is not None
+        assert theirs.grad is not None
+        near = precision.gradients * (1 + theirs.grad.abs().max().item())
+        torch.testing.assert_close(
+            mine.grad.double(), theirs.grad, rtol=0, atol=near, msg=lambda m, n=name: f"{n}: {m}"
+        )
 
 
-@pytest.mark.parametrize("evaluation", [False, True], ids=["train", "eval"])
+@pytest.mark.parametrize("lengths", [None, [3, 1, 2, 0, 3]], ids=["full", "variable"])
+@each_mode
 @product
-def test_gradients_agree_with_finite_differences(cell: str, norm: dict[str, Any], evaluation: bool) -> None:
+def test_gradients_agree_with_finite_differences(
+    cell: str, norm: dict[str, Any], evaluation: bool, lengths: list[int] | None
+) -> None:
     ours = network(cell, norm)
     names = [name for name, _ in ours.named_parameters()]
-    x = sequence(3)
-    with torch.no_grad(), population_statistics(ours):
-        ours(x[:2])
+    learn_population(ours, norm, [sequence(2)])
     ours.train(not evaluation)
+    ends = None if lengths is None else torch.tensor(lengths)
 
     def outputs(x: Tensor, *parameters: Tensor) -> Tensor:
-        y: Tensor = torch.func.functional_call(ours, dict(zip(names, parameters, strict=True)), (x,))[0]
+        y: Tensor = torch.func.functional_call(ours, dict(zip(names, parameters, strict=True)), (x, ends))[0]
         return y
 
     # a constant step of the input stays out: there, by definition, the gradient is not the difference quotient

@@ -47,8 +47,14 @@ def test_training_leaves_them_behind_and_evaluation_uses_them(cell: str) -> None
     assert wants_population(Recurrent(cell, 3, 5, norm={"method": "recurrent_batch_norm"}))
 
 
-def test_shared_statistics_have_one_step() -> None:
-    norm = build(RecurrentBatchNorm(population="running", statistics="shared")).norm(1, "input")
-    norm(torch.tensor([[[0.0], [2.0]], [[4.0], [8.0]]]), 0)
-    assert norm.running_mean.tolist() == [[3.5]]
-    assert norm.running_var.tolist() == [[2.5]]
+@pytest.mark.parametrize("at_once", [True, False])
+def test_shared_statistics_are_the_average_over_the_steps_running_averages(at_once: bool) -> None:
+    norm = build(RecurrentBatchNorm(population="running", statistics="shared", gain_init=1.0, eps=0.5))
+    norm = norm.norm(1, "input")
+    a = torch.tensor([[[0.0], [2.0]], [[4.0], [8.0]]])
+    for t, part in [(0, a)] if at_once else list(enumerate(a)):
+        norm(part, t)
+    norm.eval()
+    expected = (7 - 3.5) / 3**0.5  # the means 1 and 6, the variances 1 and 4
+    assert [norm(torch.tensor([[7.0]]), t).item() for t in (0, 1, 5)] == pytest.approx([expected] * 3)
+    assert norm(torch.full((3, 1, 1), 7.0), 0).flatten().tolist() == pytest.approx([expected] * 3)

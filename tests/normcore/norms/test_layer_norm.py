@@ -35,14 +35,6 @@ def test_rescaling_the_summed_inputs_changes_them_by_what_eps_says(delta: float)
     torch.testing.assert_close(norm(delta * a, 0) / norm(a, 0), ratio.expand(64, 8), rtol=1e-12, atol=0)
 
 
-@pytest.mark.parametrize("cell", ["rnn", "lstm", "gru"])
-def test_an_example_is_treated_as_if_it_were_alone(cell: str) -> None:
-    torch.manual_seed(0)
-    network = Recurrent(cell, 3, 5, norm={"method": "layer_norm"}).double()
-    x = torch.randn(4, 1, 3, dtype=torch.float64)
-    torch.testing.assert_close(network(x.expand(4, 6, 3))[0], network(x)[0].expand(4, 6, 5), rtol=0, atol=1e-12)
-
-
 def test_a_scalar_input_shows_its_size_only_with_the_bias_inside() -> None:
     """Pixels: LN(w x) does not depend on |x|, LN(w x + b) does."""
     for place, sees in (("outside", False), ("inside", True), ("both", True)):

@@ -71,6 +71,18 @@ def test_mean_only_batch_norm_takes_the_mean_out_step_by_step() -> None:
     torch.testing.assert_close(norm.eval()(b, 0), b - means.unsqueeze(1), rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("cell", CELLS)
+def test_a_mean_over_one_example_is_refused(cell: str) -> None:
+    options = WeightNorm(mean_only_batch_norm=True)
+    assert options.needs_batch
+    assert not WeightNorm().needs_batch
+    with pytest.raises(ValueError, match=r"expected 2 or more examples.*use a larger batch, or evaluation mode"):
+        Recurrent(cell, 3, 5, norm=options)(torch.randn(4, 1, 3))
+    with pytest.raises(ValueError, match=r"expected 2 or more examples.*use a larger batch, or evaluation mode"):
+        build(options).layer((6,))(torch.randn(1, 6))
+    assert build(options).layer((6, 3, 2))(torch.randn(1, 6, 3, 2)).isfinite().all()
+
+
 @pytest.mark.parametrize("shape", [(7,), (7, 6, 5)], ids=["units", "channels"])
 def test_the_first_batch_gives_the_lengths_and_biases(shape: tuple[int, ...]) -> None:
     torch.manual_seed(0)
