@@ -47,7 +47,7 @@ def analyse(
         module = import_module(f"normcore.analyses.{spec.task.name}")
         work = cast(Work, module.prepare(spec, seed, Place(device, datasets_dir, trained)))
         clock.stop()
-        yield Started(0, len(work.pieces), "reference", 0, _environment(spec, device, threads, work.checksums))
+        yield Started(0, len(work.pieces), "reference", 0, _environment(spec, work, threads))
         findings: list[Finding] = []
         curves: dict[str, list[tuple[int, float]]] = {}
         for step, piece in enumerate(work.pieces, 1):
@@ -63,13 +63,11 @@ def analyse(
         yield Analysed(tuple(findings), clock.seconds)
 
 
-def _environment(
-    spec: AnalysisSpec, device: torch.device, threads: int, checksums: Mapping[str, str]
-) -> dict[str, Any]:
+def _environment(spec: AnalysisSpec, work: Work, threads: int) -> dict[str, Any]:
     return {
-        **environment(device, threads),
+        **environment(work.device, threads),
         "method": spec.norm and origin(spec.norm.method),
-        "data": dict(checksums),
+        "data": dict(work.checksums),
     }
 
 

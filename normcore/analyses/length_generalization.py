@@ -52,7 +52,7 @@ def prepare(spec: AnalysisSpec, seed: int, place: Place) -> Work:
         return Report([_rise(scores)])
 
     lengths = sorted(cast(tasks.LengthGeneralization, spec.task).lengths)
-    return Work([*(partial(measure, length) for length in lengths), conclude], trained.task.checksums)
+    return Work([*(partial(measure, length) for length in lengths), conclude], trained.task.checksums, place.device)
 
 
 def _bits(score: LengthScore) -> dict[str, float]:

@@ -58,7 +58,7 @@ def prepare(spec: AnalysisSpec, seed: int, place: Place) -> Work:
             {name: list(enumerate(values)) for statistics in by_step for name, values in _curves(statistics)},
         )
 
-    return Work([measure], trained.task.checksums)
+    return Work([measure], trained.task.checksums, place.device)
 
 
 def _findings(statistics: StatisticsByStep) -> Iterator[Finding]:

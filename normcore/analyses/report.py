@@ -12,12 +12,15 @@ import torch
 from normcore.events import Finding
 from normcore.trained import Trained, load
 
+CPU = torch.device("cpu")
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where an analysis is done, and what it finds there.
 
     Attributes:
+        device: what it may compute on.
         datasets_dir: where data sets live that do not come bundled.
         trained: the ``model.pt`` of the run that the task names, for analyses of trained models.
     """
@@ -57,7 +60,9 @@ class Work:
     Attributes:
         pieces: to be done in this order.
         checksums: SHA-256 of all data that was read.
+        device: what computes it. Small computations stay on the CPU wherever the run is, and find the same everywhere.
     """
 
     pieces: Sequence[Callable[[], Report]]
     checksums: Mapping[str, str] = field(default_factory=dict)
+    device: torch.device = CPU

@@ -55,7 +55,7 @@ def prepare(spec: AnalysisSpec, seed: int, place: Place) -> Work:
     def measure() -> Report:
         return Report(_findings(step_cost(model, norm, task.num_steps, task.batch_size, seed, place.device)))
 
-    return Work([measure])
+    return Work([measure], device=place.device)
 
 
 def _findings(cost: StepCost) -> list[Finding]:

@@ -2,13 +2,15 @@
 
 import math
 from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
 from normcore.analyse import analyse
-from normcore.analyses import hidden_dynamics
+from normcore.analyses import hidden_dynamics, step_cost
 from normcore.analyses.report import Place, Report, Work
 from normcore.events import Advanced, Analysed, Event, Finding, Measured, Started
 from normcore.run import run
@@ -72,6 +74,38 @@ def test_fig_1a_claims_nothing_of_other_images(changed: dict[str, Any]) -> None:
     task = {"name": "gradient_flow", "profile": "paper", "gains": [0.1], **changed}
     spec = resolve({"task": task, "norm": {"method": "recurrent_batch_norm"}})
     assert not [name for name, finding in findings_of(run(spec, 0)).items() if finding.source == "RBN Fig. 1a"]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"model": {"hidden_size": 101}},
+        {"model": {"recurrent_init": "orthogonal"}},
+        {"norm": {"sites": ["input", "recurrent"]}},
+        {"norm": {"initial_state_noise": 0.2}},
+    ],
+    ids=lambda changed: "-".join(f"{part}-{name}" for part, options in changed.items() for name in options),
+)
+def test_fig_1a_claims_nothing_of_another_network(datasets_dir: Path, changed: dict[str, dict[str, Any]]) -> None:
+    claimed = {}
+    for name, parts in (("figure", {}), ("changed", changed)):
+        spec = resolve(
+            {
+                "task": {"name": "gradient_flow", "profile": "paper", "gains": [0.1]},
+                "model": parts.get("model", {}),
+                "norm": {"method": "recurrent_batch_norm", **parts.get("norm", {})},
+            }
+        )
+        found = findings_of(run(spec, 0, datasets_dir=datasets_dir))
+        claimed[name] = [finding.claim for finding in found.values() if finding.source == "RBN Fig. 1a"]
+    assert claimed == {"figure": ["-3.1", "-2.02"], "changed": []}
+
+
+@pytest.mark.parametrize("name", ["invariances", "fisher_geometry", "hidden_dynamics", "smallest_batch"])
+def test_small_analyses_stay_on_the_cpu_and_others_take_the_device(name: str) -> None:
+    cuda = Place(torch.device("cuda"))
+    assert import_module(f"normcore.analyses.{name}").prepare(spec_of(name), 0, cuda).device == torch.device("cpu")
+    assert step_cost.prepare(spec_of("step_cost"), 0, cuda).device == cuda.device
 
 
 def test_weight_norm_with_means_taken_out_is_not_the_tables() -> None:

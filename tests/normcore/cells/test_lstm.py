@@ -5,8 +5,6 @@ from normcore.norms import build
 from normcore.recurrent import Recurrent
 from normcore.spec.norm import NoNorm
 
-READOUT = 100 * 10 + 10
-
 
 def test_without_normalization_it_is_torchs_lstm() -> None:
     torch.manual_seed(0)
