@@ -19,7 +19,7 @@ def init_weights_(weight_ih: Tensor, weight_hh: Tensor, how: RecurrentInit, iden
     ``orthogonal`` makes each orthogonal as a whole, no gate's block by itself (the code of Cooijmans et al. 2017).
     ``identity`` puts the identity into those blocks of W_h and one orthogonal matrix into the others together; what
     they ran on pixels with the candidate's block, where the text (section 4) has the identity alone. ``uniform`` draws
-    everything up to 1 / sqrt(H), as ``torch.nn`` does.
+    from -1 / sqrt(H) to 1 / sqrt(H), as ``torch.nn`` does.
     """
     if how == "uniform":
         bound = _uniform_bound(weight_hh.shape[1])
@@ -45,12 +45,13 @@ def _init_identity_(weight_hh: Tensor, identity: Collection[int]) -> None:
 
 
 def spread_bias_(bias: Tensor, half_width: float, how: RecurrentInit, hidden_size: int) -> None:
-    """Add uniform values from -half_width to half_width, and torch's besides if ``how`` is ``uniform``.
+    """Add uniform values from -half_width to half_width and, if ``how`` is ``uniform``, the sum of torch's two biases.
 
     A width of 0 leaves the generator alone.
     """
+    torchs = 2 * [_uniform_bound(hidden_size)] if how == "uniform" else []
     with torch.no_grad():
-        for width in (half_width, _uniform_bound(hidden_size) if how == "uniform" else 0):
+        for width in [half_width, *torchs]:
             if width:
                 bias += torch.empty_like(bias).uniform_(-width, width)
 

@@ -3,8 +3,8 @@
 Shapes: T steps, B examples, F inputs, H hidden units, D directions (1 or 2).
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -13,8 +13,9 @@ from torch.nn.utils import parametrize
 from normcore import cells, norms
 from normcore.cells import State
 from normcore.initialization import RecurrentInit
+from normcore.norms.population import batch_norms
 from normcore.spec.methods import METHODS
-from normcore.spec.model import CELLS
+from normcore.spec.model import CELLS, RecurrentModel
 from normcore.spec.norm import Method, NoNorm
 
 
@@ -41,7 +42,7 @@ class Recurrent(nn.Module):
         own: options that not every cell has: ``forget_bias`` of the LSTM, ``identity_gates``.
 
     Raises:
-        ValueError: a tag or an option is unknown, or there is no such kernel.
+        ValueError: a tag or an option is unknown, a size or an option is not allowed, or there is no such kernel.
     """
 
     def __init__(
@@ -57,8 +58,16 @@ class Recurrent(nn.Module):
         **own: Any,
     ) -> None:
         super().__init__()
-        if cell not in CELLS:
-            raise ValueError(f"expected a cell out of {', '.join(CELLS)}, received '{cell}'")
+        model = _model(
+            cell,
+            hidden_size=hidden_size,
+            num_layers=num_layers,
+            bidirectional=bidirectional,
+            recurrent_init=recurrent_init,
+            **own,
+        )
+        if input_size < 1:
+            raise ValueError(f"expected input_size of 1 or more, received {input_size}")
         options = _options(norm, cell)
         normalization = norms.build(options)
         if kernel not in ("auto", "reference"):
@@ -70,11 +79,12 @@ class Recurrent(nn.Module):
         self.directions = 2 if bidirectional else 1
         self.initial_state_noise = normalization.initial_state_noise
         self.whole_sequences = options.whole_sequences
+        self.counts_padding = options.needs_batch
         self.cells = nn.ModuleList()
         for layer in range(num_layers):
             size = hidden_size * self.directions if layer else input_size
             for _ in range(self.directions):
-                built: Any = cells.build(cell, size, hidden_size, normalization, recurrent_init, **own)
+                built: Any = cells.build(model, size, normalization)
                 self.cells.append(built)
 
     def forward(
@@ -85,7 +95,9 @@ class Recurrent(nn.Module):
         Args:
             x: (T, B, F).
             lengths: (B,) how many of the T steps each example has; the rest is padding, over which its state is
-                copied, and from whose end the backward direction does not read. None if all have T.
+                copied, and from whose end the backward direction does not read. None if all have T. What x holds in
+                the padding does not matter, but for methods whose statistics count it (``counts_padding``); steps
+                that are padding in all examples are not computed at all.
             state: what an earlier call returned; None begins with the trained initial state, plus the
                 normalization's noise on h, drawn anew from torch's global generator at every call.
 
@@ -94,11 +106,16 @@ class Recurrent(nn.Module):
             direction: after having read down to the first).
 
         Raises:
-            ValueError: shapes do not fit, or ``state`` is given to a bidirectional network.
+            ValueError: shapes do not fit, or ``state`` is given to a bidirectional network, or to one whose statistics
+                are taken over whole sequences, not the population's.
         """
         self._check(x, lengths, state)
-        t = state.t if state else 0
-        mask = None if lengths is None else _mask(len(x), lengths.to(x.device))
+        t, total = state.t if state else 0, len(x)
+        mask = None
+        if lengths is not None:
+            x = x[: int(lengths.max())]
+            mask = _mask(len(x), lengths.to(x.device))
+            x = x if self.counts_padding else x.masked_fill(~mask.unsqueeze(2), 0)
         last: list[State] = []
         for layer in range(0, len(self.cells), self.directions):
             outputs = []
@@ -109,7 +126,10 @@ class Recurrent(nn.Module):
                 outputs.append(_reversed(y, mask) if direction else y)
                 last.append(end)
             x = outputs[0] if self.directions == 1 else torch.cat(outputs, -1)
-        return x, RecurrentState(tuple(last), t + len(x))
+        if len(x) < total:
+            ends = torch.cat([state.h for state in last[-self.directions :]], -1)
+            x = torch.cat([x, ends.expand(total - len(x), -1, -1)])
+        return x, RecurrentState(tuple(last), t + total)
 
     def load_torch_state_dict(self, state_dict: Mapping[str, Tensor]) -> None:
         """Take over the weights of a ``torch.nn`` network of the same cell and sizes, whose two biases become one.
@@ -150,9 +170,9 @@ class Recurrent(nn.Module):
         return state
 
     def _check(self, x: Tensor, lengths: Tensor | None, state: RecurrentState | None) -> None:
-        if x.dim() != 3 or len(x) == 0 or x.shape[2] != self.input_size:
+        if x.dim() != 3 or 0 in x.shape or x.shape[2] != self.input_size:
             raise ValueError(
-                f"expected x of shape (T, B, {self.input_size}) with T at least 1, received {tuple(x.shape)};"
+                f"expected x of shape (T, B, {self.input_size}) with T and B at least 1, received {tuple(x.shape)};"
                 " time comes first"
             )
         if lengths is not None:
@@ -161,16 +181,34 @@ class Recurrent(nn.Module):
             return
         if self.directions == 2:
             raise ValueError("expected no state for a bidirectional network, received one; pass the whole sequence")
-        expected = (x.shape[1], self.hidden_size)
-        received = [tuple(part.shape) for cell in state.cells for part in cell]
-        if len(state.cells) != len(self.cells) or any(shape != expected for shape in received):
+        if self.whole_sequences and state.t and any(norm.takes_batch for norm in batch_norms(self)):
             raise ValueError(
-                f"expected a state of {len(self.cells)} layers of shape {expected}, received {received};"
+                "expected whole sequences, over which this method takes its statistics, received a state to go on from;"
+                " pass them from the start, or use evaluation mode"
+            )
+        expected = [_layout(cell.initial_state(x.shape[1])) for cell in cast(Iterable[Any], self.cells)]
+        received = [_layout(cell) for cell in state.cells]
+        if received != expected:
+            raise ValueError(
+                f"expected a state of {', '.join(expected)}, received {', '.join(received) or 'none'};"
                 " use the state of the same network and batch"
             )
 
 
+def _model(cell: str, **options: Any) -> RecurrentModel:
+    if cell not in CELLS:
+        raise ValueError(f"expected a cell out of {', '.join(CELLS)}, received '{cell}'")
+    return CELLS[cell].model_validate(options)
+
+
+def _layout(state: State) -> str:
+    """What a state of one layer is made of, to be compared and to be read."""
+    return f"{type(state).__name__} {tuple(tuple(part.shape) for part in state)}"
+
+
 def _check_lengths(lengths: Tensor, steps: int, batch_size: int) -> None:
+    if not isinstance(lengths, Tensor):
+        raise ValueError(f"expected lengths as a tensor, received {type(lengths).__name__}; use torch.tensor(lengths)")
     if lengths.shape != (batch_size,) or lengths.is_floating_point():
         raise ValueError(
             f"expected lengths of shape ({batch_size},), whole numbers, received {tuple(lengths.shape)} of"
@@ -196,6 +234,8 @@ def _options(norm: Method | Mapping[str, Any] | None, cell: str) -> Method:
 
 
 def _read_options(norm: Mapping[str, Any], cell: str) -> Method:
+    if not isinstance(norm, Mapping):
+        raise ValueError(f"expected norm as a mapping with its tag method, received {norm!r}")
     method = norm.get("method")
     if method not in METHODS:
         raise ValueError(f"expected norm.method out of {', '.join(METHODS)}, received '{method}'")
@@ -231,7 +271,9 @@ def _set(cell: nn.Module, name: str, value: Tensor) -> None:
 
 def _unroll(cell: Any, x: Tensor, state: State, t: int, mask: Tensor | None) -> tuple[Tensor, State]:
     """Step ``cell`` over x (T, B, F), the first step being number t; where the mask is false, the state stays."""
-    y = []
+    y: list[Tensor] = []
+    if len(x) == 0:
+        return state.h.expand(0, -1, -1), state
     with parametrize.cached():
         for step, term in enumerate(cell.input_term(x, t, mask).unbind(0)):
             new = cell.step(term, state, t + step)

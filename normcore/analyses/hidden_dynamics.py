@@ -66,7 +66,8 @@ def prepare(spec: AnalysisSpec, seed: int, place: Place) -> Work:
     model, norm = cast(RecurrentModel, spec.model), cast(Method, spec.norm)
     network = recurrent_of(model, norm, "reference")(model.hidden_size)
     scales = cast(HiddenDynamics, spec.task).weight_scales
-    claim = CLAIMS.get((model.cell, norm.method))
+    normalizes_sum = "sum" in getattr(norm, "sites", ("sum",))
+    claim = CLAIMS.get((model.cell, norm.method)) if normalizes_sum else None
     return Work([partial(_measured, network, scale, seed, claim) for scale in scales])
 
 

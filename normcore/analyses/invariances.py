@@ -133,7 +133,7 @@ def prepare(spec: AnalysisSpec, seed: int, place: Place) -> Work:
 
     def measure() -> Report:
         findings = [_finding(invariance, method) for invariance in invariances(method, seed)]
-        if isinstance(method, LayerNorm):
+        if isinstance(method, LayerNorm) and method.sites:
             findings.append(_finding_with_eps(rescaling_with_eps(method, seed)))
         return Report(findings)
 
@@ -141,7 +141,7 @@ def prepare(spec: AnalysisSpec, seed: int, place: Place) -> Work:
 
 
 def _finding(invariance: Invariance, method: Method) -> Finding:
-    plain = not getattr(method, "mean_only_batch_norm", False)
+    plain = not getattr(method, "mean_only_batch_norm", False) and len(getattr(method, "sites", SITES)) > 0
     printed = TABLE_1.get(method.method, {}).get(invariance.change) if plain else None
     return Finding(
         invariance.change,
@@ -170,16 +170,17 @@ def invariances(method: Method, seed: int = 0) -> list[Invariance]:
     """Table 1's row of a method, measured on a random layer of units and a random set of cases. Layer norm's first two
     columns are LN Eq. 6, its last is LN Eq. 7.
 
-    A method for recurrent cells is measured at the first of its sites. Its own eps is left out, and batch statistics
-    are those of the cases.
+    A method for recurrent cells is measured at the first of its sites. Its own eps is left out, its gain is 1, and
+    batch statistics are those of the cases. Running averages that training uses are those of the unchanged cases.
 
     Raises:
         ValueError: the method is not for layers of units.
     """
     generator = torch.Generator().manual_seed(seed)
-    layer = _layer(_without_eps(method), generator)
+    layer = _layer(_as_in_the_table(method), generator)
     x = torch.randn(CASES, INPUT_SIZE, generator=generator, dtype=torch.float64)
     weight = layer.weight.detach().clone()
+    layer.norm(layer.linear(x))
     original = layer.with_weight(weight, x)
     return [_compared(change, changed(layer, weight, x, generator), original) for change, changed in CHANGES.items()]
 
@@ -209,8 +210,10 @@ def _layer(method: Method, generator: torch.Generator) -> Layer:
     return Layer(linear, OneStep(normalization.norm(size, site).double()))
 
 
-def _without_eps(method: Method) -> Method:
-    return method.model_copy(update={"eps": NO_EPS}) if "eps" in type(method).model_fields else method
+def _as_in_the_table(method: Method) -> Method:
+    """Without eps, with a gain that does not hide anything."""
+    wanted = {"eps": NO_EPS, "gain_init": 1.0}
+    return method.model_copy(update={name: wanted[name] for name in wanted.keys() & type(method).model_fields.keys()})
 
 
 def _compared(change: Change, changed: Tensor, original: Tensor) -> Invariance:

@@ -12,8 +12,7 @@ from torch import nn
 
 from normcore.analyses.report import Place, Report, Work
 from normcore.events import Finding
-from normcore.norms.batch_statistics import BatchStatistics
-from normcore.norms.population import batch_statistics
+from normcore.norms.population import batch_norms, batch_statistics
 from normcore.spec import AnalysisSpec, tasks
 from normcore.tasks.char_lm import CharacterModelling
 from normcore.trained import Trained
@@ -49,7 +48,7 @@ def prepare(spec: AnalysisSpec, seed: int, place: Place) -> Work:
         return Report(list(_findings(score)), curves)
 
     def conclude() -> Report:
-        return Report([_rise(scores)])
+        return Report(list(_rise(scores, cast(tasks.CharLM, trained.spec.task).sequence_length)))
 
     lengths = sorted(cast(tasks.LengthGeneralization, spec.task).lengths)
     return Work([*(partial(measure, length) for length in lengths), conclude], trained.task.checksums, place.device)
@@ -72,15 +71,19 @@ def _findings(score: LengthScore) -> Iterator[Finding]:
         )
 
 
-def _rise(scores: Sequence[LengthScore]) -> Finding:
-    rise = scores[-1].population - scores[0].population
-    return Finding(
+def _rise(scores: Sequence[LengthScore], trained_length: int) -> Iterator[Finding]:
+    """The figure's claim is of lengths beyond that of training."""
+    shortest, longest = scores[0], scores[-1]
+    if shortest.length == longest.length:
+        return
+    rise, beyond = longest.population - shortest.population, longest.length > trained_length
+    yield Finding(
         "rise with length",
         rise,
         f"bits per character at the greatest length less those at the smallest; up to {NO_RISE:g} is none",
-        claim="none",
-        holds=rise <= NO_RISE,
-        source="RBN Fig. 3b",
+        claim="none" if beyond else None,
+        holds=rise <= NO_RISE if beyond else None,
+        source="RBN Fig. 3b" if beyond else None,
     )
 
 
@@ -97,7 +100,7 @@ def length_generalization(trained: Trained, lengths: Iterable[int] = LENGTHS) ->
     task, model = trained.task, trained.model
     if not isinstance(task, CharacterModelling):
         raise ValueError(f"expected a model trained on char_lm, received one of {trained.spec.task.name}; train one")
-    normalizes_batch = any(isinstance(module, BatchStatistics) for module in model.modules())
+    normalizes_batch = bool(batch_norms(model))
     with torch.no_grad():
         return [_score(task, model, length, normalizes_batch) for length in lengths]
 

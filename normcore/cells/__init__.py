@@ -7,13 +7,12 @@ itself.
 
 from collections.abc import Iterator
 from importlib import import_module
-from typing import Any, Protocol, Self, TypeVar, cast
+from typing import Protocol, Self, TypeVar, cast
 
 from torch import Tensor
 
-from normcore.initialization import RecurrentInit
 from normcore.norms import Normalization
-from normcore.spec.model import CELLS
+from normcore.spec.model import RecurrentModel
 
 
 class State(Protocol):
@@ -49,22 +48,9 @@ class Cell(Protocol[S]):
         ...
 
 
-def build(
-    cell: str,
-    input_size: int,
-    hidden_size: int,
-    norm: Normalization,
-    recurrent_init: RecurrentInit = "orthogonal",
-    **own: Any,
-) -> Cell[State]:
-    """The cell with this tag; ``own`` are options that not every cell has.
-
-    Raises:
-        ValueError: this cell does not have one of them.
-    """
-    spec = CELLS[cell]
-    foreign = own.keys() - spec.model_fields.keys()
-    if foreign:
-        raise ValueError(f"expected options of {cell}, received {', '.join(sorted(foreign))}; leave them out")
-    module = import_module(f"normcore.cells.{cell}")
-    return cast(Cell[State], getattr(module, spec.__name__)(input_size, hidden_size, norm, recurrent_init, **own))
+def build(model: RecurrentModel, input_size: int, norm: Normalization) -> Cell[State]:
+    """One layer of the cell that ``model`` describes."""
+    module = import_module(f"normcore.cells.{model.cell}")
+    own = {name: getattr(model, name) for name in type(model).model_fields if name not in RecurrentModel.model_fields}
+    built = getattr(module, type(model).__name__)(input_size, model.hidden_size, norm, model.recurrent_init, **own)
+    return cast(Cell[State], built)

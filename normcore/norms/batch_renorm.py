@@ -24,10 +24,10 @@ class BatchRenorm(Normalization):
 
 class BatchRenormLayer(BatchStatistics):
     """weight ((a - mean) / std r + d) + bias, with r = clip(std / running_std) and d = clip((mean - running_mean) /
-    running_std), through which no gradient flows (Ioffe, Algorithm 1).
+    running_std), through which no gradient flows, and std = sqrt(var + eps) (Ioffe, Algorithm 1).
 
-    The first minibatch starts the running averages, so that r is 1 and d is 0 there. Deviation: eps is inside the
-    root, as everywhere here; the paper adds it there too, for the minibatch's std alone.
+    The standard deviations are averaged, not the variances: ``running_var`` is the square of their running average,
+    with eps in it. The first minibatch starts the running averages, so that r is 1 and d is 0 there.
     """
 
     def __init__(self, shape: tuple[int, ...], options: spec.BatchRenorm) -> None:
@@ -42,23 +42,27 @@ class BatchRenormLayer(BatchStatistics):
             normalized = self._by_batch(wide)
         else:
             mean, var = (per_channel(s[0], a) for s in self.population(0, 1))
-            normalized = (wide - mean) * (var + self.options.eps).rsqrt()
+            normalized = (wide - mean) * var.rsqrt()
         return (per_channel(self.weight, a) * normalized + per_channel(self.bias, a)).to(a.dtype)
 
     def _by_batch(self, a: Tensor) -> Tensor:
-        options = self.options
         mean, var = batch_moments(a)
-        std = (var + options.eps).sqrt()
+        std = (var + self.options.eps).sqrt()
         normalized = (a - per_channel(mean, a)) / per_channel(std, a)
         if self.collecting is not None:
-            self.note(mean.detach().unsqueeze(0), var.detach().unsqueeze(0), 0)
+            self.note(mean.detach().unsqueeze(0), std.detach().square().unsqueeze(0), 0)
         if not self.training or self.collecting is not None:
             return normalized
-        if len(self.running_mean) == 0:
-            self.note(mean.detach().unsqueeze(0), var.detach().unsqueeze(0), 0)
-        with torch.no_grad():
-            running_std = (self.running_var[0] + options.eps).sqrt()
-            r = (std / running_std).clamp(1 / options.r_max, options.r_max)
-            d = ((mean - self.running_mean[0]) / running_std).clamp(-options.d_max, options.d_max)
-            self.note(mean.unsqueeze(0), var.unsqueeze(0), 0)
+        r, d = self._corrections(mean.detach(), std.detach())
         return normalized * per_channel(r, a) + per_channel(d, a)
+
+    def _corrections(self, mean: Tensor, std: Tensor) -> tuple[Tensor, Tensor]:
+        """r and d (C), by the running averages, which then take in this minibatch's."""
+        options = self.options
+        known = len(self.running_mean) > 0
+        running_mean, running_std = (self.running_mean[0], self.running_var[0].sqrt()) if known else (mean, std)
+        r = (std / running_std).clamp(1 / options.r_max, options.r_max)
+        d = ((mean - running_mean) / running_std).clamp(-options.d_max, options.d_max)
+        self.running_mean = running_mean.lerp(mean, options.momentum).unsqueeze(0)
+        self.running_var = running_std.lerp(std, options.momentum).square().unsqueeze(0)
+        return r, d

@@ -46,7 +46,11 @@ class BatchStatistics(nn.Module):
         return self.collecting is not None or (self.training and self.momentum is not None)
 
     def note(self, mean: Tensor, var: Tensor, t: int) -> None:
-        """Take in what the minibatch had at the steps t, t + 1, ...: (steps, F) each, without gradient."""
+        """Take in what the minibatch had at the steps t, t + 1, ...: (steps, F) each, without gradient.
+
+        Raises:
+            ValueError: steps were left out.
+        """
         if self.collecting is not None:
             self.collecting.add(torch.stack([mean, var], 1), t)
         elif self.momentum is not None:
@@ -73,11 +77,15 @@ class BatchStatistics(nn.Module):
         return self.running_mean[at], self.running_var[at]
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
-        for name in ("running_mean", "running_var"):
-            loaded = state_dict.get(prefix + name)
-            if loaded is not None:
-                buffer = getattr(self, name)
-                setattr(self, name, buffer.new_empty(len(loaded), buffer.shape[1]))
+        mean, var = (state_dict.get(prefix + name) for name in ("running_mean", "running_var"))
+        if mean is not None and var is not None:
+            if len(mean) == len(var):
+                self.running_mean, self.running_var = (
+                    buffer.new_empty(len(mean), buffer.shape[1]) for buffer in (self.running_mean, self.running_var)
+                )
+            else:
+                *_, errors = args
+                errors.append(f"{prefix}running_mean has {len(mean)} steps, {prefix}running_var {len(var)}")
         super()._load_from_state_dict(state_dict, prefix, *args)
 
 
@@ -96,6 +104,10 @@ def require_examples(count: int) -> None:
 
 def _averaged(running: Tensor, new: Tensor, t: int, momentum: float) -> Tensor:
     """``running`` (S, F) after the steps t, t + 1, ... have had ``new``; a step that is new starts with it."""
+    if t > len(running):
+        raise ValueError(
+            f"expected statistics of step {len(running)}, received step {t}; pass sequences from the start"
+        )
     end = t + len(new)
     extended = torch.cat([running, new[max(len(running) - t, 0) :].to(running.dtype)])
     extended[t:end] += momentum * (new - extended[t:end])

@@ -3,6 +3,8 @@
 Shapes: O rows of a matrix, I columns.
 """
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
@@ -39,7 +41,11 @@ class WeightNorm(Normalization):
 
 
 class MeanOnlyBatchNormAtSite(BatchStatistics):
-    """a - mean_t over the examples, for every step t (Salimans and Kingma, section 4); the shift is the cell's bias."""
+    """a - mean_t over the examples, for every step t (Salimans and Kingma, section 4); the shift is the cell's bias.
+
+    Deviation: in use, the mean is the population's, of a pass of its own as for all batch norms here; the paper keeps a
+    running average.
+    """
 
     def forward(self, a: Tensor, t: int, mask: Tensor | None = None) -> Tensor:
         wide = a.to(torch.promote_types(a.dtype, torch.float32))
@@ -80,19 +86,27 @@ class MeanOnlyBatchNormLayer(BatchStatistics):
 def initialize_from_data_(layer: nn.Linear | nn.Conv2d, x: Tensor) -> None:
     """Give the summed inputs of a first batch x (B, ...) mean 0 and variance 1 (Salimans and Kingma, Eq. 5-6).
 
-    v is drawn from N(0, 0.05^2), and g = 1 / std, b = -mean / std of v x / |v| over the examples and places. ``layer``
-    has a bias, and its ``weight`` is parametrized by length and direction.
+    v is drawn from N(0, 0.05^2), and g = 1 / std, b = -mean / std of v x / |v| over the examples and places.
+
+    Raises:
+        ValueError: the layer has no bias or no such parametrization, or a unit's summed inputs do not differ.
     """
-    g, v = layer.parametrizations.weight.original0, layer.parametrizations.weight.original1  # type: ignore[union-attr]
-    assert isinstance(g, Tensor)
-    assert isinstance(v, Tensor)
-    assert layer.bias is not None
-    v.normal_(0, 0.05)
-    g.fill_(1)
+    if layer.bias is None or not parametrize.is_parametrized(layer, "weight"):
+        raise ValueError(
+            "expected a layer with a bias, whose weight is parametrized by length and direction, received"
+            f" {layer}; build it with bias=True and call WeightNorm.parametrize on it"
+        )
+    weight: Any = layer.parametrizations.weight  # type: ignore[union-attr]
+    weight.original1.normal_(0, 0.05)
+    weight.original0.fill_(1)
     layer.bias.zero_()
     t = layer(x)
+    require_examples(t.numel() // t.shape[1])
     std, mean = torch.std_mean(t, [axis for axis in range(t.dim()) if axis != 1], correction=0)
-    g.copy_((1 / std).view_as(g))
+    constant = int((std == 0).sum())
+    if constant:
+        raise ValueError(f"expected summed inputs that differ, received equal ones for {constant} units; use other x")
+    weight.original0.copy_((1 / std).view_as(weight.original0))
     layer.bias.copy_(-mean / std)
 
 
@@ -107,7 +121,9 @@ class LengthAndDirection(nn.Module):
         return g * v / _length(v)
 
     def right_inverse(self, weight: Tensor) -> tuple[Tensor, Tensor]:
-        return _length(weight), weight
+        """A row of zeros has the length 0 and some direction."""
+        length = _length(weight)
+        return length, torch.where(length == 0, 1.0, weight)
 
 
 def _length(rows: Tensor) -> Tensor:

@@ -17,7 +17,8 @@ class RecurrentModel(Part):
     recurrent_init: Literal["orthogonal", "identity", "uniform"] = Field(
         "orthogonal",
         description="Recurrent weights: one orthogonal matrix over all gates; the identity in some blocks and"
-        " orthogonal in the others; or all weights and biases uniform up to 1 / sqrt(hidden_size), as torch has them.",
+        " orthogonal in the others; or all weights uniform up to 1 / sqrt(hidden_size) and biases the sum of two such,"
+        " as torch has them, to which an LSTM adds its forget_bias.",
     )
 
 

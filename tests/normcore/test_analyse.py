@@ -12,11 +12,12 @@ import torch
 from normcore.analyse import analyse
 from normcore.analyses import hidden_dynamics, step_cost
 from normcore.analyses.report import Place, Report, Work
-from normcore.events import Advanced, Analysed, Event, Finding, Measured, Started
+from normcore.events import Advanced, Analysed, Event, Finding, Finished, Measured, Started
 from normcore.run import run
 from normcore.spec import AnalysisSpec, resolve
 from normcore.spec.tasks import ANALYSES, TrainedAnalysis
 
+RUN = "run_00000000000000000000000000"  # analyses name a run; here its model is handed over
 BY_THEMSELVES = [name for name, task in ANALYSES.items() if not issubclass(task, TrainedAnalysis)]
 
 
@@ -106,6 +107,55 @@ def test_small_analyses_stay_on_the_cpu_and_others_take_the_device(name: str) ->
     cuda = Place(torch.device("cuda"))
     assert import_module(f"normcore.analyses.{name}").prepare(spec_of(name), 0, cuda).device == torch.device("cpu")
     assert step_cost.prepare(spec_of("step_cost"), 0, cuda).device == cuda.device
+
+
+@pytest.mark.parametrize("options", [{"gain_init": 0.0}, {"gain_init": 0.1}, {"eps": 1.0}, {"affine": False}])
+def test_table_1_is_of_the_method_whatever_its_gain_and_eps(options: dict[str, Any]) -> None:
+    found = findings_of(run(spec_of("invariances", norm={"method": "layer_norm", **options}), 0))
+    assert len(found) == 7
+    assert all(finding.holds for finding in found.values())
+
+
+@pytest.mark.parametrize("analysis", ["invariances", "hidden_dynamics"])
+def test_a_method_that_is_switched_off_is_not_what_the_paper_speaks_of(analysis: str) -> None:
+    found = findings_of(run(spec_of(analysis, norm={"method": "layer_norm", "sites": []}), 0))
+    assert len(found) >= 6
+    assert {finding.claim for finding in found.values()} == {None}
+
+
+def test_layer_norm_of_one_term_is_not_claimed_to_keep_the_sum_of_both() -> None:
+    found = findings_of(run(spec_of("hidden_dynamics", norm={"method": "layer_norm", "sites": ["input"]}), 0))
+    assert {finding.claim for finding in found.values()} == {None}
+
+
+def trained(task: dict[str, Any], **norm: Any) -> bytes:
+    """``model.pt`` of a short training with recurrent batch norm."""
+    written = {"task": {**task, "profile": "smoke"}, "norm": {"method": "recurrent_batch_norm", **norm}}
+    *_, finished = run(resolve({**written, "training": {"max_steps": 4, "eval_every": 4}}), 0)
+    assert isinstance(finished, Finished)
+    return finished.model()
+
+
+@pytest.mark.parametrize(("noise", "claim"), [(0.0, "0"), (0.1, None)])
+def test_fig_5_begins_without_variance_unless_noise_does(noise: float, claim: str | None) -> None:
+    model = trained({"name": "sequential_digits"}, initial_state_noise=noise)
+    found = findings_of(run(resolve({"task": {"name": "population_statistics", "run": RUN}}), 0, trained=model))
+    first = found["recurrent.cells.0.norm_h: variance at t = 0"]
+    assert first.claim == claim
+    assert (first.value == 0) is (noise == 0)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "rise"), [([10], None), ([10, 20], (None, None)), ([10, 20, 50], ("none", "RBN Fig. 3b"))]
+)
+def test_fig_3b_is_about_lengths_beyond_that_of_training(lengths: list[int], rise: tuple[str, str] | None) -> None:
+    """The smoke profile trains on 20 characters."""
+    model = trained({"name": "char_lm"})
+    task = {"name": "length_generalization", "run": RUN, "lengths": lengths}
+    found = findings_of(run(resolve({"task": task}), 0, trained=model))
+    finding = found.get("rise with length")
+    assert (finding and (finding.claim, finding.source)) == rise
+    assert {f"length {length}" for length in lengths} <= found.keys()
 
 
 def test_weight_norm_with_means_taken_out_is_not_the_tables() -> None:

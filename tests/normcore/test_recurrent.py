@@ -95,6 +95,12 @@ def test_it_says_which_kernel_runs() -> None:
         ({"cell": "transformer"}, "expected a cell out of rnn, lstm, gru, received 'transformer'"),
         ({"norm": {"method": "layernorm"}}, r"expected norm\.method out of none, .*received 'layernorm'"),
         ({"norm": {"method": "layer_norm", "epsilon": 1e-5}}, "epsilon"),
+        ({"norm": "layer_norm"}, "expected norm as a mapping with its tag method, received 'layer_norm'"),
+        ({"input_size": 0}, "expected input_size of 1 or more, received 0"),
+        ({"hidden_size": 0}, "hidden_size\n  Input should be greater than or equal to 1"),
+        ({"num_layers": 0}, "num_layers\n  Input should be greater than or equal to 1"),
+        ({"recurrent_init": "ortho"}, "recurrent_init\n  Input should be 'orthogonal', 'identity' or 'uniform'"),
+        ({"identity_gates": ["if"]}, "identity_gates.0\n  Input should be 'i', 'f', 'g' or 'o'"),
     ],
 )
 def test_unknown_parts_are_errors(arguments: dict[str, object], message: str) -> None:
@@ -102,7 +108,7 @@ def test_unknown_parts_are_errors(arguments: dict[str, object], message: str) ->
         Recurrent(**{"cell": "lstm", "input_size": 3, "hidden_size": 5, **arguments})  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("shape", [(4, 3), (0, 2, 3), (4, 2, 7)])
+@pytest.mark.parametrize("shape", [(4, 3), (0, 2, 3), (4, 0, 3), (4, 2, 7)])
 def test_an_input_of_another_shape_is_an_error(shape: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match=r"expected x of shape \(T, B, 3\)"):
         Recurrent("lstm", 3, 5)(torch.randn(shape))
@@ -111,10 +117,12 @@ def test_an_input_of_another_shape_is_an_error(shape: tuple[int, ...]) -> None:
 def test_a_state_of_another_batch_or_network_is_an_error() -> None:
     network = Recurrent("lstm", 3, 5, 2)
     _, state = network(torch.randn(4, 2, 3))
-    with pytest.raises(ValueError, match=r"expected a state of 2 layers of shape \(3, 5\)"):
+    with pytest.raises(ValueError, match=r"expected a state of LSTMState \(\(3, 5\), \(3, 5\)\), LSTMState"):
         network(torch.randn(4, 3, 3), state=state)
-    with pytest.raises(ValueError, match="expected a state of 2 layers"):
+    with pytest.raises(ValueError, match="use the state of the same network and batch"):
         network(torch.randn(4, 2, 3), state=RecurrentState(state.cells[:1], 4))
+    with pytest.raises(ValueError, match=r"expected a state of GRUState .* received LSTMState"):
+        Recurrent("gru", 3, 5, 2)(torch.randn(4, 2, 3), state=state)
 
 
 def test_a_bidirectional_network_takes_whole_sequences() -> None:
@@ -122,6 +130,31 @@ def test_a_bidirectional_network_takes_whole_sequences() -> None:
     _, state = network(torch.randn(4, 2, 3))
     with pytest.raises(ValueError, match="expected no state for a bidirectional network"):
         network(torch.randn(4, 2, 3), state=state)
+
+
+def test_lengths_that_are_no_tensor_are_an_error() -> None:
+    with pytest.raises(ValueError, match=r"expected lengths as a tensor, received list; use torch.tensor\(lengths\)"):
+        Recurrent("lstm", 3, 5)(torch.randn(4, 2, 3), [4, 2])  # type: ignore[arg-type]
+
+
+def test_statistics_over_whole_sequences_take_no_pieces() -> None:
+    network = Recurrent("lstm", 3, 5, norm={"method": "sequence_batch_norm"})
+    _, state = network(torch.randn(4, 2, 3))
+    with pytest.raises(ValueError, match=r"expected whole sequences.*pass them from the start, or use evaluation mode"):
+        network(torch.randn(4, 2, 3), state=state)
+
+
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_a_batch_that_is_all_padding_keeps_its_state(bidirectional: bool) -> None:
+    network = Recurrent("lstm", 3, 5, 2, bidirectional)
+    with torch.no_grad():
+        for name, parameter in network.named_parameters():
+            if name.endswith("h0"):
+                parameter += 0.5
+    y, state = network(torch.randn(4, 2, 3), torch.zeros(2, dtype=torch.int64))
+    assert y.shape == (4, 2, 10 if bidirectional else 5)
+    assert y.eq(0.5).all()
+    assert state.t == 4
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ ROWS = {  # weight matrix re-scaling, its re-centering, weight vector re-scaling
     "group_norm": "yes yes no yes no yes",
     "dynamic_tanh": "no no no no no no",
     "none": "no no no no no no",
-    "batch_renorm": "yes no yes yes yes no",  # with the statistics that it begins with
+    "batch_renorm": "no no no no no no",  # within its clips, it normalizes by averages that do not follow the change
 }
 
 

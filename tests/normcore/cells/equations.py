@@ -10,6 +10,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
+WRITTEN = (
+    "none",
+    "layer_norm",
+    "rms_norm",
+    "dynamic_tanh",
+    "recurrent_batch_norm",
+    "sequence_batch_norm",
+    "weight_norm",
+)
+"""The methods whose equations stand here."""
 CONSTANT = 1e-12
 BLOCKS = {"rnn": (1,), "lstm": (4,), "gru": (2, 1)}
 State = dict[str, Tensor]
@@ -158,6 +168,8 @@ class Equations:
         mean, var = mean_and_var(rows)
         if method == "weight_norm":
             return [row - self.of_population(site, t, (mean, var))[0] for row in rows]
+        if method != "recurrent_batch_norm":
+            raise NotImplementedError(f"write the equation of {method} here, or take it out of WRITTEN")
         largest = torch.stack([(row - rows[0]).abs() for row in rows]).amax(0)
         mean, var = self.of_population(site, t, (mean, torch.where(largest < CONSTANT, 0.0, var)))
         return [torch.where(var == 0, 0.0, standardized(row, mean, var, self.norm["eps"])) for row in rows]

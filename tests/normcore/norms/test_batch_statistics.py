@@ -58,3 +58,16 @@ def test_shared_statistics_are_the_average_over_the_steps_running_averages(at_on
     expected = (7 - 3.5) / 3**0.5  # the means 1 and 6, the variances 1 and 4
     assert [norm(torch.tensor([[7.0]]), t).item() for t in (0, 1, 5)] == pytest.approx([expected] * 3)
     assert norm(torch.full((3, 1, 1), 7.0), 0).flatten().tolist() == pytest.approx([expected] * 3)
+
+
+def test_averages_that_begin_later_are_an_error() -> None:
+    norm = build(RecurrentBatchNorm(population="running")).norm(1, "input")
+    with pytest.raises(ValueError, match="expected statistics of step 0, received step 5; pass sequences from the"):
+        norm(torch.randn(4, 1), 5)
+
+
+def test_means_and_variances_of_other_numbers_of_steps_are_not_loaded() -> None:
+    norm = build(RecurrentBatchNorm()).norm(1, "input")
+    state = {**norm.state_dict(), "running_mean": torch.zeros(4, 1), "running_var": torch.ones(2, 1)}
+    with pytest.raises(RuntimeError, match="running_mean has 4 steps, running_var 2"):
+        norm.load_state_dict(state)

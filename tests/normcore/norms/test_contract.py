@@ -14,11 +14,11 @@ from normcore.norms.population import batch_statistics, population_statistics
 from normcore.recurrent import Recurrent
 from normcore.spec.methods import METHODS
 from normcore.spec.model import CELLS
+from normcore.spec.norm import BUILT_IN
 
 STEPS, BATCH, INPUTS, HIDDEN, LAYERS = 6, 5, 3, 4, 2
 DTYPES = [torch.float32, torch.float64]
 
-each_method = pytest.mark.parametrize("method", METHODS)
 PAIRS = [(name, cell) for name, method in METHODS.items() for cell in method.cells]
 each_pair = pytest.mark.parametrize(("method", "cell"), PAIRS)
 each_pair_in_pieces = pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def ready_to_evaluate(network: Recurrent, steps: int = STEPS) -> Recurrent:
     return network.eval()
 
 
-@each_method
+@pytest.mark.parametrize("method", [method.model_fields["method"].default for method in BUILT_IN])
 def test_the_tag_names_the_file(method: str) -> None:
     assert (Path(normcore.norms.__file__).parent / f"{method}.py").is_file()
 
@@ -190,6 +190,37 @@ def test_steps_that_are_padding_everywhere_change_no_training(method: str, cell:
         gradients.append([y[:STEPS].detach(), *(parameter.grad for parameter in ours.parameters())])
     for shorter, longer in zip(*gradients, strict=True):
         torch.testing.assert_close(longer, shorter, rtol=0, atol=1e-12)
+
+
+@each_pair
+def test_steps_that_are_padding_everywhere_leave_no_statistics(method: str, cell: str) -> None:
+    """Neither in the population's, nor in what serves beyond its longest sequence."""
+    lengths = torch.tensor([4, 1, 4, 3, 2])
+    x = sequence(dtype=torch.float64)
+    outputs = []
+    for padding in (0, 3):
+        ours = network(method, cell).double()
+        longer = torch.cat([x[:4], torch.zeros(padding, BATCH, INPUTS, dtype=torch.float64)])
+        with torch.no_grad(), population_statistics(ours):
+            ours(longer, lengths)
+        outputs.append(ours.eval()(x)[0])
+    assert torch.equal(outputs[0], outputs[1])
+
+
+@pytest.mark.parametrize(("method", "cell"), [(m, c) for m, c in PAIRS if not METHODS[m]().needs_batch])
+def test_what_is_in_the_padding_does_not_matter(method: str, cell: str) -> None:
+    """Not even if it is no number."""
+    lengths = torch.tensor([STEPS, 1, 4, 3, 2])
+    x = sequence(dtype=torch.float64)
+    spoilt = x.masked_fill((torch.arange(STEPS).unsqueeze(1) >= lengths).unsqueeze(2), float("nan"))
+    found = []
+    for padded in (x, spoilt):
+        ours = network(method, cell, bidirectional=True).double()
+        y, _ = ours(padded, lengths)
+        y.square().sum().backward()
+        found.append([y.detach(), *(parameter.grad for parameter in ours.parameters())])
+    for clean, expected in zip(*found, strict=True):
+        assert torch.equal(clean, expected)
 
 
 @each_pair

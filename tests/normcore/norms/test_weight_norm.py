@@ -95,3 +95,39 @@ def test_the_first_batch_gives_the_lengths_and_biases(shape: tuple[int, ...]) ->
     torch.testing.assert_close(t.mean(1), torch.zeros(4, dtype=torch.float64), rtol=0, atol=1e-12)
     torch.testing.assert_close(t.var(1, correction=0), torch.ones(4, dtype=torch.float64), rtol=0, atol=1e-12)
     assert layer.parametrizations.weight.original1.std().item() == pytest.approx(0.05, rel=0.3)
+
+
+def parametrized(layer: nn.Linear) -> nn.Linear:
+    build(WeightNorm()).parametrize(layer, "weight")
+    return layer
+
+
+@pytest.mark.parametrize(
+    ("layer", "x", "message"),
+    [
+        (parametrized(nn.Linear(3, 2, bias=False)), torch.randn(4, 3), "expected a layer with a bias"),
+        (nn.Linear(3, 2), torch.randn(4, 3), "parametrized by length and direction, received Linear"),
+        (parametrized(nn.Linear(3, 2)), torch.randn(1, 3), "expected 2 or more examples.*received 1"),
+        (
+            parametrized(nn.Linear(3, 2)),
+            torch.ones(4, 3),
+            "expected summed inputs that differ.* for 2 units",
+        ),
+    ],
+)
+def test_a_first_batch_that_does_not_do_is_refused(layer: nn.Linear, x: torch.Tensor, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        initialize_from_data_(layer, x)
+
+
+def test_a_row_of_zeros_has_the_length_0_and_a_direction() -> None:
+    theirs = torch.nn.LSTM(3, 5)
+    with torch.no_grad():
+        theirs.weight_ih_l0[2] = 0
+    ours = Recurrent("lstm", 3, 5, norm={"method": "weight_norm"})
+    ours.load_torch_state_dict(theirs.state_dict())
+    x = torch.randn(4, 2, 3)
+    y, _ = ours(x)
+    torch.testing.assert_close(y, theirs(x)[0], rtol=0, atol=1e-6)
+    y.sum().backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in ours.parameters())
