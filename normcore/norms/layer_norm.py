@@ -30,7 +30,8 @@ class LayerNorm(Normalization):
         options = self.options
         if site not in options.sites:
             return super().norm(hidden_size, site)
-        sizes = block_sizes(hidden_size, blocks, options.scope)
+        together = blocks if options.scope == "joint" else (1,) * sum(blocks)
+        sizes = [hidden_size * block for block in together]
         shift = options.affine and site != "sum"
         return LayerNormAtSite(sizes, options.gain_init if options.affine else None, options.eps, shift)
 
@@ -84,8 +85,3 @@ class LayerNormAtSite(nn.Module):
         shifts = [None] * len(self.sizes) if self.bias is None else self.bias.split_with_sizes(self.sizes)
         blocks = zip(a.split_with_sizes(self.sizes, -1), gains, shifts, strict=True)
         return torch.cat([functional.layer_norm(x, x.shape[-1:], g, b, self.eps) for x, g, b in blocks], -1)
-
-
-def block_sizes(hidden_size: int, blocks: tuple[int, ...], scope: str) -> list[int]:
-    """How many features have statistics of their own together: the paper's blocks, or each gate."""
-    return [hidden_size * block for block in (blocks if scope == "joint" else (1,) * sum(blocks))]

@@ -7,7 +7,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from normcore.norms.layer_norm import block_sizes
 from normcore.norms.normalization import Normalization
 from normcore.spec import norm as spec
 from normcore.spec.norm import Site
@@ -23,7 +22,7 @@ class RMSNorm(Normalization):
         options = self.options
         if site not in options.sites:
             return super().norm(hidden_size, site)
-        return RMSNormAtSite(block_sizes(hidden_size, blocks, options.scope), options.gain_init, options.eps)
+        return RMSNormAtSite([hidden_size * block for block in blocks], options.gain_init, options.eps)
 
     def layer(self, shape: tuple[int, ...]) -> nn.Module:
         return RMSNormLayer(shape, self.options.gain_init, self.options.eps)

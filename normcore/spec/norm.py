@@ -143,7 +143,6 @@ class RMSNorm(SiteMethod):
     method: Literal["rms_norm"] = "rms_norm"
     gain_init: float = Field(1.0, description="Initial gain at every site.")
     eps: PositiveFloat = Field(1e-5, description="Added to the mean square, inside the root; ours, as LN's.")
-    scope: Literal["joint", "per_gate"] = Field("joint", description="Over all gates together, or each by itself.")
 
 
 class DynamicTanh(SiteMethod):

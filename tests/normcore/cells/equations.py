@@ -177,7 +177,7 @@ class Equations:
     def parts(self, row: Tensor, blocks: tuple[int, ...]) -> list[Tensor]:
         size = len(row) // sum(blocks)
         gates = [row[k * size : (k + 1) * size] for k in range(sum(blocks))]
-        if self.norm["scope"] == "per_gate":
+        if self.norm.get("scope") == "per_gate":
             return gates
         ends = [sum(blocks[: k + 1]) for k in range(len(blocks))]
         return [torch.cat(gates[end - block : end]) for block, end in zip(blocks, ends, strict=True)]

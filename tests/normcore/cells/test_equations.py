@@ -25,7 +25,6 @@ NORMS: dict[str, dict[str, Any]] = {
     "ln_simple": {"method": "layer_norm", "affine": False},
     "ln_recurrent_term": {"method": "layer_norm", "sites": ["recurrent"]},
     "wn_mean_only": {"method": "weight_norm", "mean_only_batch_norm": True},
-    "rms_per_gate": {"method": "rms_norm", "scope": "per_gate"},
     "rbn_large_eps": {"method": "recurrent_batch_norm", "eps": 1e-2, "gain_init": 0.7},
     "rbn_input_term": {"method": "recurrent_batch_norm", "sites": ["input"]},
     "rbn_shared": {"method": "recurrent_batch_norm", "statistics": "shared"},

@@ -1,0 +1,120 @@
+"""The documented example of a method of one's own, installed beside normbench, is a method like any other."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from service.cli import app
+from tests.processes import service
+
+ROOT = Path(__file__).parents[2]
+TAG = "mean_absolute_norm"
+SITES = ["input", "recurrent", "cell"]
+SPEC = {"task": {"name": "permuted_digits", "profile": "smoke"}, "norm": {"method": TAG}}
+TABLE_1 = {
+    "weight_matrix_rescaling": "invariant",
+    "weight_matrix_recentering": "invariant",
+    "weight_vector_rescaling": "not invariant",
+    "dataset_rescaling": "invariant",
+    "dataset_recentering": "not invariant",
+    "single_case_rescaling": "invariant",
+}
+"""It centres and divides by a mean absolute value: what layer norm does not see, it does not see either."""
+
+
+@pytest.fixture(scope="module")
+def with_example(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A PYTHONPATH on which the example package is installed."""
+    folder = tmp_path_factory.mktemp("example")
+    source = shutil.copytree(ROOT / "examples" / TAG, folder / "source")  # where it is built, files are left behind
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*command, "--target", str(folder / "installed"), str(source)], check=True, timeout=120)
+    return f"{folder / 'installed'}:{ROOT}"
+
+
+def run(pythonpath: str, folder: Path, *command: str) -> str:
+    done = subprocess.run(
+        [sys.executable, *command],
+        env={"PYTHONPATH": pythonpath, "PATH": "", "HOME": str(folder)},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_it_trains(with_example: str, tmp_path: Path) -> None:
+    (tmp_path / "spec.json").write_text(json.dumps(SPEC))
+    events = [json.loads(line) for line in run(with_example, tmp_path, "-m", "normcore", "spec.json").splitlines()]
+    assert events[-1]["outcome"] in ("completed", "reached_target")
+    assert events[0]["environment"]["method"] == "mean-absolute-norm 0.1.0"
+
+
+def test_it_has_a_row_of_table_1(with_example: str, tmp_path: Path) -> None:
+    spec = {"task": {"name": "invariances"}, "norm": {"method": TAG}}
+    (tmp_path / "spec.json").write_text(json.dumps(spec))
+    analysed = json.loads(run(with_example, tmp_path, "-m", "normcore", "spec.json").splitlines()[-1])
+    assert {finding["name"]: finding["verdict"] for finding in analysed["findings"]} == TABLE_1
+
+
+def test_it_is_in_the_catalogue_without_torch(with_example: str, tmp_path: Path) -> None:
+    code = (
+        "import sys; from normcore.spec.methods import METHODS; from normcore.spec import resolve;"
+        f"print(resolve({SPEC}).norm.model_dump(), METHODS['{TAG}'].title, 'torch' in sys.modules)"
+    )
+    said = run(with_example, tmp_path, "-c", code)
+    options = {"method": TAG, "sites": tuple(SITES), "eps": 0.1}
+    assert said.strip() == f"{options} Mean absolute normalization False"
+
+
+def test_a_service_lists_trains_ranks_and_reports_on_it(with_example: str, tmp_path: Path) -> None:
+    with service(tmp_path) as running:
+        running.environment["PYTHONPATH"] = with_example
+        running.up()
+
+        [listed] = [method for method in running.get("/v1/methods")["items"] if method["name"] == TAG]
+        assert (listed["title"], listed["cells"]) == ("Mean absolute normalization", ["rnn", "lstm", "gru"])
+        options = listed["options"]["properties"]
+        assert {name: option["default"] for name, option in options.items()} == {
+            "method": TAG,
+            "sites": SITES,
+            "eps": 0.1,
+        }
+
+        ours = running.submit("none")
+        theirs = running.submit(norm={"method": TAG, "eps": 0.2})
+        invariances = running.submit(TAG, task={"name": "invariances"})
+        assert theirs["spec"]["norm"] == {"method": TAG, "sites": SITES, "eps": 0.2}
+        runs = [running.wait_ended(experiment) for experiment in (ours, theirs, invariances)]
+        assert [run["state"] for run in runs] == ["succeeded"] * 3, running.logs()
+        trained = runs[1]
+        assert (trained["progress"]["step"], trained["outcome"]) == (40, "completed")
+        assert trained["environment"]["method"] == "mean-absolute-norm 0.1.0"
+
+        entries = running.get("/v1/leaderboards/permuted_digits", profile="smoke")["entries"]
+        ranks = {entry["method"]: entry["rank"] for entry in entries}
+        assert ranks.keys() == {"none", TAG}
+        entry = next(entry for entry in entries if entry["method"] == TAG)
+        assert (entry["experiments"], entry["changes"]) == ([theirs["id"]], {"norm.eps": 0.2})
+        assert entry["value"]["mean"] == trained["result"]["value"]
+
+        card = running.get(f"/v1/methods/{TAG}/report-card")
+        assert {finding["name"]: finding["verdict"] for finding in card["invariances"]["findings"]} == TABLE_1
+        [standing] = card["standings"]
+        assert (standing["task"], standing["profile"]) == ("permuted_digits", "smoke")
+        assert (standing["rank"], standing["of"], standing["mean"]) == (ranks[TAG], 2, trained["result"]["value"])
+
+        environment = {"NORMBENCH_URL": str(running.http.base_url), "COLUMNS": "120"}
+        shown = CliRunner().invoke(app, ["report-card", TAG, "--no-measure"], env=environment)
+        assert shown.exit_code == 0, shown.output
+        lines = [line.split() for line in shown.stdout.splitlines()]
+        assert ["measured", "yes", "yes", "no", "yes", "no", "yes"] in lines
+        accuracy = f"{trained['result']['value']:.3f}"
+        assert ["permuted_digits", "(smoke)", str(ranks[TAG]), "of", "2", "accuracy", accuracy, "1"] in lines
