@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from normcore.norms.batch_statistics import BatchStatistics, require_examples
-from normcore.norms.normalization import Normalization
+from normcore.norms.normalization import Normalization, at_least_float32
 from normcore.spec import norm as spec
 
 
@@ -36,7 +36,7 @@ class BatchNormLayer(BatchStatistics):
         self.bias = nn.Parameter(torch.zeros(shape[0]))
 
     def forward(self, a: Tensor) -> Tensor:
-        wide = a.to(torch.promote_types(a.dtype, torch.float32))
+        wide = at_least_float32(a)
         if self.takes_batch:
             mean, var = batch_moments(wide, self.unbiased)
             if self.wants_statistics:

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from normcore.norms.batch_norm import batch_moments, per_channel
 from normcore.norms.batch_statistics import BatchStatistics
-from normcore.norms.normalization import Normalization
+from normcore.norms.normalization import Normalization, at_least_float32
 from normcore.spec import norm as spec
 
 
@@ -37,7 +37,7 @@ class BatchRenormLayer(BatchStatistics):
         self.bias = nn.Parameter(torch.zeros(shape[0]))
 
     def forward(self, a: Tensor) -> Tensor:
-        wide = a.to(torch.promote_types(a.dtype, torch.float32))
+        wide = at_least_float32(a)
         if self.takes_batch:
             normalized = self._by_batch(wide)
         else:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from normcore.norms.normalization import Normalization
+from normcore.norms.normalization import Normalization, at_least_float32
 from normcore.spec import norm as spec
 
 
@@ -37,5 +37,5 @@ class GroupNormLayer(nn.Module):
         self.bias = nn.Parameter(torch.zeros(shape[0]))
 
     def forward(self, a: Tensor) -> Tensor:
-        wide = a.to(torch.promote_types(a.dtype, torch.float32))
+        wide = at_least_float32(a)
         return functional.group_norm(wide, self.groups, self.weight, self.bias, self.eps).to(a.dtype)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from normcore.norms.normalization import Normalization
+from normcore.norms.normalization import Normalization, at_least_float32
 from normcore.spec import norm as spec
 from normcore.spec.norm import Site
 
@@ -54,10 +54,10 @@ class LayerNormLayer(nn.Module):
         self.bias = nn.Parameter(torch.zeros(size)) if options.affine else None
 
     def forward(self, a: Tensor) -> Tensor:
-        normalized = functional.layer_norm(a, self.shape, eps=self.eps)
-        if self.weight is None or self.bias is None:
-            return normalized
-        return (self.weight * normalized + self.bias).to(a.dtype)
+        normalized = functional.layer_norm(at_least_float32(a), self.shape, eps=self.eps)
+        if self.weight is not None and self.bias is not None:
+            normalized = self.weight * normalized + self.bias
+        return normalized.to(a.dtype)
 
 
 class LayerNormAtSite(nn.Module):
@@ -79,9 +79,10 @@ class LayerNormAtSite(nn.Module):
         self.bias = nn.Parameter(torch.zeros(size)) if shift else None
 
     def forward(self, a: Tensor, t: int, mask: Tensor | None = None) -> Tensor:
+        wide = at_least_float32(a)
         if len(self.sizes) == 1:
-            return functional.layer_norm(a, (a.shape[-1],), self.weight, self.bias, self.eps)
+            return functional.layer_norm(wide, a.shape[-1:], self.weight, self.bias, self.eps).to(a.dtype)
         gains = [None] * len(self.sizes) if self.weight is None else self.weight.split_with_sizes(self.sizes)
         shifts = [None] * len(self.sizes) if self.bias is None else self.bias.split_with_sizes(self.sizes)
-        blocks = zip(a.split_with_sizes(self.sizes, -1), gains, shifts, strict=True)
-        return torch.cat([functional.layer_norm(x, x.shape[-1:], g, b, self.eps) for x, g, b in blocks], -1)
+        blocks = zip(wide.split_with_sizes(self.sizes, -1), gains, shifts, strict=True)
+        return torch.cat([functional.layer_norm(x, x.shape[-1:], g, b, self.eps) for x, g, b in blocks], -1).to(a.dtype)

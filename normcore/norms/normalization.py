@@ -55,6 +55,11 @@ class Normalization:
         """Give matrices of a cell or layer, whose rows make one summed input each, another parametrization."""
 
 
+def at_least_float32(a: Tensor) -> Tensor:
+    """In no less than this are statistics taken, under autocast too."""
+    return a.to(torch.promote_types(a.dtype, torch.float32))
+
+
 class Identity(nn.Module):
     """a -> a."""
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from normcore.norms.normalization import Normalization
+from normcore.norms.normalization import Normalization, at_least_float32
 from normcore.spec import norm as spec
 
 
@@ -39,5 +39,5 @@ class ScaledCosine(nn.Module):
         return (self.weight * cosine).to(queries.dtype)
 
     def _unit(self, vectors: Tensor) -> Tensor:
-        wide = vectors.to(torch.promote_types(vectors.dtype, torch.float32))
+        wide = at_least_float32(vectors)
         return functional.normalize(wide, dim=-1, eps=self.eps).to(vectors.dtype)

@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from normcore.norms.batch_norm import BatchNormLayer
 from normcore.norms.batch_statistics import BatchStatistics, require_examples
-from normcore.norms.normalization import Normalization
+from normcore.norms.normalization import Normalization, at_least_float32
 from normcore.spec import norm as spec
 from normcore.spec.norm import Site
 
@@ -73,7 +73,7 @@ class BatchNormAtSite(BatchStatistics):
         self.bias = nn.Parameter(torch.zeros(size)) if shift else None
 
     def forward(self, a: Tensor, t: int, mask: Tensor | None = None) -> Tensor:
-        wide = a.to(torch.promote_types(a.dtype, torch.float32))
+        wide = at_least_float32(a)
         if not self.takes_batch:
             return self._by_population(wide, t).to(a.dtype)
         require_examples(a.shape[-2])

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from normcore.norms.normalization import Normalization
+from normcore.norms.normalization import Normalization, at_least_float32
 from normcore.spec import norm as spec
 from normcore.spec.norm import Site
 
@@ -38,7 +38,7 @@ class RMSNormLayer(nn.Module):
         self.weight = nn.Parameter(torch.full(shape, gain_init))
 
     def forward(self, a: Tensor) -> Tensor:
-        wide = a.to(torch.promote_types(a.dtype, torch.float32))
+        wide = at_least_float32(a)
         return functional.rms_norm(wide, self.shape, self.weight, self.eps).to(a.dtype)
 
 
@@ -52,7 +52,7 @@ class RMSNormAtSite(nn.Module):
         self.weight = nn.Parameter(torch.full((sum(sizes),), gain_init))
 
     def forward(self, a: Tensor, t: int, mask: Tensor | None = None) -> Tensor:
-        wide = a.to(torch.promote_types(a.dtype, torch.float32))
+        wide = at_least_float32(a)
         if len(self.sizes) == 1:
             return functional.rms_norm(wide, wide.shape[-1:], self.weight, self.eps).to(a.dtype)
         blocks = zip(wide.split_with_sizes(self.sizes, -1), self.weight.split_with_sizes(self.sizes), strict=True)

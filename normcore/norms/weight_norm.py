@@ -11,7 +11,7 @@ from torch.nn.utils import parametrize
 
 from normcore.norms.batch_norm import per_channel
 from normcore.norms.batch_statistics import BatchStatistics, require_examples
-from normcore.norms.normalization import Normalization
+from normcore.norms.normalization import Normalization, at_least_float32
 from normcore.spec import norm as spec
 from normcore.spec.norm import Site
 
@@ -48,7 +48,7 @@ class MeanOnlyBatchNormAtSite(BatchStatistics):
     """
 
     def forward(self, a: Tensor, t: int, mask: Tensor | None = None) -> Tensor:
-        wide = a.to(torch.promote_types(a.dtype, torch.float32))
+        wide = at_least_float32(a)
         if self.takes_batch:
             require_examples(a.shape[-2])
             mean = wide.mean(-2)  # (F) or (T, F)
@@ -71,7 +71,7 @@ class MeanOnlyBatchNormLayer(BatchStatistics):
         self.bias = nn.Parameter(torch.zeros(shape[0]))
 
     def forward(self, a: Tensor) -> Tensor:
-        wide = a.to(torch.promote_types(a.dtype, torch.float32))
+        wide = at_least_float32(a)
         if self.takes_batch:
             require_examples(a.numel() // a.shape[1])
             mean = wide.mean([axis for axis in range(a.dim()) if axis != 1])

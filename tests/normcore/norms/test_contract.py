@@ -1,5 +1,6 @@
 """What every method owes in every cell; tags are found by themselves."""
 
+import copy
 from pathlib import Path
 
 import pytest
@@ -263,6 +264,24 @@ def test_many_steps_at_once_equal_one_after_the_other(method: str, site: Site) -
         torch.testing.assert_close(at_once, torch.stack([mode(a[t], 1 + t) for t in range(STEPS)]), rtol=0, atol=1e-12)
 
 
+HALF_AN_ULP = 2**-8  # of bfloat16, relative
+
+
+@pytest.mark.parametrize("site", ["input", "recurrent", "sum", "cell"])
+@pytest.mark.parametrize("method", [m for m in METHODS if METHODS[m].cells])
+def test_statistics_of_bfloat16_are_exact_up_to_its_own_rounding(method: str, site: Site) -> None:
+    """Taken in bfloat16, a mean of 20 alone would be off by 0.06."""
+    options = {"sites": (site,)} if "sites" in METHODS[method].model_fields else {}
+    torch.manual_seed(0)
+    norm = build(METHODS[method](**options)).norm(64, site)
+    with torch.no_grad():
+        for parameter in norm.parameters():
+            parameter += 0.3 * torch.randn_like(parameter)
+    a = (20 + torch.randn(3, 16, 64)).bfloat16()
+    exact = copy.deepcopy(norm).double()(a.double(), 0)
+    torch.testing.assert_close(norm(a, 0).double(), exact, rtol=HALF_AN_ULP, atol=1e-4)
+
+
 def layer(method: str, shape: tuple[int, ...]) -> nn.Module:
     """Ready to evaluate, its parameters off their neat initial values."""
     torch.manual_seed(0)
@@ -328,3 +347,11 @@ def test_a_layer_takes_one_example_or_says_why_not(method: str, shape: tuple[int
     else:
         assert norm.train()(one).isfinite().all()
     assert norm.eval()(one).isfinite().all()
+
+
+@each_layer
+def test_a_layers_statistics_of_bfloat16_are_exact_up_to_its_own_rounding(method: str, shape: tuple[int, ...]) -> None:
+    norm = layer(method, shape)
+    a = (20 + torch.randn(16, *shape, generator=torch.Generator().manual_seed(0))).bfloat16()
+    exact = copy.deepcopy(norm).train()(a.double())
+    torch.testing.assert_close(norm.float().train()(a).double(), exact, rtol=HALF_AN_ULP, atol=1e-4)
