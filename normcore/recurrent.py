@@ -110,26 +110,31 @@ class Recurrent(nn.Module):
                 are taken over whole sequences, not the population's.
         """
         self._check(x, lengths, state)
-        t, total = state.t if state else 0, len(x)
-        mask = None
-        if lengths is not None:
-            x = x[: int(lengths.max())]
-            mask = _mask(len(x), lengths.to(x.device))
-            x = x if self.counts_padding else x.masked_fill(~mask.unsqueeze(2), 0)
-        last: list[State] = []
+        if lengths is None:
+            y, ends = self._run(x, None, state)
+        else:
+            mask = _mask(int(lengths.max()), lengths.to(x.device))
+            y, ends = self._run(x[: len(mask)], mask, state)
+            last = torch.cat([end.h for end in ends[-self.directions :]], -1)
+            y = torch.cat([y, last.expand(len(x) - len(y), -1, -1)])
+        return y, RecurrentState(ends, (state.t if state else 0) + len(x))
+
+    def _run(self, x: Tensor, mask: Tensor | None, state: RecurrentState | None) -> tuple[Tensor, tuple[State, ...]]:
+        """The outputs (T, B, D H) of the steps x (T, B, F), and the states that all layers and directions end with."""
+        if mask is not None and not self.counts_padding:
+            x = x.masked_fill(~mask.unsqueeze(2), 0)
+        ends: list[State] = []
         for layer in range(0, len(self.cells), self.directions):
             outputs = []
             for direction in range(self.directions):
                 cell: Any = self.cells[layer + direction]
                 start = state.cells[layer] if state else self._initial_state(cell, x.shape[1])
-                y, end = _unroll(cell, _reversed(x, mask) if direction else x, start, t, mask)
+                read = _reversed(x, mask) if direction else x
+                y, end = _unroll(cell, read, start, state.t if state else 0, mask)
                 outputs.append(_reversed(y, mask) if direction else y)
-                last.append(end)
+                ends.append(end)
             x = outputs[0] if self.directions == 1 else torch.cat(outputs, -1)
-        if len(x) < total:
-            ends = torch.cat([state.h for state in last[-self.directions :]], -1)
-            x = torch.cat([x, ends.expand(total - len(x), -1, -1)])
-        return x, RecurrentState(tuple(last), t + total)
+        return x, tuple(ends)
 
     def load_torch_state_dict(self, state_dict: Mapping[str, Tensor]) -> None:
         """Take over the weights of a ``torch.nn`` network of the same cell and sizes, whose two biases become one.
