@@ -1,6 +1,7 @@
 """A trained model, as its run left it behind."""
 
 import io
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,12 +63,17 @@ def load(content: bytes, datasets_dir: Path | None, device: str | torch.device =
 
 def _parts(content: bytes) -> dict[str, Any]:
     try:
+        damaged = zipfile.ZipFile(io.BytesIO(content)).testzip()  # torch.load does not look at checksums
         parts = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
     except Exception as error:  # torn bytes make torch raise nearly anything, KeyError and struct.error included
         raise ValueError(
             f"expected a trained model, received {len(content):,} bytes that torch.load cannot read; use a run's whole"
             " model.pt"
         ) from error
+    if damaged is not None:
+        raise ValueError(
+            f"expected a trained model, received one whose {damaged} differs from its checksum; copy model.pt anew"
+        )
     if not isinstance(parts, dict) or not all(isinstance(parts.get(name), kind) for name, kind in PARTS.items()):
         raise ValueError(f"expected a trained model with {', '.join(PARTS)}, received something else; use model.pt")
     return parts

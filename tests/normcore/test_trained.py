@@ -1,6 +1,7 @@
 """What a run leaves behind becomes the model that it tested, or is refused."""
 
 import io
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,15 @@ def test_the_generator_is_left_alone(content: bytes) -> None:
 def test_a_torn_model_is_refused(content: bytes, part: int) -> None:
     with pytest.raises(ValueError, match=r"bytes that torch\.load cannot read; use a run's whole model\.pt"):
         load(content[:part], None)
+
+
+def test_a_weight_with_one_bit_flipped_is_refused(content: bytes) -> None:
+    weights = zipfile.ZipFile(io.BytesIO(content)).read("archive/data/0")
+    assert len(weights) >= 4
+    flipped = bytearray(content)
+    flipped[content.index(weights) + 1] ^= 1
+    with pytest.raises(ValueError, match=r"whose archive/data/0 differs from its checksum; copy model\.pt anew"):
+        load(bytes(flipped), None)
 
 
 @pytest.mark.filterwarnings("ignore:Detected pickle protocol")
