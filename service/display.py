@@ -8,6 +8,7 @@ from rich import box
 from rich.console import Console, Group
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 from rich.table import Table
+from rich.text import Text
 
 from service.client import ENDED, Client
 
@@ -16,12 +17,12 @@ STATE_STYLES = {"succeeded": "green", "failed": "red", "cancelled": "yellow", "r
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], folds: Sequence[str] = ()) -> Table:
-    """A table of text; None shows as a dash. Only the columns in ``folds`` may break into lines."""
-    made = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE, padding=(0, 1, 0, 0))
+    """A table of text, brackets included; None shows as a dash. Only the columns in ``folds`` may break into lines."""
+    made = Table(title=Text(title), title_justify="left", title_style="bold", box=box.SIMPLE, padding=(0, 1, 0, 0))
     for column in columns:
-        made.add_column(column, overflow="fold", no_wrap=column not in folds)
+        made.add_column(Text(column), overflow="fold", no_wrap=column not in folds)
     for row in rows:
-        made.add_row(*("–" if cell is None else str(cell) for cell in row))
+        made.add_row(*(Text("–" if cell is None else str(cell)) for cell in row))
     return made
 
 
@@ -100,7 +101,7 @@ def findings(run: Mapping[str, Any]) -> Group:
     rows = [[cell(finding) for cell in told.values()] for finding in found]
     about = f"Measured is {next(iter(meanings))}.\n" if len(meanings) == 1 else ""
     shown = table(f"{run['id']}, seed {run['seed']}", list(told), rows, ["what", "claimed", "measured is"])
-    return Group(shown, about)
+    return Group(shown, Text(about))
 
 
 def _number(value: float | None) -> str | None:

@@ -130,6 +130,15 @@ def test_a_running_experiment_is_cancelled_and_goes_on_when_retried(running: Ser
     running.wait_ended(experiment, seconds=15)
 
 
+def test_a_running_analysis_is_cancelled_at_once(running: Service) -> None:
+    """In the middle of a piece that would take hours; it has no checkpoint to write first."""
+    task = {"name": "smallest_batch", "updates": 100_000}
+    experiment = running.submit("none", task=task, model={"cell": "lstm", "hidden_size": 1000})
+    running.wait_for(experiment, lambda run: run["state"] == "running")
+    assert running.http.post(f"/v1/experiments/{experiment['id']}/cancel").status_code == 202
+    assert running.wait_ended(experiment, seconds=15)["state"] == "cancelled"
+
+
 def test_urgent_runs_overtake_those_that_wait(running: Service) -> None:
     blocker = running.submit(training={"max_steps": 1_000_000, "target": None})
     running.wait_for(blocker, lambda run: run["state"] == "running")

@@ -70,7 +70,8 @@ class Attendant:
         checkpoints = Checkpoints(store, claim.lease.run_id, self._settings.checkpoint_seconds)
         trainer = Trainer(self._job(claim))
         try:
-            end = Watch(trainer, report, checkpoints, self._settings, self.stopping).until_end()
+            grace = 0.0 if claim.spec.get("kind") == "analysis" else self._settings.grace_seconds
+            end = Watch(trainer, report, checkpoints, self._settings, grace, self.stopping).until_end()
             bell = end()
             if bell is not None:
                 self._doorbell.ring([bell])
@@ -97,7 +98,11 @@ End = Callable[[], Bell | None]
 
 
 class Watch:
-    """Follows one training process: relays what it says, and stops it when it must stop."""
+    """Follows one training process: relays what it says, and stops it when it must stop.
+
+    Args:
+        grace_seconds: for a last checkpoint, before SIGKILL; an analysis leaves none.
+    """
 
     def __init__(
         self,
@@ -105,10 +110,11 @@ class Watch:
         report: Report,
         checkpoints: Checkpoints,
         settings: WorkerSettings,
+        grace_seconds: float,
         stopping: threading.Event,
     ) -> None:
         self._trainer, self._report, self._checkpoints = trainer, report, checkpoints
-        self._settings, self._stopping = settings, stopping
+        self._settings, self._grace_seconds, self._stopping = settings, grace_seconds, stopping
         self._last_word = time.monotonic()
         self._kill_at: float | None = None
 
@@ -129,7 +135,7 @@ class Watch:
             if self._report.is_due:
                 self._report.flush()
             if self._kill_at is None and (self._report.cancel_requested or self._stopping.is_set()):
-                self._kill_at = time.monotonic() + self._settings.grace_seconds
+                self._kill_at = time.monotonic() + self._grace_seconds
                 self._trainer.stop()
 
     def _take(self, message: Message) -> End | None:

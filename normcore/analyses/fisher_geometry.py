@@ -4,7 +4,6 @@ Hinton 2016, arXiv:1607.06450v1, section 5.2 and the appendix on gains."""
 from collections.abc import Iterator
 from itertools import product
 from math import log
-from typing import cast
 
 import torch
 from torch import Tensor
@@ -38,8 +37,6 @@ from normcore.analyses.fisher_matrices import (
 from normcore.analyses.report import Place, Report, Work
 from normcore.events import Finding
 from normcore.spec import AnalysisSpec
-from normcore.spec.tasks import FisherGeometry
-from normcore.spec.tasks.analyses import MAX_UNITS
 
 FAMILIES: tuple[Family, ...] = ("bernoulli", "gaussian", "categorical")
 METHODS: tuple[Method, ...] = ("weight_norm", "batch_norm", "layer_norm")
@@ -49,15 +46,15 @@ SAME = 1e-10  # relative deviation, in the Frobenius norm, up to which two matri
 NULL = 1e-12  # curvature, relative to the mean over the weights, up to which a direction counts as null
 
 STEPS = (1e-1, 1e-2, 1e-3)  # lengths of a change of the parameters
+MAX_UNITS = 10  # the outcomes of so many binary outputs are enumerated
 DIRECTIONS = 8  # in which the parameters change
 GROWTH = (1, 4, 16)  # of H, to see what vanishes as 1 / H
 WIDE_ROWS = 3  # that are doubled in the widest layer
 
 
 def prepare(spec: AnalysisSpec, seed: int, place: Place) -> Work:
-    """All statements, on a draw of the task's sizes."""
-    sizes = cast(FisherGeometry, spec.task)
-    return Work([lambda: Report(fisher_geometry(seed, sizes.hidden_size, sizes.input_size, sizes.examples))])
+    """All statements, on one draw."""
+    return Work([lambda: Report(fisher_geometry(seed))])
 
 
 def fisher_geometry(seed: int, hidden_size: int = 8, input_size: int = 5, examples: int = 64) -> tuple[Finding, ...]:

@@ -21,7 +21,7 @@ from normcore.events import Finding
 from normcore.models.assembly import recurrent_of
 from normcore.norms.population import batch_statistics
 from normcore.recurrent import Recurrent
-from normcore.spec import AnalysisSpec
+from normcore.spec import AnalysisSpec, resolve
 from normcore.spec.model import RecurrentModel
 from normcore.spec.norm import Method
 from normcore.spec.tasks import HiddenDynamics
@@ -30,7 +30,7 @@ RECURRENT_SITES = ("norm_h", "norm_sum")  # how the names of the norms begin tha
 NUM_STEPS = 20
 BATCH_SIZE = 100
 IMPULSE_STD = 1e-7  # so small that tanh stays linear though a scale of 2 doubles it 19 times
-CLAIMS = {("rnn", "none"): "grows or shrinks", ("rnn", "layer_norm"): "stable"}
+CLAIMS = {"none": "grows or shrinks", "layer_norm": "stable"}  # of the RNN that the task begins with
 STABLE = 0.01  # growth below this multiplies a magnitude by less than 1.11 in ten steps
 
 
@@ -66,9 +66,15 @@ def prepare(spec: AnalysisSpec, seed: int, place: Place) -> Work:
     model, norm = cast(RecurrentModel, spec.model), cast(Method, spec.norm)
     network = recurrent_of(model, norm, "reference")(model.hidden_size)
     scales = cast(HiddenDynamics, spec.task).weight_scales
-    normalizes_sum = "sum" in getattr(norm, "sites", ("sum",))
-    claim = CLAIMS.get((model.cell, norm.method)) if normalizes_sum else None
-    return Work([partial(_measured, network, scale, seed, claim) for scale in scales])
+    return Work([partial(_measured, network, scale, seed, _claim(spec, scale)) for scale in scales])
+
+
+def _claim(spec: AnalysisSpec, scale: float) -> str | None:
+    """Of the task's own network; none where an orthogonal W_h keeps all lengths and nothing is normalized."""
+    norm = cast(Method, spec.norm)
+    usual = resolve({"task": {"name": spec.task.name}, "norm": {"method": norm.method}})
+    keeps_lengths = norm.method == "none" and scale == 1
+    return CLAIMS.get(norm.method) if (spec.model, norm) == (usual.model, usual.norm) and not keeps_lengths else None
 
 
 def _measured(network: Recurrent, scale: float, seed: int, claim: str | None) -> Report:
@@ -120,9 +126,9 @@ def section_3_1(network: Recurrent, weight_scale: float, seed: int) -> list[Site
     shrink at every step; with layer norm, which does not see that all of them were rescaled, it is stable.
 
     An untrained network whose W_h is multiplied by ``weight_scale`` gets twenty inputs, of which only the first is not
-    0: from the second step on everything comes from the state. That first input is so small that tanh stays linear
-    where nothing is normalized. Its variance is also far below the usual eps, so that a norm, which multiplies by
-    1 / sqrt(eps) at most, needs some steps to do its work.
+    0: from the second step on everything comes from the state, and from biases that do not start at 0. That first
+    input is so small that tanh stays linear where nothing is normalized. Its variance is also far below the usual eps,
+    so that a norm, which multiplies by 1 / sqrt(eps) at most, needs some steps to do its work.
     """
     generator = torch.Generator().manual_seed(seed)
     x = torch.zeros(NUM_STEPS, BATCH_SIZE, network.input_size)

@@ -14,11 +14,13 @@ from normcore.analyses.report import Place, Report, Work
 from normcore.events import Finding
 from normcore.norms.population import batch_norms, batch_statistics
 from normcore.spec import AnalysisSpec, tasks
+from normcore.spec.norm import USUAL_SITES, Method, RecurrentBatchNorm
 from normcore.tasks.char_lm import CharacterModelling
 from normcore.trained import Trained
 
 LENGTHS = (100, 300, 500, 1000)  # characters
 NO_RISE = 0.01  # bits per character
+FIGURE = ("per_step", USUAL_SITES["lstm"])  # statistics and sites of the paper's batch norm
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ def prepare(spec: AnalysisSpec, seed: int, place: Place) -> Work:
         [score] = length_generalization(trained, [length])
         scores.append(score)
         curves = {f"{kind}.bits_per_char": [(length, bits)] for kind, bits in _bits(score).items()}
-        return Report(list(_findings(score)), curves)
+        return Report(list(_findings(score, trained.spec.norm)), curves)
 
     def conclude() -> Report:
         return Report(list(_rise(scores, cast(tasks.CharLM, trained.spec.task).sequence_length)))
@@ -58,16 +60,18 @@ def _bits(score: LengthScore) -> dict[str, float]:
     return {"population": score.population} | ({} if score.batch is None else {"batch": score.batch})
 
 
-def _findings(score: LengthScore) -> Iterator[Finding]:
+def _findings(score: LengthScore, norm: Method) -> Iterator[Finding]:
+    """The figure's claim is of batch norm with statistics of each step, at all the usual sites."""
     yield Finding(f"length {score.length}", score.population, "bits per character, population statistics")
     if score.batch is not None:
+        claimed = isinstance(norm, RecurrentBatchNorm) and (norm.statistics, norm.sites) == FIGURE
         yield Finding(
             f"length {score.length}: batch statistics",
             score.batch,
             "bits per character, statistics of each batch of segments",
-            claim="population statistics do better",
-            holds=score.population < score.batch,
-            source="RBN Fig. 3b",
+            claim="population statistics do better" if claimed else None,
+            holds=score.population < score.batch if claimed else None,
+            source="RBN Fig. 3b" if claimed else None,
         )
 
 

@@ -27,7 +27,8 @@ class BatchRenormLayer(BatchStatistics):
     running_std), through which no gradient flows, and std = sqrt(var + eps) (Ioffe, Algorithm 1).
 
     The standard deviations are averaged, not the variances: ``running_var`` is the square of their running average,
-    with eps in it. The first minibatch starts the running averages, so that r is 1 and d is 0 there.
+    with eps in it; after a pass for the population it is the average of the squares. The first minibatch starts the
+    running averages, so that r is 1 and d is 0 there.
     """
 
     def __init__(self, shape: tuple[int, ...], options: spec.BatchRenorm) -> None:

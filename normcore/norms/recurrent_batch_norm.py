@@ -10,6 +10,7 @@ from torch.nn import functional
 from normcore.norms.batch_norm import BatchNormLayer
 from normcore.norms.batch_statistics import BatchStatistics, require_examples
 from normcore.norms.normalization import Normalization, at_least_float32
+from normcore.norms.step_average import StepAverage
 from normcore.spec import norm as spec
 from normcore.spec.norm import Site
 
@@ -103,6 +104,13 @@ class BatchNormAtSite(BatchStatistics):
             mean, scale = mean.unsqueeze(1), scale.unsqueeze(1)
         normalized = (a - mean) * scale
         return normalized if self.bias is None else normalized + self.bias
+
+    def keep(self, collected: StepAverage) -> None:
+        super().keep(collected)
+        if not self.per_step:
+            self.running_mean, self.running_var = (
+                s.mean(0, keepdim=True) for s in (self.running_mean, self.running_var)
+            )
 
 
 def _varies(a: Tensor) -> Tensor:

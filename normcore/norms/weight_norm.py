@@ -91,7 +91,8 @@ def initialize_from_data_(layer: nn.Linear | nn.Conv2d, x: Tensor) -> None:
     Raises:
         ValueError: the layer has no bias or no such parametrization, or a unit's summed inputs do not differ.
     """
-    if layer.bias is None or not parametrize.is_parametrized(layer, "weight"):
+    parametrized = parametrize.is_parametrized(layer, "weight")
+    if layer.bias is None or not parametrized or not hasattr(layer.parametrizations.weight, "original1"):  # type: ignore[union-attr]
         raise ValueError(
             "expected a layer with a bias, whose weight is parametrized by length and direction, received"
             f" {layer}; build it with bias=True and call WeightNorm.parametrize on it"

@@ -273,7 +273,7 @@ class GroupNorm(LayerMethod):
     citation: ClassVar[str] = "Wu, He 2018, arXiv:1803.08494, Eq. 7"
 
     method: Literal["group_norm"] = "group_norm"
-    groups: int = Field(32, ge=1, description="How many groups the channels make (the paper: 32).")
+    groups: int = Field(32, ge=1, le=4096, description="How many groups the channels make (the paper: 32).")
 
 
 class InstanceNorm(LayerMethod):

@@ -141,10 +141,12 @@ def _over(defaults: Mapping[str, Any], given: Any) -> Any:
 def _spec_error(error: Any) -> SpecError:
     """Translate one of pydantic's errors: no union tags in the path, and a repair in the message."""
     loc, context = list(error["loc"]), error.get("ctx", {})
+    chosen: type[BaseModel] | None = None
     for path, (field, classes) in TAGS.items():
         end = len(path)
         if tuple(loc[:end]) == path:
             if len(loc) > end and loc[end] in classes:
+                chosen = classes[loc[end]]
                 del loc[end]
             elif error["type"].startswith("union_tag"):
                 given = _tag(error["input"], field)
@@ -153,7 +155,7 @@ def _spec_error(error: Any) -> SpecError:
     if error["type"] == "extra_forbidden" and loc == ["training"]:
         return SpecError(("training",), "an analysis trains nothing; remove it", "unknown_field")
     if error["type"] == "extra_forbidden":
-        return SpecError(tuple(loc), _unknown_field(loc), "unknown_field")
+        return SpecError(tuple(loc), _unknown_field(loc, chosen), "unknown_field")
     return SpecError(tuple(loc), error["msg"], error["type"])
 
 
@@ -164,9 +166,10 @@ def _choices(given: str, known: Iterable[str]) -> str:
     return f"unknown '{given[:60]}'; {meant}choose from {', '.join(known)}"
 
 
-def _unknown_field(loc: list[str | int]) -> str:
+def _unknown_field(loc: list[str | int], chosen: type[BaseModel] | None) -> str:
+    """``chosen`` is the class that the part's tag names."""
     path, name = tuple(map(str, loc[:-1])), str(loc[-1])
     plain: dict[tuple[str, ...], type[BaseModel]] = {(): TrainingSpec, ("training",): Training}
-    classes = [plain[path]] if path in plain else list(TAGS[path][1].values()) if path in TAGS else []
-    close = difflib.get_close_matches(name, {f for c in classes for f in c.model_fields}, n=1)
+    part = plain.get(path, chosen)
+    close = difflib.get_close_matches(name, part.model_fields, n=1) if part else []
     return f"unknown field; did you mean '{close[0]}'?" if close else "unknown field; remove it"

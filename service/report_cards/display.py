@@ -29,7 +29,7 @@ def shown(card: Mapping[str, Any]) -> Iterator[Any]:
     notes = [f"{task}: {reason}" for task, reason in card["not_applicable"].items()]
     notes += [f"{_name(spec)} is not measured yet" for spec in card["missing"]]
     notes += [f"{experiment_id} is under way" for experiment_id in card["pending"]]
-    yield Group(*notes)
+    yield Group(*map(Text, notes))
 
 
 def _invariances(card: Mapping[str, Any]) -> Any:

@@ -142,7 +142,28 @@ def test_fig_5_begins_without_variance_unless_noise_does(noise: float, claim: st
     found = findings_of(run(resolve({"task": {"name": "population_statistics", "run": RUN}}), 0, trained=model))
     first = found["recurrent.cells.0.norm_h: variance at t = 0"]
     assert first.claim == claim
+    assert {f.claim for name, f in found.items() if name.endswith("settled at")} == {
+        None
+    }  # digits are not the figure's
     assert (first.value == 0) is (noise == 0)
+
+
+def test_fig_5_is_of_the_recurrent_term_and_the_cell_of_a_language_model() -> None:
+    found = findings_of(
+        run(resolve({"task": {"name": "population_statistics", "run": RUN}}), 0, trained=trained({"name": "char_lm"}))
+    )
+    claimed = {name for name, finding in found.items() if finding.claim == "step 10 or before"}
+    assert claimed == {f"recurrent.cells.0.norm_{site}: variance settled at" for site in "hc"}
+
+
+@pytest.mark.parametrize(
+    ("norm", "claim"),
+    [({}, "population statistics do better"), ({"statistics": "shared"}, None), ({"sites": ["input"]}, None)],
+)
+def test_fig_3b_is_of_the_papers_batch_norm(norm: dict[str, Any], claim: str | None) -> None:
+    task = {"name": "length_generalization", "run": RUN, "lengths": [10]}
+    found = findings_of(run(resolve({"task": task}), 0, trained=trained({"name": "char_lm"}, **norm)))
+    assert found["length 10: batch statistics"].claim == claim
 
 
 @pytest.mark.parametrize(
@@ -204,14 +225,19 @@ def test_magnitudes_follow_the_scale_and_layer_norm_keeps_them() -> None:
     assert {(f.verdict, f.holds) for name, f in normalized.items() if "norm_sum" in name} == {("stable", True)}
 
 
-def test_a_scale_that_keeps_lengths_is_not_what_the_paper_says_of_standard_networks() -> None:
+def test_without_normalization_the_claim_is_of_scales_that_do_not_keep_lengths() -> None:
     found = findings_of(run(spec_of("hidden_dynamics"), 0))
-    claimed = {name: f.holds for name, f in found.items() if f.claim == "grows or shrinks"}
-    assert {name for name, holds in claimed.items() if not holds} == {
-        "cells.0.norm_sum.summed_inputs W_h*1",
-        "cells.0.norm_sum.normalized W_h*1",
-    }
-    assert len(claimed) == 8
+    claimed = {name.rpartition("*")[2]: f.holds for name, f in found.items() if f.claim == "grows or shrinks"}
+    assert claimed == {"0.5": True, "1.5": True, "2": True}
+    assert found["cells.0.norm_sum.summed_inputs W_h*1"].verdict == "stable"
+
+
+@pytest.mark.parametrize(
+    "parts", [{"norm": {"method": "layer_norm", "eps": 1.0}}, {"model": {"recurrent_init": "uniform"}}]
+)
+def test_section_3_1_is_not_about_other_networks(parts: dict[str, Any]) -> None:
+    found = findings_of(run(spec_of("hidden_dynamics", **parts), 0))
+    assert {finding.claim for finding in found.values()} == {None}
 
 
 def test_what_is_not_finite_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

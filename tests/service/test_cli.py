@@ -162,13 +162,14 @@ def test_what_an_analysis_found_is_shown_when_it_has_ended(api: str, tmp_path: P
     spec.write_text("task: {name: fisher_geometry}\n")
     made = from_json("submit", spec)
     lease = claimed(db).lease
-    finding = Finding("blocks.layer_norm", 0.25, "relative deviation", claim="equal", holds=False, source="LN Eq. 13")
+    claim = "E[Cov[y|x] [x;1] [/x]]"  # brackets are text, not markup
+    finding = Finding("blocks.layer_norm", 0.25, "relative [/x] error", claim=claim, holds=False, source="LN Eq. 13")
     with db.transaction() as session:
         lifecycle.finish_analysis(session, lease, Analysed([finding], 1.0))
     shown = normbench("watch", made["id"])
     lines = [line.split() for line in shown.splitlines()]
-    assert ["blocks.layer_norm", "0.25", "equal", "NO", "LN", "Eq.", "13"] in lines
-    assert ["Measured", "is", "relative", "deviation."] in lines
+    assert ["blocks.layer_norm", "0.25", "E[Cov[y|x]", "[x;1]", "[/x]]", "NO", "LN", "Eq.", "13"] in lines
+    assert ["Measured", "is", "relative", "[/x]", "error."] in lines
     assert "fisher_geometry" in normbench("status")
 
 

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, PositiveFloat
+from pydantic import Field, PositiveFloat, field_validator
+from pydantic_core import PydanticCustomError
 
 from normcore.spec.norm import InstanceNorm, Method, QueryKeyNorm, RecurrentBatchNorm
 from normcore.spec.tasks.char_lm import CharLM
@@ -14,7 +15,6 @@ RBN = "Cooijmans et al. 2017, arXiv:1603.09025"
 MODEL = {"num_layers": 1, "bidirectional": False, "hidden_size": 100}
 RunId = Annotated[str, Field(pattern="^run_[0-9A-Z]{26}$", description="The run whose trained model is analysed.")]
 Gain = Annotated[float, Field(gt=0, le=1e3)]
-MAX_UNITS = 10  # the outcomes of so many binary outputs are enumerated
 
 
 def _one_size(description: str, **parts: Any) -> Mapping[ProfileName, Profile]:
@@ -53,9 +53,6 @@ class FisherGeometry(Analysis):
     profiles: ClassVar = _one_size("8 outputs, 5 inputs, 64 examples.")
 
     name: Literal["fisher_geometry"] = "fisher_geometry"
-    hidden_size: int = Field(8, ge=3, le=MAX_UNITS, description="Outputs; 2 ** hidden_size outcomes are enumerated.")
-    input_size: int = Field(5, ge=3, le=64)
-    examples: int = Field(64, ge=3, le=4096)
 
 
 class GradientFlow(Analysis):
@@ -96,6 +93,13 @@ class GradientFlow(Analysis):
         max_length=100,
         description="Initial gains to go through, for methods with gain_init; empty for the norm's own.",
     )
+
+    @field_validator("gains")
+    @classmethod
+    def gains_differ(cls, gains: tuple[float, ...]) -> tuple[float, ...]:
+        if len(set(gains)) < len(gains):
+            raise PydanticCustomError("duplicate", "give every gain once")
+        return gains
 
     def datasets(self) -> tuple[str, ...]:
         return (self.images,)
@@ -188,9 +192,9 @@ class PopulationStatistics(TrainedAnalysis):
     name: Literal["population_statistics"] = "population_statistics"
 
     def misfit(self, task: Benchmark, norm: Method) -> str | None:
-        if isinstance(norm, RecurrentBatchNorm) and norm.statistics == "per_step":
+        if isinstance(norm, RecurrentBatchNorm) and norm.statistics == "per_step" and norm.sites:
             return None
-        return f"its {norm.method} has no statistics of each step; name a run with recurrent_batch_norm, per_step"
+        return f"its {norm.method} has no statistics of each step; name a run with recurrent_batch_norm per_step"
 
 
 class LengthGeneralization(TrainedAnalysis):

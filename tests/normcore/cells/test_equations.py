@@ -15,6 +15,7 @@ from tests.normcore.cells.equations import WRITTEN, Equations
 
 STEPS, BATCH, INPUTS, HIDDEN = 4, 5, 3, 8
 LENGTHS = [4, 1, 3, 0, 2]
+SMALL = 0.03  # a parameter whose gradients are less of the largest of all may have rounding errors of that size
 CELLS = ("rnn", "lstm", "gru")
 NORMS: dict[str, dict[str, Any]] = {
     **{name: {"method": name} for name in WRITTEN},
@@ -52,7 +53,7 @@ each_mode = pytest.mark.parametrize("evaluation", [False, True], ids=["train", "
 
 @dataclass(frozen=True)
 class Precision:
-    """How exact the numbers are: of values about 1, by so much; of gradients, relative to the largest."""
+    """How exact the numbers are: of values about 1, by so much; of a parameter's gradients, relative to the largest."""
 
     dtype: torch.dtype
     outputs: float
@@ -68,7 +69,7 @@ each_precision = pytest.mark.parametrize(
     [
         pytest.param(Precision(torch.float64, 1e-9, 1e-9), id="float64"),
         pytest.param(Precision(torch.float32, 1e-5, 5e-5), id="float32"),
-        pytest.param(Precision(torch.float32, 0.05, 0.25, autocast=True), id="bfloat16"),
+        pytest.param(Precision(torch.float32, 0.05, 0.35, autocast=True), id="bfloat16"),
     ],
 )
 
@@ -132,13 +133,11 @@ def test_outputs_and_every_gradient_follow_the_equations(
     (y_ours * weights).sum().backward()
     (y_theirs * weights).sum().backward()
     pairs = {name: (p, written.parameters[name.removeprefix("cells.0.")]) for name, p in ours.named_parameters()}
-    for name, (mine, theirs) in {**pairs, "x": (x_ours, x_theirs)}.items():
-        assert mine.grad is not None
-        assert theirs.grad is not None
-        near = precision.gradients * (1 + theirs.grad.abs().max().item())
-        torch.testing.assert_close(
-            mine.grad.double(), theirs.grad, rtol=0, atol=near, msg=lambda m, n=name: f"{n}: {m}"
-        )
+    gradients = {name: (mine.grad, theirs.grad) for name, (mine, theirs) in {**pairs, "x": (x_ours, x_theirs)}.items()}
+    largest = max(theirs.abs().max().item() for _, theirs in gradients.values())
+    for name, (mine, theirs) in gradients.items():
+        near = precision.gradients * max(theirs.abs().max().item(), SMALL * largest)
+        torch.testing.assert_close(mine.double(), theirs, rtol=0, atol=near, msg=lambda m, n=name: f"{n}: {m}")
 
 
 @pytest.mark.parametrize("lengths", [None, [3, 1, 2, 0, 3]], ids=["full", "variable"])

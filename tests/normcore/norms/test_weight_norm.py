@@ -1,6 +1,7 @@
 import pytest
 import torch
 from torch import nn
+from torch.nn.utils.parametrizations import spectral_norm
 
 from normcore.norms import build
 from normcore.norms.population import population_statistics
@@ -107,6 +108,7 @@ def parametrized(layer: nn.Linear) -> nn.Linear:
     [
         (parametrized(nn.Linear(3, 2, bias=False)), torch.randn(4, 3), "expected a layer with a bias"),
         (nn.Linear(3, 2), torch.randn(4, 3), "parametrized by length and direction, received Linear"),
+        (spectral_norm(nn.Linear(3, 2)), torch.randn(4, 3), "parametrized by length and direction, received"),
         (parametrized(nn.Linear(3, 2)), torch.randn(1, 3), "expected 2 or more examples.*received 1"),
         (
             parametrized(nn.Linear(3, 2)),

@@ -38,7 +38,9 @@ def test_a_stored_analysis_is_read_again_as_one() -> None:
         ({"task": {"name": "invariances"}, "training": {"max_steps": 1}}, "training", "trains nothing; remove it"),
         ({"task": {"name": "invariances"}, "model": {"cell": "lstm"}}, "model", "takes no model; remove it"),
         ({"task": {"name": "fisher_geometry"}, "norm": {"method": "none"}}, "norm", "takes no norm; remove it"),
-        ({"task": {"name": "fisher_geometry", "hidden_size": 11}}, "task.hidden_size", "less than or equal to 10"),
+        ({"task": {"name": "invariances", "run": "run_0"}, "norm": {"method": "none"}}, "task.run", "field; remove it"),
+        ({"task": {"name": "gradient_flow", "gains": [0.1, 0.1]}}, "task.gains", "give every gain once"),
+        ({"task": {"name": "invariances"}, "norm": {"method": "group_norm", "groups": 5000}}, "norm.groups", "4096"),
         ({"task": {"name": "invariances"}, "norm": {"method": "instance_norm"}}, "norm.method", "use group_norm"),
         ({"task": {"name": "step_cost"}, "norm": {"method": "batch_norm"}}, "norm.method", "no recurrent cell"),
         ({"task": {"name": "gradient_flow"}, "model": {"bidirectional": True}}, "model.bidirectional", "use false"),
@@ -59,8 +61,9 @@ def test_an_error_names_its_field_and_the_repair(written: dict[str, Any], loc: s
 def test_trained_models_that_do_not_fit_say_which_do() -> None:
     settling = PopulationStatistics(run=RUN)
     assert settling.misfit(PermutedDigits(), RecurrentBatchNorm()) is None
-    assert "recurrent_batch_norm, per_step" in (settling.misfit(PermutedDigits(), LayerNorm()) or "")
+    assert "recurrent_batch_norm per_step" in (settling.misfit(PermutedDigits(), LayerNorm()) or "")
     assert "per_step" in (settling.misfit(PermutedDigits(), RecurrentBatchNorm(statistics="shared")) or "")
+    assert "per_step" in (settling.misfit(PermutedDigits(), RecurrentBatchNorm(sites=())) or "")
     lengths = LengthGeneralization(run=RUN)
     assert lengths.misfit(CharLM(), LayerNorm()) is None
     assert lengths.misfit(PermutedDigits(), LayerNorm()) == "it was trained on permuted_digits; name a run of char_lm"
