@@ -77,7 +77,7 @@ def test_a_run_that_diverged_at_once_has_no_model(client: TestClient, db: Databa
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("population_statistics", "name a run with recurrent_batch_norm, per_step"),
+        ("population_statistics", "name a run with recurrent_batch_norm per_step"),
         ("length_generalization", "it was trained on permuted_digits; name a run of char_lm"),
     ],
 )
