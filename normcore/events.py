@@ -7,8 +7,8 @@ event.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Literal, Self
 
 Outcome = Literal["completed", "reached_target", "diverged"]
 
@@ -110,6 +110,10 @@ class Finding:
     claim: str | None = None
     holds: bool | None = None
     source: str | None = None
+
+    def against(self, claim: str, holds: bool, source: str) -> Self:
+        """The same, held against what a source claims."""
+        return replace(self, claim=claim, holds=holds, source=source)
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,16 +93,15 @@ def _finding(dynamics: SiteDynamics, name: str, claim: str | None) -> Finding:
     """The claim is about all that enters the nonlinearity, ``norm_sum``."""
     growth = dynamics.growth if name == "summed_inputs" else dynamics.normalized_growth
     verdict = None if growth is None else "stable" if abs(growth) < STABLE else "grows" if growth > 0 else "shrinks"
-    claimed = claim is not None and verdict is not None and "norm_sum" in dynamics.site
-    return Finding(
+    finding = Finding(
         f"{dynamics.site}.{name} W_h*{dynamics.weight_scale:g}",
         growth,
         f"each of the later steps multiplies its magnitude by e to the power of this; stable up to {STABLE:g}",
         verdict=verdict,
-        claim=claim if claimed else None,
-        holds=(verdict == "stable") == (claim == "stable") if claimed else None,
-        source="LN section 3.1" if claimed else None,
     )
+    if claim is None or verdict is None or "norm_sum" not in dynamics.site:
+        return finding
+    return finding.against(claim, (verdict == "stable") == (claim == "stable"), "LN section 3.1")
 
 
 def hidden_dynamics(network: Recurrent, x: Tensor, weight_scales: Iterable[float]) -> list[SiteDynamics]:

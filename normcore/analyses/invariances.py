@@ -143,15 +143,15 @@ def prepare(spec: AnalysisSpec, seed: int, place: Place) -> Work:
 def _finding(invariance: Invariance, method: Method) -> Finding:
     plain = not getattr(method, "mean_only_batch_norm", False) and len(getattr(method, "sites", SITES)) > 0
     printed = TABLE_1.get(method.method, {}).get(invariance.change) if plain else None
-    return Finding(
+    finding = Finding(
         invariance.change,
         invariance.deviation,
         "largest change of a normalized summed input, relative to the largest of them",
         verdict=WORDS[invariance.invariant],
-        claim=None if printed is None else WORDS[printed],
-        holds=None if printed is None else invariance.invariant == printed,
-        source=None if printed is None else "LN Table 1",
     )
+    if printed is None:
+        return finding
+    return finding.against(WORDS[printed], invariance.invariant == printed, "LN Table 1")
 
 
 def _finding_with_eps(rescaling: RescalingWithEps) -> Finding:

@@ -65,14 +65,13 @@ def _findings(score: LengthScore, norm: Method) -> Iterator[Finding]:
     yield Finding(f"length {score.length}", score.population, "bits per character, population statistics")
     if score.batch is not None:
         claimed = isinstance(norm, RecurrentBatchNorm) and (norm.statistics, norm.sites) == FIGURE
-        yield Finding(
+        finding = Finding(
             f"length {score.length}: batch statistics",
             score.batch,
             "bits per character, statistics of each batch of segments",
-            claim="population statistics do better" if claimed else None,
-            holds=score.population < score.batch if claimed else None,
-            source="RBN Fig. 3b" if claimed else None,
         )
+        better = score.population < score.batch
+        yield finding.against("population statistics do better", better, "RBN Fig. 3b") if claimed else finding
 
 
 def _rise(scores: Sequence[LengthScore], trained_length: int) -> Iterator[Finding]:
@@ -81,14 +80,12 @@ def _rise(scores: Sequence[LengthScore], trained_length: int) -> Iterator[Findin
     if shortest.length == longest.length:
         return
     rise, beyond = longest.population - shortest.population, longest.length > trained_length
-    yield Finding(
+    finding = Finding(
         "rise with length",
         rise,
         f"bits per character at the greatest length less those at the smallest; up to {NO_RISE:g} is none",
-        claim="none" if beyond else None,
-        holds=rise <= NO_RISE if beyond else None,
-        source="RBN Fig. 3b" if beyond else None,
     )
+    yield finding.against("none", rise <= NO_RISE, "RBN Fig. 3b") if beyond else finding
 
 
 def length_generalization(trained: Trained, lengths: Iterable[int] = LENGTHS) -> list[LengthScore]:

@@ -73,23 +73,19 @@ def _findings(statistics: StatisticsByStep, begins_alike: bool, is_the_figures: 
     the recurrent term has no variance at first, unless there is noise on the first state."""
     claimed = is_the_figures and statistics.site.endswith(("norm_h", "norm_c"))
     settled = statistics.converged_at is not None and statistics.converged_at <= SETTLED_BY
-    yield Finding(
+    finding = Finding(
         f"{statistics.site}: variance settled at",
         statistics.converged_at,
         f"first step from which on the variance stays within {TOLERANCE:.0%} of the last step's, median feature",
-        claim=f"step {SETTLED_BY} or before" if claimed else None,
-        holds=settled if claimed else None,
-        source="RBN Fig. 5" if claimed else None,
     )
+    yield finding.against(f"step {SETTLED_BY} or before", settled, "RBN Fig. 5") if claimed else finding
     if statistics.site.endswith("norm_h"):
-        yield Finding(
+        first = Finding(
             f"{statistics.site}: variance at t = 0",
             statistics.variance[0],
             "mean over the features" + ("; all examples begin alike" if begins_alike else ""),
-            claim="0" if begins_alike else None,
-            holds=statistics.starts_without_variance if begins_alike else None,
-            source="RBN Fig. 5" if begins_alike else None,
         )
+        yield first.against("0", statistics.starts_without_variance, "RBN Fig. 5") if begins_alike else first
 
 
 def _curves(statistics: StatisticsByStep) -> Iterator[tuple[str, list[float]]]:
