@@ -114,7 +114,7 @@ class Report:
         """The run was stopped because somebody asked for it."""
         self._close(lambda session: lifecycle.cancelled(session, self._lease))
 
-    def released(self, reason: str) -> Bell:
+    def released(self, reason: str) -> Bell | None:
         """The run was stopped because this worker stops."""
         return self._close(lambda session: lifecycle.release(session, self._lease, reason))
 
