@@ -56,7 +56,7 @@ class Claim:
     Attributes:
         began_attempt, resumed_from: the attempt that trained last, if one did, and the step that it went on from. All
             measurements up to there are stored, and none of earlier attempts beyond it.
-        model_attempt: for an analysis of a trained model, the attempt that left it.
+        model_attempt: for an analysis of a trained model, the attempt that left it; else 0.
     """
 
     lease: Lease
@@ -64,7 +64,7 @@ class Claim:
     spec: Mapping[str, Any]
     began_attempt: int
     resumed_from: int
-    model_attempt: int | None
+    model_attempt: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,9 +232,9 @@ def claim(session: Session, *, queues: Sequence[str], worker_id: str, lease_seco
     return None
 
 
-def _model_attempt(session: Session, spec: Mapping[str, Any]) -> int | None:
+def _model_attempt(session: Session, spec: Mapping[str, Any]) -> int:
     trained = spec["task"].get("run")
-    return trained and session.scalars(select(Run.attempt).where(Run.id == trained)).one_or_none()
+    return (session.scalars(select(Run.attempt).where(Run.id == trained)).one_or_none() or 0) if trained else 0
 
 
 def begin(
