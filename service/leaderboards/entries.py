@@ -17,17 +17,20 @@ MAX_EXPERIMENTS = 20
 
 def refresh(session: Session, fingerprint: str) -> None:
     """Pool anew all succeeded trainings of a fingerprint; call it in the transaction that ends one of them."""
-    experiments = session.scalars(
-        select(Experiment).where(Experiment.fingerprint == fingerprint).order_by(Experiment.id.desc())
+    newest = session.scalars(
+        select(Experiment.id)
+        .where(Experiment.fingerprint == fingerprint)
+        .order_by(Experiment.id.desc())
+        .limit(MAX_EXPERIMENTS)
     ).all()
-    _lock(session, experiments[0])
+    _lock(session, session.get_one(Experiment, newest[0]))
     rows = session.execute(
         select(Run.seed, Run.outcome, Run.value, Run.steps_to_target, Run.seconds_to_target)
         .join(Experiment)
         .where(Experiment.fingerprint == fingerprint, Run.state == "succeeded")
     )
     pooled = pool(RunResult(seed, outcome == "diverged", *rest) for seed, outcome, *rest in rows)
-    values = {**_columns(pooled), "experiments": [e.id for e in experiments[:MAX_EXPERIMENTS]]}
+    values = {**_columns(pooled), "experiments": list(newest)}
     session.execute(update(Entry).where(Entry.fingerprint == fingerprint).values(values))
 
 

@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from normcore.events import Analysed
 from normcore.spec import digest, resolve
 from service.db import Database, epoch_now
 from service.errors import Conflict, NotFound
@@ -182,6 +183,7 @@ WRITES: dict[str, Callable[[Session, Lease], Any]] = {
     "begin": lambda s, lease: lifecycle.begin(s, lease, started(0), device="cuda:0", resumed_from=None, notes=["n"]),
     "record": lambda s, lease: lifecycle.record(s, lease, [measured(15)], step=15, seconds=9.0, pace=1.0),
     "finish": lambda s, lease: lifecycle.finish(s, lease, "completed", result_of()),
+    "finish_analysis": lambda s, lease: lifecycle.finish_analysis(s, lease, Analysed((), 1.0)),
     "fail": lambda s, lease: lifecycle.fail(s, lease, "broken"),
     "cancelled": lifecycle.cancelled,
     "release": lambda s, lease: lifecycle.release(s, lease, "stopping"),
