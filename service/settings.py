@@ -57,6 +57,7 @@ class Settings(BaseSettings):
     broker_url: Annotated[str, AfterValidator(_broker)] = "filesystem://localhost"
     artifacts_url: str = Field(default_factory=lambda before: str(before["data_dir"] / "artifacts"))
 
+    database_call_seconds: PositiveFloat = 10.0  # a statement that is not answered by then has failed
     lease_seconds: PositiveFloat = 15.0  # a run belongs to its worker for so long after a heartbeat
     heartbeat_seconds: PositiveFloat = 5.0
     max_attempts: PositiveInt = 5  # a run lost so many times fails

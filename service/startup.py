@@ -42,7 +42,7 @@ def prepare(settings: Settings) -> Database:
         Artifacts(settings.artifacts_url).check_writable()
     except Exception as error:  # every file system has errors of its own
         raise StartupError(f"cannot write to NORMBENCH_ARTIFACTS_URL={settings.artifacts_url}: {error}") from None
-    db = Database(settings.database_url)
+    db = Database(settings.database_url, call_seconds=settings.database_call_seconds)
     if db.is_sqlite:
         folder = Path(db.engine.url.database or "").absolute().parent
         try:
