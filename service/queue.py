@@ -24,6 +24,7 @@ log = logging.getLogger(__name__)
 
 RUN_EXPERIMENT = "normbench.run_experiment"
 PACE_SECONDS = 0.005  # between two messages; a flood of them would cost the answers that they are for
+HEALTH_CHECK_SECONDS = 3  # a broker that says nothing for twice so long is connected to anew
 PUBLISH_TIMEOUT = 2.0  # seconds; a message that cannot be sent by then is left to the scheduler
 
 
@@ -93,7 +94,8 @@ def _transport_options(settings: Settings) -> dict[str, Any]:
         "visibility_timeout": settings.visibility_timeout_seconds,
         "socket_keepalive": True,
         "socket_connect_timeout": PUBLISH_TIMEOUT,
-        "health_check_interval": 10,
+        "socket_timeout": PUBLISH_TIMEOUT,
+        "health_check_interval": HEALTH_CHECK_SECONDS,
         "max_retries": 1,
         "interval_start": 0,
     }
