@@ -123,12 +123,6 @@ class Database:
         self.engine.dispose()
 
 
-def one_line(error: Exception) -> str:
-    """What a database error says, for a log: its kind and its first line, without the statement and its values."""
-    told = getattr(error, "orig", None) or error
-    return f"{type(error).__name__}: {str(told).partition(chr(10))[0]}"
-
-
 def _server_engine(url: str, patience: Patience) -> Engine:
     """Connections that neither side keeps for long when the other is gone, and that never wait without an end."""
     seconds = patience.seconds

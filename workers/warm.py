@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from workers.messages import Job
 
-WARM = (  # imported once, by the fork server; each takes a second or more
+WARM = (  # imported once, by the fork server; each takes a second or so
     "workers.child",
-    "sklearn.datasets",  # home of the digits
+    "torch._inductor",  # which torch loads to be deterministic, and with it what its optimizers load
+    "normcore.data.digits",
 )
 context = multiprocessing.get_context("forkserver")
 
