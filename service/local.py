@@ -2,11 +2,13 @@
 
 import logging
 import os
+import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -25,7 +27,8 @@ log = logging.getLogger(__name__)
 RESTART_SECONDS = (0.0, 0.0, 1.0, 5.0, 15.0)  # before the next worker, by how many in a row died soon
 STABLE_SECONDS = 10.0  # a worker that lived so long did not die soon
 STOP_SECONDS = 40.0  # for workers to write their checkpoints; they enforce a shorter one themselves
-NOTICE_SECONDS = 0.05  # until a worker's end is seen
+STRAGGLERS_SECONDS = 5.0  # for a worker's own processes, once it has ended
+NOTICE_SECONDS = 0.05  # until a process' end is seen
 CANNOT_WORK = 2  # a worker's exit status
 
 
@@ -133,9 +136,16 @@ def _as_environment(settings: Settings) -> dict[str, str]:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a worker and wait for what it started, which ends with it a moment later."""
     process.terminate()
     try:
         process.wait(STOP_SECONDS)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+    deadline = time.monotonic() + STRAGGLERS_SECONDS
+    with suppress(ProcessLookupError):  # the group is gone
+        while time.monotonic() < deadline:
+            os.killpg(process.pid, 0)
+            time.sleep(NOTICE_SECONDS)
+        os.killpg(process.pid, signal.SIGKILL)
