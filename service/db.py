@@ -17,7 +17,7 @@ from sqlalchemy.sql.functions import GenericFunction
 from service.deadlines import Patience, TimedConnection
 
 SQLITE_BUSY_SECONDS = 30
-CALL_SECONDS = 10.0  # for the answer to one statement
+CALL_SECONDS = 6.0  # for the answer to one statement
 CLOSING_SECONDS = 2.0  # for the same, once the process was told to stop
 ONE_MOMENT: dict[str, Any] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
 Json = JSON().with_variant(JSONB(), "postgresql")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import uvicorn
 
 from service.app import create_app
+from service.connections import BoundedProtocol
 from service.settings import Settings
 from service.startup import exit_on_signals, keys_needed, listen, prepare
 
@@ -34,6 +35,7 @@ def serve(settings: Settings, host: str, port: int, ready: Callable[[], None]) -
 def make_server(settings: Settings, *, require_keys: bool) -> uvicorn.Server:
     config = uvicorn.Config(
         create_app(settings, require_keys=require_keys),
+        http=BoundedProtocol,
         log_level="warning",
         access_log=False,
         timeout_graceful_shutdown=GRACE_SECONDS,
