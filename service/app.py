@@ -41,7 +41,7 @@ def create_app(settings: Settings, *, require_keys: bool) -> FastAPI:
     Args:
         require_keys: ask for an API key; so it must be wherever others than this machine can connect.
     """
-    db = Database(settings.database_url)
+    db = Database(settings.database_url, call_seconds=settings.database_call_seconds)
     celery = make_celery(settings)
 
     @asynccontextmanager

@@ -1,5 +1,6 @@
 """The database: one base for all tables, the two kinds of session, and the clock that all processes share."""
 
+import math
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -13,7 +14,11 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.orm import DeclarativeBase, Session
 from sqlalchemy.sql.functions import GenericFunction
 
+from service.deadlines import Patience, TimedConnection
+
 SQLITE_BUSY_SECONDS = 30
+CALL_SECONDS = 6.0  # for the answer to one statement
+CLOSING_SECONDS = 2.0  # for the same, once the process was told to stop
 ONE_MOMENT: dict[str, Any] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
 Json = JSON().with_variant(JSONB(), "postgresql")
 
@@ -84,12 +89,17 @@ class Database:
     ``transaction()`` writes: it commits when the block ends and rolls back when it raises. ``snapshot()`` reads, all of
     it as of one moment. On SQLite a writer takes the write lock at once, and the threads of one process queue for it
     in order instead of polling the file.
+
+    Args:
+        call_seconds: how long a statement waits for a server's answer before it raises ``OperationalError``. SQLite
+            has no server; there it is without effect.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, call_seconds: float = CALL_SECONDS) -> None:
         self.url = url
         self.is_sqlite = url.startswith("sqlite")
-        self.engine = _sqlite_engine(url) if self.is_sqlite else _server_engine(url)
+        self._patience = Patience(call_seconds)
+        self.engine = _sqlite_engine(url) if self.is_sqlite else _server_engine(url, self._patience)
         self._writing = self.engine.execution_options(normbench_writes=True)
         self._reading = self.engine if self.is_sqlite else self.engine.execution_options(**ONE_MOMENT)
         self._turn: AbstractContextManager[Any] = threading.Lock() if self.is_sqlite else nullcontext()
@@ -104,12 +114,48 @@ class Database:
         with Session(self._reading, expire_on_commit=False) as session:
             yield session
 
+    def hurry(self) -> None:
+        """The process is to stop: a statement, also one under way, waits no longer than ``CLOSING_SECONDS``."""
+        self._patience.seconds = min(self._patience.seconds, CLOSING_SECONDS)
+
     def close(self) -> None:
+        self.hurry()
         self.engine.dispose()
 
 
-def _server_engine(url: str) -> Engine:
-    return create_engine(url, pool_pre_ping=True, pool_size=10, max_overflow=30, connect_args={"connect_timeout": 5})
+def _server_engine(url: str, patience: Patience) -> Engine:
+    """Connections that neither side keeps for long when the other is gone, and that never wait without an end."""
+    seconds = patience.seconds
+    engine = create_engine(
+        url,
+        pool_pre_ping=True,
+        pool_size=10,
+        max_overflow=30,
+        pool_timeout=seconds,
+        connect_args={
+            "connect_timeout": max(2, math.ceil(seconds / 2)),
+            "keepalives_idle": 5,
+            "keepalives_interval": 2,
+            "keepalives_count": 3,
+            "tcp_user_timeout": _milliseconds(seconds),
+            # The server gives up a little before we do: an error that it explains, on a connection that stays; and it
+            # ends a transaction whose client fell silent, with the locks that it holds.
+            "options": f"-c statement_timeout={_milliseconds(0.9 * seconds)}"
+            f" -c idle_in_transaction_session_timeout={_milliseconds(2 * seconds)}",
+        },
+    )
+
+    @event.listens_for(engine, "do_connect")
+    def connect(dialect: Dialect, record: Any, args: Any, options: Any) -> TimedConnection:
+        connection = TimedConnection.connect(*args, **options)
+        connection.patience = patience
+        return connection
+
+    return engine
+
+
+def _milliseconds(seconds: float) -> int:
+    return round(1000 * seconds)
 
 
 def _sqlite_engine(url: str) -> Engine:

@@ -1,7 +1,7 @@
 """Bring the database up to date, one process at a time."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from importlib.resources import files
 from pathlib import Path
 
@@ -13,11 +13,15 @@ from sqlalchemy import Connection, text
 from service.db import Database
 
 ADVISORY_LOCK = 0x6E6F726D  # "norm"; any number, the same in every process
+STATEMENT_SECONDS = 3600.0
 
 
 def migrate(db: Database, revision: str = "head") -> None:
-    """Run the migrations up or down to ``revision``, whoever else tries at the same time."""
-    with _alone(db) as connection:
+    """Run the migrations up or down to ``revision``, whoever else tries at the same time.
+
+    A statement, such as the wait for the others, may take up to ``STATEMENT_SECONDS``.
+    """
+    with closing(Database(db.url, call_seconds=STATEMENT_SECONDS)) as patient, _alone(patient) as connection:
         config = Config()
         config.set_main_option("script_location", str(files("migrations")).replace("%", "%%"))
         config.attributes["connection"] = connection

@@ -2,9 +2,7 @@
 
 import json
 import os
-import signal
 import sys
-import threading
 from collections.abc import Callable
 from functools import wraps
 from typing import Annotated, Any
@@ -75,22 +73,15 @@ def worker(
 ) -> None:
     """Run one worker: it trains queued runs, one at a time."""
     options = [*(["--device", device] if device else []), *(["--json"] if as_json else [])]
-    os.execv(sys.executable, [sys.executable, "-m", "workers", *options])
+    os.execv(sys.executable, [sys.executable, "-P", "-m", "workers", *options])
 
 
 @user_errors
 def scheduler(as_json: Json = False) -> None:
     """Run the scheduler: it takes back what lost workers held and rings again for what waits."""
-    from service.scheduler import run_scheduler
-    from service.startup import prepare
+    from service.scheduler import schedule
 
-    settings = _settings()
-    db = prepare(settings)
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
-    say(as_json, {"scheduler": "running"}, "scheduler running")
-    run_scheduler(db, settings, stop)
+    schedule(_settings(), lambda: say(as_json, {"scheduler": "running"}, "scheduler running"))
 
 
 @user_errors

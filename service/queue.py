@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 
 RUN_EXPERIMENT = "normbench.run_experiment"
 PACE_SECONDS = 0.005  # between two messages; a flood of them would cost the answers that they are for
+HEALTH_CHECK_SECONDS = 3  # a broker that says nothing for twice so long is connected to anew
+BROKER_HEARTBEAT_SECONDS = 10  # the same for RabbitMQ, which has heartbeats
 PUBLISH_TIMEOUT = 2.0  # seconds; a message that cannot be sent by then is left to the scheduler
 
 
@@ -73,12 +75,15 @@ def make_celery(settings: Settings) -> Celery:
         broker_connection_max_retries=None,
         broker_transport_options=_transport_options(settings),
         broker_connection_timeout=PUBLISH_TIMEOUT,
+        broker_heartbeat=BROKER_HEARTBEAT_SECONDS,
     )
     return app
 
 
 def _transport_options(settings: Settings) -> dict[str, Any]:
-    if settings.broker_url.startswith("filesystem"):
+    """No call to a broker waits for long; it is made again, or the scheduler rings again."""
+    scheme = settings.broker_url.partition(":")[0]
+    if scheme == "filesystem":
         folder = settings.data_dir / "broker"
         for name in ("messages", "control"):
             (folder / name).mkdir(parents=True, exist_ok=True)
@@ -89,22 +94,25 @@ def _transport_options(settings: Settings) -> dict[str, Any]:
             "control_folder": str(folder / "control"),
             "polling_interval": settings.broker_polling_seconds,
         }
+    retries = {"max_retries": 1, "interval_start": 0}
+    if scheme in ("amqp", "amqps", "pyamqp"):
+        return {**retries, "read_timeout": PUBLISH_TIMEOUT, "write_timeout": PUBLISH_TIMEOUT}
     return {
-        "visibility_timeout": settings.visibility_timeout_seconds,
+        **retries,
+        "ack_emulation": False,  # an acknowledgement that fails would block its worker's queue for good
         "socket_keepalive": True,
         "socket_connect_timeout": PUBLISH_TIMEOUT,
-        "health_check_interval": 10,
-        "max_retries": 1,
-        "interval_start": 0,
+        "socket_timeout": PUBLISH_TIMEOUT,
+        "health_check_interval": HEALTH_CHECK_SECONDS,
     }
 
 
 def broker_problem(app: Celery) -> str | None:
-    """Why the broker cannot be reached, or None."""
+    """Why the broker cannot be reached, or None; found out by what every message begins with, declaring its queue."""
     try:
         with app.connection_for_write(connect_timeout=PUBLISH_TIMEOUT) as connection:
             connection.ensure_connection(max_retries=1, timeout=PUBLISH_TIMEOUT)
-            connection.default_channel._size(queue_name("auto"))
+            app.amqp.queues[queue_name("auto")](connection.default_channel).declare()
     except Exception as error:  # every transport has errors of its own
         return f"{type(error).__name__}: {error}"
     return None

@@ -4,19 +4,46 @@ Every step is a conditional UPDATE, so any number of schedulers may run; one is 
 """
 
 import logging
+import signal
 import threading
 import time
+from collections.abc import Callable
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from service.db import Database
+from service.db import Database, one_line
 from service.experiments import lifecycle
 from service.experiments.lifecycle import Bell
 from service.fleet import attendance
 from service.queue import Doorbell, make_celery
 from service.settings import Settings
+from service.startup import exit_on_signals, prepare
 
 log = logging.getLogger(__name__)
+
+
+def schedule(settings: Settings, ready: Callable[[], None]) -> None:
+    """Run the scheduler as a process, until SIGTERM or SIGINT.
+
+    Args:
+        ready: called once the database answers.
+
+    Raises:
+        StartupError: see ``service.startup``.
+    """
+    exit_on_signals()
+    db = prepare(settings)
+    stop = threading.Event()
+
+    def end(*_: object) -> None:
+        stop.set()
+        db.hurry()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, end)
+    ready()
+    run_scheduler(db, settings, stop)
+    db.close()
 
 
 def run_scheduler(db: Database, settings: Settings, stop: threading.Event) -> None:
@@ -30,7 +57,7 @@ def run_scheduler(db: Database, settings: Settings, stop: threading.Event) -> No
         try:
             doorbell.ring(look(db, settings, take_back=time.monotonic() >= trust_leases_from))
         except SQLAlchemyError as error:
-            log.warning("the database does not answer: %s", type(error).__name__)
+            log.warning("the database does not answer: %s", one_line(error))
             trust_leases_from = time.monotonic() + settings.lease_seconds
     doorbell.close()
 

@@ -1,13 +1,15 @@
 """The API as a process."""
 
+import signal
 import socket
 from collections.abc import Callable
 
 import uvicorn
 
 from service.app import create_app
+from service.connections import BoundedProtocol
 from service.settings import Settings
-from service.startup import keys_needed, listen, prepare
+from service.startup import exit_on_signals, keys_needed, listen, prepare
 
 GRACE_SECONDS = 3  # for open answers, event streams above all, when the API is told to stop
 
@@ -21,20 +23,32 @@ def serve(settings: Settings, host: str, port: int, ready: Callable[[], None]) -
     Raises:
         StartupError: see ``service.startup``.
     """
+    exit_on_signals()
     db = prepare(settings)
     require_keys = keys_needed(db, host)
     db.close()
     listening = listen(host, port)
     ready()
-    serve_on(listening, settings, require_keys=require_keys)
+    run_until_told(make_server(settings, require_keys=require_keys), listening)
 
 
-def serve_on(listening: socket.socket, settings: Settings, *, require_keys: bool) -> None:
-    """Serve on a bound socket until SIGTERM or SIGINT."""
+def make_server(settings: Settings, *, require_keys: bool) -> uvicorn.Server:
     config = uvicorn.Config(
         create_app(settings, require_keys=require_keys),
+        http=BoundedProtocol,
         log_level="warning",
         access_log=False,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
-    uvicorn.Server(config).run(sockets=[listening])
+    return uvicorn.Server(config)
+
+
+def run_until_told(server: uvicorn.Server, listening: socket.socket) -> None:
+    """Serve on a bound socket until SIGTERM or SIGINT.
+
+    In the end uvicorn raises the signal anew, for whoever handled it before. That is its own handler, so that the
+    process lives on to clean up.
+    """
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, server.handle_exit)
+    server.run(sockets=[listening])

@@ -57,12 +57,14 @@ class Settings(BaseSettings):
     broker_url: Annotated[str, AfterValidator(_broker)] = "filesystem://localhost"
     artifacts_url: str = Field(default_factory=lambda before: str(before["data_dir"] / "artifacts"))
 
-    lease_seconds: PositiveFloat = 15.0  # a run belongs to its worker for so long after a heartbeat
-    heartbeat_seconds: PositiveFloat = 5.0
+    # A run whose worker died in a cluster is claimed again after at most lease + scheduler = 13 s and the time of a
+    # message. A connection that falls silent costs no lease: heartbeat + call + 1 s until the next try = 10 s.
+    lease_seconds: PositiveFloat = 12.0  # a run belongs to its worker for so long after a heartbeat
+    heartbeat_seconds: PositiveFloat = 3.0
+    database_call_seconds: PositiveFloat = 6.0  # a statement that is not answered by then has failed
     max_attempts: PositiveInt = 5  # a run lost so many times fails
     scheduler_seconds: PositiveFloat = 1.0  # between two looks at what was lost
     ring_again_seconds: PositiveFloat = 5.0  # a queued run's message counts as missing after so long
-    visibility_timeout_seconds: PositiveInt = 3600  # Redis; the same for every process
     broker_polling_seconds: PositiveFloat = 0.1  # of the broker that needs no server
     max_body_bytes: PositiveInt = 1_000_000
 

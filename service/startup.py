@@ -2,12 +2,18 @@
 
 import ipaddress
 import logging
+import os
+import signal
 import socket
+import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from alembic.util import CommandError
+from filelock import FileLock, Timeout
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from service.artifacts import Artifacts
@@ -42,7 +48,7 @@ def prepare(settings: Settings) -> Database:
         Artifacts(settings.artifacts_url).check_writable()
     except Exception as error:  # every file system has errors of its own
         raise StartupError(f"cannot write to NORMBENCH_ARTIFACTS_URL={settings.artifacts_url}: {error}") from None
-    db = Database(settings.database_url)
+    db = Database(settings.database_url, call_seconds=settings.database_call_seconds)
     if db.is_sqlite:
         folder = Path(db.engine.url.database or "").absolute().parent
         try:
@@ -63,6 +69,33 @@ def prepare(settings: Settings) -> Database:
             raise StartupError(f"the database cannot be migrated: {error}") from None
         except CommandError as error:
             raise StartupError(f"the database cannot be migrated ({error}): a newer normbench made it") from None
+
+
+def exit_on_signals() -> None:
+    """SIGTERM and SIGINT end this process with status 0, until it handles them itself."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: sys.exit(0))
+
+
+@contextmanager
+def sole_use(data_dir: Path) -> Iterator[None]:
+    """Nobody else serves from this directory meanwhile; the kernel ends the claim however this process ends.
+
+    Raises:
+        StartupError: somebody does, whom it names.
+    """
+    holder = data_dir / "up.pid"
+    lock = FileLock(data_dir / "up.lock", timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise StartupError(
+            f"`normbench up` runs in {data_dir} already (process {holder.read_text().strip()});"
+            " use that one, or set NORMBENCH_DATA_DIR to another directory"
+        ) from None
+    with lock:
+        holder.write_text(f"{os.getpid()}\n")
+        yield
 
 
 def _check_writable(folder: Path) -> None:

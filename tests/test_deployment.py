@@ -48,8 +48,8 @@ def test_every_service_runs_a_command_that_there_is(service: str, command: str, 
     assert options.items() <= params.items()
 
 
-def test_all_processes_share_one_database_one_broker_and_one_visibility_timeout() -> None:
-    for variable in ("NORMBENCH_DATABASE_URL", "NORMBENCH_BROKER_URL", "NORMBENCH_VISIBILITY_TIMEOUT_SECONDS"):
+def test_all_processes_share_one_database_and_one_broker() -> None:
+    for variable in ("NORMBENCH_DATABASE_URL", "NORMBENCH_BROKER_URL"):
         assert len({service["environment"][variable] for service in OURS.values()}) == 1
     api = OURS["api"]["environment"]
     assert "@postgres/" in api["NORMBENCH_DATABASE_URL"]

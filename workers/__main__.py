@@ -1,30 +1,43 @@
-"""``python -m workers``: one worker process."""
+"""``python -P -m workers``: one worker process. What is slow to import waits until the fork server is on its way."""
 
 import argparse
 import json
 import logging
 import sys
 
+from workers import warm
+
 
 def main() -> int:
-    """Read the command line, then serve."""
-    from service.settings import InvalidSettings, read_settings
-    from service.startup import StartupError
-    from workers.app import run_worker
-    from workers.settings import WorkerSettings
+    """Read the command line, then serve.
 
+    Returns:
+        0 after SIGTERM or SIGINT; 2 if a worker cannot work here, which is said on standard error.
+    """
     parser = argparse.ArgumentParser(prog="normbench worker", description="Train queued runs, one at a time.")
     parser.add_argument("--device", help="cpu, cuda or cuda:N; a GPU if there is one, else the CPU")
     parser.add_argument("--json", action="store_true", help="say as JSON that the worker runs")
+    parser.add_argument("--id", help=argparse.SUPPRESS)
     parser.add_argument("--until-stdin-closes", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    warm.start()
+    return _serve(arguments)
+
+
+def _serve(arguments: argparse.Namespace) -> int:
+    from service.settings import InvalidSettings, read_settings
+    from service.startup import StartupError, exit_on_signals
+    from workers.app import run_worker
+    from workers.settings import WorkerSettings
+
+    exit_on_signals()
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     logging.getLogger("workers").setLevel(logging.INFO)
     try:
         settings = read_settings(WorkerSettings, device=arguments.device)
         if arguments.json:
             print(json.dumps({"worker": "starting", "device": settings.device}), flush=True)
-        run_worker(settings, until_stdin_closes=arguments.until_stdin_closes)
+        run_worker(settings, worker_id=arguments.id, until_stdin_closes=arguments.until_stdin_closes)
     except (InvalidSettings, StartupError) as error:
         print(f"normbench worker: {error}", file=sys.stderr)
         return 2

@@ -11,44 +11,49 @@ from celery.exceptions import SecurityWarning
 from celery.signals import setup_logging, worker_shutting_down
 from sqlalchemy.exc import SQLAlchemyError
 
-from service.db import Database
+from service.db import Database, one_line
 from service.fleet import attendance
 from service.fleet.attendance import Badge
 from service.queue import Doorbell, make_celery, queue_name
-from service.startup import prepare
-from workers import node, tasks, trainer
+from service.startup import StartupError, prepare
+from workers import node, tasks, warm
 from workers.settings import WorkerSettings
 
 log = logging.getLogger(__name__)
 
 
-def run_worker(settings: WorkerSettings, *, until_stdin_closes: bool = False) -> None:
+def run_worker(settings: WorkerSettings, *, worker_id: str | None = None, until_stdin_closes: bool = False) -> None:
     """Serve until SIGTERM or SIGINT; a run in training is given back with a checkpoint.
 
     Args:
+        worker_id: the name that whoever started this worker knows it by; None for a new one.
         until_stdin_closes: stop as well when standard input ends, as it does when the parent is gone.
 
     Raises:
-        StartupError: see ``service.startup``.
+        StartupError: nothing can be trained on the device, or see ``service.startup``.
     """
-    trainer.start_warming_up()
     db = prepare(settings)
-    badge = node.badge(settings.device or node.choose_device())
+    badge = node.badge(settings.device or node.choose_device(), worker_id)
     celery = make_celery(settings)
     doorbell = Doorbell(celery)
     attendant = tasks.Attendant(db, settings, badge, doorbell)
     tasks.register(celery, attendant)
     warnings.simplefilter("ignore", SecurityWarning)  # of root and pickle; our messages are JSON
     setup_logging.connect(lambda **_: None, weak=False)  # Celery leaves logging as it is
-    worker_shutting_down.connect(lambda **_: attendant.stopping.set(), weak=False)
 
+    def stop(**_: object) -> None:
+        attendant.stopping.set()
+        db.hurry()
+
+    worker_shutting_down.connect(stop, weak=False)
     gone = threading.Event()
     heart = threading.Thread(target=_beat, args=(db, settings, badge, gone), name="heart")
     heart.start()
     if until_stdin_closes:
         threading.Thread(target=_stop_when_stdin_closes, name="parent", daemon=True).start()
     try:
-        trainer.wait_until_warm(badge.device)
+        if not warm.can_train_on(badge.device):
+            raise StartupError(f"cannot train on {badge.device} here; name another with --device")
         celery.Worker(
             pool_cls="solo",
             concurrency=1,
@@ -61,6 +66,7 @@ def run_worker(settings: WorkerSettings, *, until_stdin_closes: bool = False) ->
             quiet=True,
         ).start()
     finally:
+        db.hurry()
         gone.set()
         heart.join()
         doorbell.close()
@@ -76,9 +82,10 @@ def _beat(db: Database, settings: WorkerSettings, badge: Badge, gone: threading.
                     return
                 attendance.beat(session, badge)
         except SQLAlchemyError as error:
-            log.warning("no heartbeat: %s", type(error).__name__)
+            log.warning("no heartbeat: %s", one_line(error))
             if gone.is_set():
                 return
+        warm.start()
         gone.wait(settings.heartbeat_seconds)
 
 

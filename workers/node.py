@@ -18,7 +18,11 @@ def choose_device() -> str:
     return "cuda:0" if listed.returncode == 0 and "GPU 0" in listed.stdout else "cpu"
 
 
-def badge(device: str) -> Badge:
-    """A new worker's identity. It serves runs that asked for its kind of device and those that left it open."""
+def badge(device: str, worker_id: str | None) -> Badge:
+    """A worker's identity. It serves runs that asked for its kind of device and those that left it open.
+
+    Args:
+        worker_id: None for a new one.
+    """
     kind = device.partition(":")[0]
-    return Badge(new_id("wrk"), socket.gethostname(), os.getpid(), device, ("auto", kind))
+    return Badge(worker_id or new_id("wrk"), socket.gethostname(), os.getpid(), device, ("auto", kind))

@@ -1,73 +1,21 @@
-"""A training process seen from its worker.
+"""A training process seen from its worker; it leads a process group of its own."""
 
-Processes come from a fork server that has imported torch and never used it: a run starts in milliseconds, in
-a process group of its own, and no process that has touched CUDA is ever forked.
-"""
-
-import multiprocessing
 import os
 import queue
 import signal
-import sys
 import threading
 from contextlib import suppress
-from multiprocessing import forkserver
-from multiprocessing.connection import Connection
 
-from service.startup import StartupError
+from workers import warm
 from workers.messages import Job, Message, Stored
-
-WARM = (  # imported once, by the fork server; each takes seconds
-    "workers.trainer",
-    "workers.child",
-    "torch._inductor",  # which torch loads to be deterministic
-    "sklearn.datasets",  # home of the digits
-)
-context = multiprocessing.get_context("forkserver")
-
-
-def start_warming_up() -> None:
-    """Start the fork server; it takes seconds to import what training needs."""
-    context.set_forkserver_preload(list(WARM))
-    forkserver.ensure_running()
-
-
-def wait_until_warm(device: str) -> None:
-    """Wait for the fork server's first process; a run claimed before that could outlast its lease unstarted.
-
-    Raises:
-        StartupError: nothing can be trained on this device.
-    """
-    first = context.Process(target=_look_for, args=(device,), daemon=True)
-    first.start()
-    first.join()
-    if first.exitcode != 0:
-        raise StartupError(f"cannot train on {device} here; name another with --device")
-
-
-def _look_for(device: str) -> None:
-    """Runs in the first process; torch must not touch the device in any that is forked."""
-    from normcore.environment import usable_device
-
-    try:
-        usable_device(device)
-    except (RuntimeError, ValueError) as error:
-        sys.exit(str(error))
-
-
-def _work(job: Job, worker: Connection) -> None:
-    """Runs in the training process; imports there what the worker must not."""
-    from workers.child import work
-
-    work(job, worker)
 
 
 class Trainer:
     """One training process. Its messages are taken in as they come, however long their reader is busy."""
 
     def __init__(self, job: Job) -> None:
-        self._connection, theirs = context.Pipe()
-        self._process = context.Process(target=_work, args=(job, theirs), daemon=True)
+        self._connection, theirs = warm.context.Pipe()
+        self._process = warm.context.Process(target=warm.work, args=(job, theirs), daemon=True)
         self._process.start()
         theirs.close()
         self._messages: queue.SimpleQueue[Message | None] = queue.SimpleQueue()

@@ -5,9 +5,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import uvicorn
-
-from service.app import create_app
+from service.serve import make_server
 from service.settings import Settings
 from service.startup import listen
 
@@ -18,14 +16,7 @@ START_SECONDS = 20.0
 def live_api(settings: Settings, *, require_keys: bool = False) -> Iterator[str]:
     """A running API on a migrated database; yields its URL."""
     listening = listen("127.0.0.1", 0)
-    server = uvicorn.Server(
-        uvicorn.Config(
-            create_app(settings, require_keys=require_keys),
-            log_level="warning",
-            access_log=False,
-            timeout_graceful_shutdown=1,
-        )
-    )
+    server = make_server(settings, require_keys=require_keys)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, name="api")
     thread.start()
     try:

@@ -43,10 +43,10 @@ GOOD: list[tuple[str, str, Any]] = [
     ("artifacts_url", "s3://bucket/normbench", "s3://bucket/normbench"),
     ("lease_seconds", "7.5", 7.5),
     ("heartbeat_seconds", "2", 2.0),
+    ("database_call_seconds", "2.5", 2.5),
     ("max_attempts", "9", 9),
     ("scheduler_seconds", "0.5", 0.5),
     ("ring_again_seconds", "3", 3.0),
-    ("visibility_timeout_seconds", "60", 60),
     ("broker_polling_seconds", "0.01", 0.01),
     ("max_body_bytes", "1000", 1000),
 ]
@@ -77,11 +77,11 @@ BAD: list[tuple[str, str]] = [
     ("lease_seconds", "0"),
     ("lease_seconds", "nan"),
     ("heartbeat_seconds", "-1"),
+    ("database_call_seconds", "0"),
     ("max_attempts", "0"),
     ("max_attempts", "2.5"),
     ("scheduler_seconds", "never"),
     ("ring_again_seconds", "0"),
-    ("visibility_timeout_seconds", "0"),
     ("broker_polling_seconds", "0"),
     ("max_body_bytes", "-5"),
 ]
@@ -112,7 +112,7 @@ def test_all_wrong_settings_are_named_at_once(monkeypatch: pytest.MonkeyPatch) -
 
 def test_an_empty_variable_counts_as_unset(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NORMBENCH_LEASE_SECONDS", "")
-    assert read_settings(Settings).lease_seconds == 15.0
+    assert read_settings(Settings).lease_seconds == 12.0
 
 
 def test_the_command_line_wins_over_the_environment_where_it_says_something(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,87 @@
+"""Servers that fall silent: connections stay open and nothing comes. All goes on when they are back, and whoever is
+told to stop meanwhile stops."""
+
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from sqlalchemy import make_url
+
+from tests.processes import Service, service
+from tests.proxies import Proxy, proxy_to
+
+ENDLESS: dict[str, Any] = {"training": {"max_steps": 1_000_000, "eval_every": 5, "target": None}}
+BACK_SECONDS = 30.0
+SETTINGS = {"checkpoint_seconds": 0.5, "lease_seconds": 4, "heartbeat_seconds": 1, "database_call_seconds": 2}
+
+
+@pytest.fixture
+def database_proxy(fresh_postgres_url: str) -> Iterator[Proxy]:
+    with proxy_to(make_url(fresh_postgres_url).port or 0) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def broker_proxy(redis_url: str) -> Iterator[Proxy]:
+    with proxy_to(urlsplit(redis_url).port or 0) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def cluster(
+    tmp_path: Path, fresh_postgres_url: str, redis_url: str, database_proxy: Proxy, broker_proxy: Proxy
+) -> Iterator[Service]:
+    """A cluster that reaches PostgreSQL and Redis through proxies."""
+    database = make_url(fresh_postgres_url).set(host="127.0.0.1", port=database_proxy.port)
+    broker = urlsplit(redis_url)._replace(netloc=f"127.0.0.1:{broker_proxy.port}")
+    urls = {"database_url": database.render_as_string(hide_password=False), "broker_url": broker.geturl()}
+    with service(tmp_path, **urls, **SETTINGS) as running:
+        yield running
+
+
+def assert_ends(cluster: Service, processes: dict[str, Any], seconds: float) -> None:
+    began = time.monotonic()
+    for process in processes.values():
+        process.send_signal(signal.SIGTERM)
+    for name, process in processes.items():
+        assert process.wait(seconds) == 0, f"{name}\n{cluster.logs()}"
+    assert time.monotonic() - began < seconds
+
+
+def test_a_silent_database_stops_nobody_for_long(cluster: Service, database_proxy: Proxy) -> None:
+    """The longest outage that costs no lease is over before its end; this one is longer."""
+    cluster.cluster()
+    victim = cluster.submit(**ENDLESS)
+    step = cluster.wait_for_step(victim, 10)["progress"]["step"]
+    database_proxy.swallow()
+    time.sleep(8)
+    database_proxy.carry_new()
+    cluster.wait_for(victim, lambda run: run["state"] == "running" and run["progress"]["step"] > step, BACK_SECONDS)
+    cluster.http.post(f"/v1/experiments/{victim['id']}/cancel")
+    cluster.wait_ended(victim, BACK_SECONDS)
+    assert cluster.wait_ended(cluster.submit())["state"] == "succeeded"
+
+
+def test_while_the_database_is_silent_all_end_when_told(cluster: Service, database_proxy: Proxy) -> None:
+    processes = cluster.cluster()
+    cluster.wait_for_step(cluster.submit(**ENDLESS), 10)
+    database_proxy.swallow()
+    time.sleep(1)  # until somebody is blocked in a call
+    assert_ends(cluster, processes, 30)
+
+
+def test_a_silent_broker_stops_nobody_for_long_and_all_end_when_told(cluster: Service, broker_proxy: Proxy) -> None:
+    processes = cluster.cluster()
+    cluster.wait_ended(cluster.submit())
+    broker_proxy.swallow()
+    waiting = cluster.submit()
+    assert cluster.http.get("/readyz").status_code == 503
+    broker_proxy.carry_new()
+    assert cluster.wait_ended(waiting, 2 * BACK_SECONDS)["state"] == "succeeded"
+    broker_proxy.swallow()
+    time.sleep(1)  # until somebody is blocked in a call
+    assert_ends(cluster, processes, 30)
