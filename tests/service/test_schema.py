@@ -23,12 +23,13 @@ CONFIG = """\
 [parameters]
 "path.experiment_id" = "{experiment_id}"
 "path.run_id" = "{run_id}"
+"path.task" = "permuted_digits"
 
 [[operations]]  # no JSON Schema can say which parts of a spec go together, or which data is at hand
 include-name = "POST /v1/experiments"
 checks.positive_data_acceptance.expected-statuses = ["2xx", "409", "422"]
 
-[[operations]]  # what is stored under other names than model.pt is not there
+[[operations]]  # what is stored under other names is not there
 include-path = "/v1/runs/{{run_id}}/artifacts/{{name}}"
 checks.positive_data_acceptance.expected-statuses = ["2xx", "404", "416"]
 """
@@ -42,7 +43,7 @@ def test_the_api_answers_as_it_is_described(settings: Settings, db: Database, tm
     begun(db, lease)
     recorded(db, lease, measured(5), measured(10))
     finished(db, lease)
-    Artifacts(settings.artifacts_url).write(run_id, 1, "model.pt", bytes(100))
+    Artifacts(settings.artifacts_url).write(run_id, 1, "log.txt", bytes(100))
     config = tmp_path / "schemathesis.toml"
     config.write_text(CONFIG.format(experiment_id=experiment.id, run_id=run_id))
     with live_api(settings) as url:

@@ -468,7 +468,7 @@ def test_a_download_goes_on_only_where_the_file_is_still_the_same(
     assert client.get(url, headers={"If-None-Match": etag}).status_code == 304
     rest = {"Range": "bytes=50-", "If-Range": etag}
     assert client.get(url, headers=rest).status_code == 206
-    Artifacts(settings.artifacts_url).write(url.split("/")[3], 1, "model.pt", bytes(range(100)))
+    Artifacts(settings.artifacts_url).write(url.split("/")[3], 1, "weights.bin", bytes(range(100)))
     answer = client.get(url, headers=rest)
     assert (answer.status_code, answer.content) == (200, bytes(range(100)))
     assert client.get(url, headers={"If-None-Match": etag}).status_code == 200
@@ -477,8 +477,8 @@ def test_a_download_goes_on_only_where_the_file_is_still_the_same(
 def stored_file(db: Database, settings: Settings, content: bytes) -> str:
     """The address of a file of a new run."""
     run_id = submitted(db).runs[0].id
-    Artifacts(settings.artifacts_url).write(run_id, 1, "model.pt", content)
-    return f"/v1/runs/{run_id}/artifacts/model.pt"
+    Artifacts(settings.artifacts_url).write(run_id, 1, "weights.bin", content)
+    return f"/v1/runs/{run_id}/artifacts/weights.bin"
 
 
 @SQLITE
@@ -500,7 +500,7 @@ def stored_file(db: Database, settings: Settings, content: bytes) -> str:
 def test_no_name_leads_out_of_a_runs_files(client: TestClient, db: Database, settings: Settings, name: str) -> None:
     run_id = submitted(db).runs[0].id
     root = Path(settings.artifacts_url)
-    Artifacts(settings.artifacts_url).write(run_id, "model.pt", b"model")
+    Artifacts(settings.artifacts_url).write(run_id, 1, "model.pt", b"model")
     (root / "secret").write_bytes(b"secret")
     (root / run_id / ".hidden").write_bytes(b"secret")
     answer = client.get(f"/v1/runs/{run_id}/artifacts/{name}")
