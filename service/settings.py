@@ -1,5 +1,8 @@
 """Settings of every process of the service, read once at the door from ``NORMBENCH_*`` variables."""
 
+import difflib
+import os
+import re
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -41,6 +44,13 @@ def _broker(url: str) -> str:
     return url
 
 
+def _hosts(names: str) -> str:
+    for name in names.split(",") if names else []:
+        if not re.fullmatch(r"\*|[a-z0-9_]([a-z0-9_.\-]*[a-z0-9_])?", name.strip(), re.IGNORECASE):
+            raise ValueError(f"{name.strip()!r} is no host's name; use names without port, with commas between, or *")
+    return names
+
+
 AbsolutePath = Annotated[Path, AfterValidator(_absolute)]
 
 
@@ -67,27 +77,54 @@ class Settings(BaseSettings):
     ring_again_seconds: PositiveFloat = 5.0  # a queued run's message counts as missing after so long
     broker_polling_seconds: PositiveFloat = 0.1  # of the broker that needs no server
     max_body_bytes: PositiveInt = 1_000_000
+    allowed_hosts: Annotated[str, AfterValidator(_hosts)] = ""  # names the API is reached by, with commas; * is any
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        """``allowed_hosts``, one by one, in lower case."""
+        return frozenset(name.strip().lower() for name in self.allowed_hosts.split(",")) - {""}
 
 
 class InvalidSettings(ValueError):
-    """A ``NORMBENCH_*`` variable has no usable value; the message names it."""
+    """A ``NORMBENCH_*`` variable has no usable value, or is none of ours; the message names it."""
 
 
 S = TypeVar("S", bound=Settings)
+PREFIX = "NORMBENCH_"
+READ_ELSEWHERE = (  # by workers, the client, the tests and compose
+    *("device", "threads", "checkpoint_seconds", "flush_seconds", "grace_seconds", "stall_seconds"),
+    *("url", "api_key", "bin", "port", "test_database_url", "test_broker_url", "test_schema_cases"),
+)
 
 
 def read_settings(kind: type[S], **overrides: Any) -> S:
     """Settings from the environment; ``overrides`` (from the command line) win where they are not None.
 
     Raises:
-        InvalidSettings: naming every variable that is wrong.
+        InvalidSettings: naming every variable that is wrong, or misspelt.
     """
+    misspelt = _misspelt(kind)
+    if misspelt:
+        raise InvalidSettings("; ".join(f"{name}: did you mean {meant}?" for name, meant in misspelt.items()))
     try:
         return kind(**{name: value for name, value in overrides.items() if value is not None})
     except ValidationError as error:
         raise InvalidSettings(
             "; ".join(_complaint(str(e["loc"][0]), e["input"], e["msg"]) for e in error.errors())
         ) from None
+
+
+def _misspelt(kind: type[Settings]) -> dict[str, str]:
+    """Variables that nobody reads and that look like one somebody does. What looks like none of ours is let be:
+    Kubernetes, for one, sets NORMBENCH_SERVICE_HOST for a service that is called normbench."""
+    known = {name.upper() for name in (*kind.model_fields, *READ_ELSEWHERE)}
+    given = {name: name.upper().removeprefix(PREFIX) for name in os.environ if name.upper().startswith(PREFIX)}
+    close = {
+        name: difflib.get_close_matches(short, known, n=1, cutoff=0.7)
+        for name, short in given.items()
+        if short not in known
+    }
+    return {name: PREFIX + meant[0] for name, meant in close.items() if meant}
 
 
 def _complaint(name: str, given: Any, message: str) -> str:

@@ -95,6 +95,7 @@ def settings(db: Database, tmp_path: Path) -> Settings:
         database_url=db.url,
         broker_url="filesystem://localhost",
         artifacts_url=str(data / "artifacts"),
+        allowed_hosts="testserver",  # of starlette's test client
     )
 
 

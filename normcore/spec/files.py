@@ -1,16 +1,41 @@
-"""Read a spec as a user writes it: a YAML or JSON file."""
+"""Read a spec as a user writes it, in YAML or JSON: a number is a number, and nothing is said twice."""
 
+import json
 import re
+from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+MAX_NODES = 100_000  # values, keys and what aliases repeat of them; a spec with 1,000 seeds has some 1,100
+MERGE = "tag:yaml.org,2002:merge"
+NOT_JSON = {"tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:value"}  # a date is text, as in JSON
+
 
 class _Loader(yaml.SafeLoader):
-    """YAML 1.1 reads 1e-3 as text for want of a dot; people mean a number."""
+    """YAML that means what JSON can say. YAML 1.1 reads 1e-3 as text for want of a dot; people mean a number."""
+
+    def compose_document(self) -> yaml.Node | None:
+        root = super().compose_document()
+        _check_size(root)
+        return root
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value if key.tag != MERGE]
+        _once([(key, None) for key in keys if isinstance(key, Hashable)])
+        return super().construct_mapping(node, deep)
 
 
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag not in NOT_JSON]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_Loader.yaml_constructors = {
+    tag: construct
+    for tag, construct in yaml.SafeLoader.yaml_constructors.items()
+    if tag is None or tag.rpartition(":")[2] in ("null", "bool", "int", "float", "str", "seq", "map")
+}
 _Loader.add_implicit_resolver(
     "tag:yaml.org,2002:float",
     re.compile(r"^[-+]?(\d[\d_]*\.?[\d_]*|\.\d[\d_]*)[eE][-+]?\d+$"),
@@ -22,10 +47,68 @@ def read_spec(path: Path) -> Any:
     """What the file holds, not yet validated.
 
     Raises:
-        ValueError: the file is neither YAML nor JSON.
+        ValueError: the file is neither YAML nor JSON, or says something twice.
         OSError: the file cannot be read.
     """
     try:
-        return yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        return load_yaml(path.read_text(encoding="utf-8"))
+    except ValueError as error:
         raise ValueError(f"{path} is neither YAML nor JSON: {error}") from error
+
+
+def load_json(text: str | bytes) -> Any:
+    """A spec in JSON.
+
+    Raises:
+        json.JSONDecodeError: the text is not JSON.
+        ValueError: it is, and has a key twice, a number that JSON does not know, or too many levels.
+    """
+    try:
+        return json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
+    except RecursionError:
+        raise ValueError("it is nested too deeply; a spec has three levels") from None
+
+
+def load_yaml(text: str) -> Any:
+    """A spec in YAML.
+
+    Raises:
+        ValueError: the text is not YAML, has a key twice, or is beyond the size of a spec.
+    """
+    try:
+        return yaml.load(text, Loader=_Loader)
+    except yaml.YAMLError as error:
+        raise ValueError(str(error)) from error
+    except RecursionError:
+        raise ValueError("it is nested too deeply; a spec has three levels") from None
+
+
+def _once(pairs: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for n, key in enumerate(keys) if key in keys[:n])
+        raise ValueError(f"the key '{str(twice)[:60]}' stands twice in one object; remove one of them")
+    return found
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON; use a number or null")
+
+
+def _check_size(root: yaml.Node | None) -> None:
+    """Raises:
+    ValueError: with its aliases written out, the text would be beyond all use, or endless.
+    """
+    sizes: dict[int, float] = {}
+
+    def size(node: yaml.Node) -> float:
+        if id(node) not in sizes:
+            sizes[id(node)] = float("inf")  # of an alias to what it stands in
+            inner = [] if isinstance(node, yaml.ScalarNode) else node.value
+            nodes = [part for item in inner for part in (item if isinstance(item, tuple) else (item,))]
+            sizes[id(node)] = 1 + sum(map(size, nodes))
+        return sizes[id(node)]
+
+    if root is not None and size(root) > MAX_NODES:
+        raise ValueError(f"it has over {MAX_NODES:,} values, aliases written out; no spec has")

@@ -31,6 +31,7 @@ def shared_client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempP
             database_url=url,
             broker_url="filesystem://localhost",
             artifacts_url=str(data / "artifacts"),
+            allowed_hosts="testserver",
         )
         with TestClient(create_app(settings, require_keys=False)) as client:
             yield client

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from service.settings import InvalidSettings, Settings, read_settings
+from workers.settings import WorkerSettings
 
 
 @pytest.fixture(autouse=True)
@@ -49,6 +50,7 @@ GOOD: list[tuple[str, str, Any]] = [
     ("ring_again_seconds", "3", 3.0),
     ("broker_polling_seconds", "0.01", 0.01),
     ("max_body_bytes", "1000", 1000),
+    ("allowed_hosts", "bench.example.org, api", "bench.example.org, api"),
 ]
 
 
@@ -84,6 +86,8 @@ BAD: list[tuple[str, str]] = [
     ("ring_again_seconds", "0"),
     ("broker_polling_seconds", "0"),
     ("max_body_bytes", "-5"),
+    ("allowed_hosts", "http://bench.example.org"),
+    ("allowed_hosts", "bench.example.org:8000"),
 ]
 
 
@@ -119,3 +123,36 @@ def test_the_command_line_wins_over_the_environment_where_it_says_something(monk
     monkeypatch.setenv("NORMBENCH_MAX_ATTEMPTS", "2")
     assert read_settings(Settings, max_attempts=7).max_attempts == 7
     assert read_settings(Settings, max_attempts=None).max_attempts == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("NORMBENCH_LEASE_SECOND", "NORMBENCH_LEASE_SECONDS"),
+        ("NORMBENCH_DATABSE_URL", "NORMBENCH_DATABASE_URL"),
+        ("NORMBENCH_DATA_DIRECTORY", "NORMBENCH_DATA_DIR"),
+        ("NORMBENCH_CHECKPOINT_SECS", "NORMBENCH_CHECKPOINT_SECONDS"),
+        ("normbench_lease_secs", "NORMBENCH_LEASE_SECONDS"),
+    ],
+)
+def test_a_misspelt_variable_is_refused_with_the_one_that_was_meant(
+    monkeypatch: pytest.MonkeyPatch, name: str, meant: str
+) -> None:
+    monkeypatch.setenv(name, "1")
+    with pytest.raises(InvalidSettings, match=f"{name}: did you mean {meant}"):
+        read_settings(Settings)
+
+
+OTHERS = ["URL", "API_KEY", "PORT", "SERVICE_HOST", "SERVICE_PORT", "PORT_8000_TCP", "TEST_DATABASE_URL", "BIN"]
+
+
+@pytest.mark.parametrize("name", [*OTHERS, *(field.upper() for field in WorkerSettings.model_fields)])
+def test_a_variable_that_somebody_else_reads_is_let_be(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv(f"NORMBENCH_{name}", "")
+    assert read_settings(Settings).lease_seconds == 15.0
+
+
+def test_hosts_are_listed_with_commas(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert read_settings(Settings).hosts == frozenset()
+    monkeypatch.setenv("NORMBENCH_ALLOWED_HOSTS", "Bench.example.org, api")
+    assert read_settings(Settings).hosts == {"bench.example.org", "api"}

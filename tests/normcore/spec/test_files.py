@@ -37,3 +37,39 @@ def test_what_is_no_yaml_is_an_error_that_names_the_file(tmp_path: Path, content
     path.write_bytes(content)
     with pytest.raises(ValueError, match=r"broken\.yaml is neither YAML nor JSON"):
         read_spec(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("seeds: [0]\ntask: {}\nseeds: [1]", "seeds"),
+        ("task: {name: a, name: b}", "name"),
+        ('{"task": {"name": "a", "name": "b"}}', "name"),
+    ],
+)
+def test_a_key_that_stands_twice_is_refused_by_name(tmp_path: Path, text: str, key: str) -> None:
+    path = tmp_path / "spec.yaml"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=f"'{key}' stands twice"):
+        read_spec(path)
+
+
+def test_an_anchor_may_be_used_again_and_changed(tmp_path: Path) -> None:
+    path = tmp_path / "spec.yaml"
+    path.write_text("a: &a {lr: 1, decay: 2}\nb: {<<: *a, lr: 3}")
+    assert read_spec(path) == {"a": {"lr": 1, "decay": 2}, "b": {"lr": 3, "decay": 2}}
+
+
+def test_a_date_is_text(tmp_path: Path) -> None:
+    path = tmp_path / "spec.yaml"
+    path.write_text("labels: {day: 2026-11-22, time: 2026-11-22T10:00:00Z}")
+    assert read_spec(path) == {"labels": {"day": "2026-11-22", "time": "2026-11-22T10:00:00Z"}}
+
+
+def test_aliases_that_grow_beyond_all_bounds_are_refused(tmp_path: Path) -> None:
+    lines = ["a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10)]
+    path = tmp_path / "spec.yaml"
+    path.write_text("\n".join(lines))
+    with pytest.raises(ValueError, match="aliases"):
+        read_spec(path)
