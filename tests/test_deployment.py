@@ -11,7 +11,7 @@ import pytest
 import typer
 import yaml
 
-from service.cli import app
+from normbench.cli import app
 from workers.settings import WorkerSettings
 
 ROOT = Path(__file__).parent.parent

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from service.cli import app
+from normbench.cli import app
 from tests.processes import Service, service
 
 METHODS = ("none", "layer_norm", "recurrent_batch_norm")

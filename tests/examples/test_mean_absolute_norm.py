@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from service.cli import app
+from normbench.cli import app
 from tests.processes import service
 
 ROOT = Path(__file__).parents[2]

@@ -20,7 +20,7 @@ from normcore.run import run
 from normcore.spec import resolve
 from normcore.spec.methods import METHODS
 from normcore.spec.tasks import TASKS
-from service.cli import app
+from normbench.cli import app
 from service.db import Database
 from service.experiments import lifecycle
 from service.leaderboards import entries
@@ -311,7 +311,7 @@ def test_every_command_has_help_and_can_answer_in_json() -> None:
 def command(environment: dict[str, str], *arguments: str) -> subprocess.Popen[str]:
     kept = {k: v for k, v in os.environ.items() if not k.startswith("NORMBENCH_")}
     return subprocess.Popen(
-        [sys.executable, "-m", "service", *arguments],
+        [sys.executable, "-P", "-m", "normbench", *arguments],
         env={**kept, **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -358,7 +358,7 @@ def test_the_api_tells_where_it_listens_and_stops_when_told_to(environment: dict
 def test_a_spec_is_read_from_standard_input(api: str, environment: dict[str, str]) -> None:
     kept = {k: v for k, v in os.environ.items() if not k.startswith("NORMBENCH_")}
     result = subprocess.run(
-        [sys.executable, "-m", "service", "submit", "-", "--json"],
+        [sys.executable, "-P", "-m", "normbench", "submit", "-", "--json"],
         input=json.dumps(written()),
         env={**kept, **environment, "NORMBENCH_URL": api},
         capture_output=True,
