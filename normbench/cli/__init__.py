@@ -34,8 +34,8 @@ COMMANDS = (
 )
 
 app = typer.Typer(name="normbench", no_args_is_help=True, add_completion=False)
-for command in COMMANDS:
-    app.command()(guarded(command))
+for function in COMMANDS:
+    app.command()(guarded(function))
 app.add_typer(keys.app, name="keys")
 app.add_typer(data.app, name="data")
 

@@ -25,9 +25,9 @@ def up(
 ) -> None:
     """Run API, scheduler and workers on this machine; nothing else is needed."""
     require("server", "worker")
-    from service.local import up as run_up
-
     with service_settings() as settings:
+        from service.local import up as run_up
+
         url = f"http://{host}:{port}"
         told = f"normbench listens on {url} (API docs: {url}/docs), data in {settings.data_dir}. Ctrl-C stops it."
         run_up(settings, host, port, workers, device, lambda: say(as_json, {"url": url}, told))

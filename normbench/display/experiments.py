@@ -3,9 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rich.console import Group
+from rich.text import Text
+
 from normbench.answers import Experiment, ExperimentSummary, Plan, Run
 from normbench.display.numbers import counted, duration, seeds
-from normbench.display.table import Column, Table
+from normbench.display.table import Column, Table, block
+
+SHORT_FINGERPRINT = 12  # characters, enough to ask for it
 
 
 def experiments(summaries: Sequence[ExperimentSummary]) -> Table:
@@ -44,19 +49,18 @@ def runs(experiment: Experiment) -> Table:
     return Table(f"{experiment['id']}: {subject(experiment['spec'])}, {experiment['state']}", columns, rows)
 
 
-def plan(found: Plan) -> Table:
+def plan(found: Plan) -> Group:
     """What submitting a spec would do."""
-    known = found["seconds_per_run"]
-    position = found["queue_position"]
-    rows = [
-        ("runs", f"{found['runs']} ({seeds(found['spec']['seeds'])})"),
-        ("measured already", seeds(found["measured_seeds"]) if found["measured_seeds"] else "none of these seeds"),
-        ("time of a run", "not known" if known is None else f"{duration(known)} ({found['basis']})"),
-        ("time in all", None if found["total_seconds"] is None else duration(found["total_seconds"])),
-        ("place in the queue", position),
-        ("fingerprint", found["fingerprint"]),
-    ]
-    return Table(f"{subject(found['spec'])}: nothing is submitted", (Column("what"), Column("", prose=True)), rows)
+    known, in_all = found["seconds_per_run"], found["total_seconds"]
+    lines = {
+        "runs": f"{found['runs']} ({seeds(found['spec']['seeds'])})",
+        "measured already": seeds(found["measured_seeds"]) if found["measured_seeds"] else "none of these seeds",
+        "time of a run": "not known yet" if known is None else f"{duration(known)} ({found['basis']})",
+        "time in all": "not known yet" if in_all is None else duration(in_all),
+        "place in the queue": found["queue_position"],
+        "fingerprint": found["fingerprint"][:SHORT_FINGERPRINT],
+    }
+    return Group(Text(f"{subject(found['spec'])} (nothing is submitted)", "bold"), block(lines))
 
 
 def method_of(spec: Mapping[str, Any]) -> str | None:

@@ -29,15 +29,22 @@ def watch(client: Client, experiment_ids: Sequence[str], console: Console) -> li
     Raises:
         NormbenchError: there is no such experiment, or the service was away for ten minutes.
     """
+    ended = _ended(client, experiment_ids, console)
+    if not console.is_terminal:
+        console.line()  # rich ends a live display with a line only on a terminal
+    return ended
+
+
+def _ended(client: Client, experiment_ids: Sequence[str], console: Console) -> list[Experiment]:
     metrics = {task["name"]: task["metric"]["name"] for task in client.catalogue("tasks") if task["metric"]}
-    queue, shown, silent_since = Queue(client), list[RenderableType](), time.monotonic()
+    queue, shown, heard = Queue(client), list[RenderableType](), time.monotonic()
     with Live(console=console, refresh_per_second=4) as live:
         for seen in client.looks(experiment_ids):
             if isinstance(seen, NormbenchError):
-                away = duration(time.monotonic() - silent_since)
+                away = duration(time.monotonic() - heard)
                 live.update(Group(*shown, Text(f"The service has not answered for {away}; trying on.", "yellow")))
                 continue
-            silent_since = time.monotonic()
+            heard = time.monotonic()
             shown = [_shown(client, queue, e, metrics.get(e["spec"]["task"]["name"])) for e in seen]
             live.update(Group(*shown))
             if all(experiment["state"] in ENDED for experiment in seen):

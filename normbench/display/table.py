@@ -4,7 +4,7 @@ A table that is too wide folds its prose, then leaves out its least important co
 that is not enough it shows each row as a block of lines. Where nobody looks (a pipe, a file) it is as wide as it is.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -105,12 +105,16 @@ def _shared(least: Sequence[int], natural: Sequence[int], width: int) -> list[in
 
 def _blocks(columns: Sequence[Column], rows: Sequence[Sequence[Text]]) -> Iterable[Any]:
     """Each row as its first cell and, below it, a line for each of the others."""
-    indent = max(cell_len(column.name) for column in columns[1:]) if len(columns) > 1 else 0
     for row in rows:
-        yield Text.assemble((f"{columns[0].name} " if columns[0].name == "#" else ""), row[0], style="bold")
-        block = RichTable.grid(padding=(0, GAP, 0, 0))
-        block.add_column(width=indent, style="dim")
-        block.add_column(overflow="fold")
-        for column, cell in zip(columns[1:], row[1:], strict=True):
-            block.add_row(Text(column.name), cell)
-        yield Padding(block, (0, 0, 0, 2))
+        yield Text.assemble("# " if columns[0].name == "#" else "", row[0], style="bold")
+        yield block({column.name: cell for column, cell in zip(columns[1:], row[1:], strict=True)})
+
+
+def block(lines: Mapping[str, Any]) -> Padding:
+    """Names and what they stand for, one a line, a little to the right."""
+    grid = RichTable.grid(padding=(0, GAP, 0, 0))
+    grid.add_column(width=max(map(cell_len, lines), default=0), style="dim")
+    grid.add_column(overflow="fold")
+    for name, value in lines.items():
+        grid.add_row(Text(name), _text(value))
+    return Padding(grid, (0, 0, 0, GAP), expand=False)
