@@ -73,7 +73,7 @@ def require(*extras: Literal["server", "worker"]) -> None:
     if missing:
         wanted = "all" if len(extras) > 1 else extras[0]
         raise Missing(
-            f"this command needs {' and '.join(dict.fromkeys(missing))}, not installed here;"
+            f"this command needs what is not installed here ({', '.join(dict.fromkeys(missing))});"
             f" get it with: pip install 'normbench[{wanted}]'"
         )
 

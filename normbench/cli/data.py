@@ -114,10 +114,11 @@ def _known(names: list[str] | None) -> list[registry.Dataset]:
 
 @contextmanager
 def _download_bars() -> Iterator[registry.Progress]:
-    """A bar for each file that is downloaded, on standard error."""
+    """A bar for each file that is downloaded, on standard error where that is a terminal."""
     bars = dict[str, TaskID]()
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Progress(*columns, console=console(err=True)) as progress:
+    shown_on = console(err=True)
+    with Progress(*columns, console=shown_on, disable=not shown_on.is_terminal) as progress:
 
         def advance(file: str, done: int, total: int | None) -> None:
             if file not in bars:

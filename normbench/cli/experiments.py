@@ -56,7 +56,9 @@ def submit(
 def _read(file: Path) -> Any:
     try:
         return read_spec(Path("/dev/stdin") if str(file) == "-" else file)
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise NormbenchError(f"{file}: {error.strerror}") from None
+    except ValueError as error:
         raise NormbenchError(str(error)) from None
 
 

@@ -3,10 +3,12 @@
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from normbench.cli import app, command
+from normbench.cli import app, command, demo
 from normbench.cli.data import datasets_dir
 from normcore.data import registry
 from normcore.events import Analysed, Finding
@@ -583,3 +585,47 @@ def test_a_spec_is_read_from_standard_input(api: str, environment: dict[str, str
         check=True,
     )
     assert json.loads(result.stdout)["state"] == "queued"
+
+
+@pytest.mark.parametrize(
+    ("absent", "arguments", "extra"),
+    [
+        ("fastapi", ["api"], "server"),
+        ("sqlalchemy", ["keys", "list"], "server"),
+        ("torch", ["worker"], "worker"),
+        ("torch", ["up"], "all"),
+        ("torch", ["demo"], "all"),
+    ],
+)
+def test_what_was_not_installed_is_named_with_its_extra(
+    nobody: None, monkeypatch: pytest.MonkeyPatch, absent: str, arguments: list[str], extra: str
+) -> None:
+    monkeypatch.setitem(sys.modules, absent, None)
+    told = normbench(*arguments, status=2)
+    assert f"({absent})" in told
+    assert f"pip install 'normbench[{extra}]'" in told
+
+
+def test_the_version_is_told() -> None:
+    assert normbench("--version") == f"normbench {version('normbench')}\n"
+
+
+@pytest.mark.parametrize("called", ["normbench", "__main__.py"])
+def test_the_demos_advice_works_as_it_stands_wherever_it_is_copied(
+    called: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data_dir = tmp_path / "with a space"
+    monkeypatch.setenv("NORMBENCH_DATA_DIR", str(data_dir))
+    monkeypatch.setattr(sys, "argv", [str(Path(sys.executable).with_name(called))])
+    lines = [line.strip() for line in demo.advice(data_dir, 8765).splitlines() if line.startswith("  ")]
+    start, *look = [line for line in lines if not line.startswith("http")]
+    assert shlex.split(start)[0] == f"NORMBENCH_DATA_DIR={data_dir}"
+    assert shlex.split(start)[-3:] == ["up", "--port", "8765"]
+    assert look
+    assert all(line.startswith("NORMBENCH_URL=http://127.0.0.1:8765 ") for line in look)
+    for line in (start, look[0]):
+        environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+        helped = subprocess.run(
+            ["sh", "-c", f"{line} --help"], cwd="/", env=environment, capture_output=True, text=True, timeout=SECONDS
+        )
+        assert helped.returncode == 0, helped.stderr

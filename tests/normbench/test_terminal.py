@@ -59,8 +59,7 @@ def identified(db: Database) -> dict[str, list[str]]:
     }
 
 
-@pytest.mark.parametrize("columns", [80, 50])
-@pytest.mark.parametrize("plain", [{}, {"NO_COLOR": "1"}])
+@pytest.mark.parametrize(("columns", "plain"), [(80, {}), (50, {"NO_COLOR": "1"})])
 def test_nothing_that_identifies_is_cut_on_a_narrow_terminal(
     columns: int, plain: dict[str, str], environment: dict[str, str], identified: dict[str, list[str]]
 ) -> None:
