@@ -14,7 +14,7 @@ from normbench import answers, frames
 from normbench.answers import ENDED
 from normbench.connection import Connection, pauses
 from normbench.download import save
-from normbench.errors import Invalid, StillRunning, Unavailable, Unreachable
+from normbench.errors import Invalid, NormbenchError, StillRunning, Unavailable, Unreachable
 from normbench.events import Event, event, messages
 
 if TYPE_CHECKING:
@@ -309,7 +309,7 @@ class Client:
         """Whether the service answers and has all that it needs; asked once."""
         try:
             self._service.call("GET", "/readyz", safe=False)
-        except (Unreachable, Unavailable):
+        except NormbenchError:
             return False
         return True
 

@@ -1,6 +1,6 @@
 """What can go wrong between a user and the service. One tree; each message is for people.
 
-NormbenchError
+NormbenchError        anything of these, or what answers is no normbench
 ├── Unreachable       no service answers at the address
 ├── Refused           the service said no: ``status``, and ``errors`` by field
 │   ├── Unauthorized  401   no key, or none that it knows
@@ -39,7 +39,7 @@ class NormbenchError(Exception):
 
 
 class Unreachable(NormbenchError):
-    """No service answers at the address, or what answers is no normbench."""
+    """No service answers at the address."""
 
 
 class Refused(NormbenchError):

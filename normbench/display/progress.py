@@ -36,7 +36,7 @@ def watch(client: Client, experiment_ids: Sequence[str], console: Console) -> li
 
 
 def _ended(client: Client, experiment_ids: Sequence[str], console: Console) -> list[Experiment]:
-    metrics = {task["name"]: task["metric"]["name"] for task in client.catalogue("tasks") if task["metric"]}
+    metrics = dict[str, str]()
     queue, shown, heard = Queue(client), list[RenderableType](), time.monotonic()
     with Live(console=console, refresh_per_second=4) as live:
         for seen in client.looks(experiment_ids):
@@ -44,12 +44,20 @@ def _ended(client: Client, experiment_ids: Sequence[str], console: Console) -> l
                 away = duration(time.monotonic() - heard)
                 live.update(Group(*shown, Text(f"The service has not answered for {away}; trying on.", "yellow")))
                 continue
-            heard = time.monotonic()
+            heard, metrics = time.monotonic(), metrics or _metrics(client)
             shown = [_shown(client, queue, e, metrics.get(e["spec"]["task"]["name"])) for e in seen]
             live.update(Group(*shown))
             if all(experiment["state"] in ENDED for experiment in seen):
                 return seen
     raise AssertionError("unreachable")
+
+
+def _metrics(client: Client) -> dict[str, str]:
+    """What each task is judged by; nothing while the service does not say."""
+    try:
+        return {task["name"]: task["metric"]["name"] for task in client.catalogue("tasks") if task["metric"]}
+    except NormbenchError:
+        return {}
 
 
 def _shown(client: Client, queue: Queue, experiment: Experiment, metric: str | None) -> RenderableType:

@@ -36,6 +36,7 @@ from tests.service.given import MAX_STEPS, begun, claimed, failed, finished, wri
 from tests.service.live import live_api
 
 SECONDS = 60.0
+TASK = {"name": "char_lm", "metric": {"name": "bits_per_char"}}
 
 
 @pytest.fixture
@@ -273,7 +274,7 @@ def test_ctrl_c_says_that_the_training_goes_on_and_how_to_come_back() -> None:
     run = {"state": "running", "result": None, "progress": {"step": 1, "max_steps": 9, "eta_seconds": 3.0}}
     spec = {**written(), "kind": "training"}
     experiment = {"id": "exp_1", "state": "running", "runs": [run], "spec": spec}
-    with scripted(Answer({"items": []}), Answer(experiment)) as script:
+    with scripted(Answer(experiment), Answer({"items": [TASK]}), Answer(experiment)) as script:
         waiting = command_process({"NORMBENCH_URL": script.url}, "watch", "exp_1", "--json")
         until(lambda: len(script.requests) > 2, SECONDS, lambda: "it never asked")
         waiting.send_signal(signal.SIGINT)
@@ -287,7 +288,7 @@ def test_ctrl_c_says_that_the_training_goes_on_and_how_to_come_back() -> None:
 
 def test_waiting_sits_out_a_service_that_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = {"id": "exp_1", "state": "succeeded", "runs": [], "spec": {**written(), "kind": "training"}}
-    with scripted(Answer({"items": []}), AWAY, HANG_UP, Answer(ended)) as script:
+    with scripted(AWAY, HANG_UP, Answer(ended), Answer({"items": []})) as script:
         monkeypatch.setenv("NORMBENCH_URL", script.url)
         monkeypatch.setattr(command, "PATIENCE", 0.0)
         assert from_json("watch", "exp_1")["id"] == "exp_1"
