@@ -49,7 +49,7 @@ def advice(data_dir: Path, port: int) -> str:
         f"The results stay in {data_dir}. To look further, start the service on them:\n\n"
         f"  {where}{own} up --port {port}\n\n"
         "and while it runs, in another terminal:\n\n"
-        f"  {at}{own} leaderboard {TASK} --rank-by steps_to_target\n"
+        f"  {at}{own} leaderboard {TASK} --profile {PROFILE} --rank-by steps_to_target\n"
         f"  {at}{own} status\n"
         f"  {url}/docs"
     )
