@@ -1,6 +1,7 @@
 """Why an experiment waits."""
 
 import time
+from collections.abc import Container
 from itertools import islice
 from typing import Any
 
@@ -43,16 +44,16 @@ class Queue:
         idle = sum(worker["run_id"] is None for worker in listening)
         if idle:
             return "about to start"
-        return f"{_busy(len(listening), device)}, {self._others(experiment)} waiting"
+        queues = {queue for worker in listening for queue in worker["queues"]}
+        return f"{_busy(len(listening), device)}, {self._others(experiment, queues)} waiting"
 
-    def _others(self, experiment: Experiment) -> str:
-        """How many runs of other experiments wait for the same device."""
-        device = experiment["spec"]["device"]
+    def _others(self, experiment: Experiment, queues: Container[str]) -> str:
+        """How many runs of other experiments wait for the same workers."""
         waiting = [
             summary["runs_by_state"].get("queued", 0)
             for state in ("queued", "running")
             for summary in islice(self._client.experiments(state=state, page_size=MOST), MOST)
-            if summary["id"] != experiment["id"] and summary["spec"]["device"] == device
+            if summary["id"] != experiment["id"] and summary["spec"]["device"] in queues
         ]
         return counted(sum(waiting), "other run")
 

@@ -68,7 +68,7 @@ def test_waiting_behind_others_says_how_many_there_are() -> None:
         return {"id": id, "spec": {"device": device}, "runs_by_state": states}
 
     queued = [other("cpu", "exp_1", queued=2), other("cpu", "exp_2", queued=3), other("cuda", "exp_3", queued=50)]
-    running = [other("cpu", "exp_4", queued=1, running=1)]
+    running = [other("auto", "exp_4", queued=1, running=1)]
     told = why(experiment(run("queued", 0)), [worker("cpu")], queued, running)
     assert told == "the only worker for cpu is busy, 4 other runs waiting"
 
