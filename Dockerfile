@@ -3,11 +3,12 @@ RUN python -m venv /venv
 ENV PATH=/venv/bin:$PATH
 WORKDIR /src
 COPY pyproject.toml README.md ./
+COPY normbench normbench
 COPY normcore normcore
 COPY service service
 COPY workers workers
 COPY migrations migrations
-RUN pip install --no-cache-dir '.[s3]'
+RUN pip install --no-cache-dir '.[all,s3]'
 
 FROM python:3.12-slim
 # libgomp1: torch's threads on the CPU

@@ -89,7 +89,7 @@ def _service(kind: str, folder: Path, settings: Mapping[str, str], *options: str
 
 
 def _command(kind: str, *options: str) -> list[str]:
-    return [sys.executable, "-m", "service", kind, *options]
+    return [sys.executable, "-P", "-m", "normbench", kind, *options]
 
 
 def _environment(folder: Path, settings: Mapping[str, str]) -> dict[str, str]:

@@ -38,7 +38,7 @@ class Service:
         """``normbench ARGUMENTS``, in a process group of its own; what it prints goes to a log."""
         with (self.folder / f"{arguments[0]}.log").open("ab") as log:
             process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "service", *arguments],
+                [sys.executable, "-P", "-m", "normbench", *arguments],
                 env=self.environment,
                 cwd=self.folder,
                 stdin=subprocess.DEVNULL,

@@ -14,12 +14,13 @@ from normcore.spec.tasks import ANALYSES, BENCHMARKS
 
 ROOT = Path(__file__).parent.parent
 MAY_IMPORT: Mapping[str, set[str]] = {
+    "normbench": {"normbench", "normcore", "service"},
     "normcore": {"normcore"},
     "service": {"service", "normcore"},
     "workers": {"workers", "service", "normcore"},
     "migrations": {"migrations", "service", "normcore"},
 }
-OURS = {"normcore", "service", "workers", "migrations", "tests", "benchmarks"}
+OURS = {"normbench", "normcore", "service", "workers", "migrations", "tests", "benchmarks"}
 
 
 def modules(package: str) -> list[Path]:
@@ -47,6 +48,17 @@ def test_imports_point_down_only(package: str) -> None:
         if (top := name.partition(".")[0]) in OURS and top not in MAY_IMPORT[package]
     ]
     assert wrong == []
+
+
+def test_client_and_command_line_stand_on_the_spec_alone_until_a_server_is_asked_for() -> None:
+    program = "import sys, normbench.cli, normbench.__main__; print(*sys.modules)"
+    result = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    packages = {name.partition(".")[0] for name in result.stdout.split()}
+    assert packages & OURS == {"normbench", "normcore"}
+    assert not packages & {"celery", "fastapi", "numpy", "pandas", "sklearn", "sqlalchemy", "uvicorn"}
+    for path in modules("normbench"):
+        science = {name for name in imported(path) if name.startswith("normcore.")}
+        assert all(name.startswith(("normcore.spec.", "normcore.data.")) for name in science), path
 
 
 def test_the_parser_sees_every_kind_of_import(tmp_path: Path) -> None:
@@ -83,7 +95,8 @@ def test_no_room_of_the_service_reads_another_rooms_tables_but_the_ones_it_repor
 
 WITHOUT_TORCH = [
     "import service.app",
-    "import service.cli, service.demo, service.local, service.scheduler, service.serve",
+    "import normbench, normbench.cli",
+    "import service.local, service.scheduler, service.serve",
     "import workers.app",
     "import normcore.spec, normcore.events, normcore.data.registry",
     "from service.app import create_app; from service.settings import Settings;"
@@ -121,8 +134,9 @@ def test_every_tag_has_its_module_and_its_test(kind: str, tags: Iterable[str]) -
         assert tested & {module.stem, *family}, f"{tag} has no test"  # tasks of one family share a module and a test
 
 
-def test_every_module_of_the_service_says_what_it_is_for() -> None:
-    for path in modules("service"):
+@pytest.mark.parametrize("package", ["normbench", "service"])
+def test_every_module_says_what_it_is_for(package: str) -> None:
+    for path in modules(package):
         source = path.read_text(encoding="utf-8")
         if source.strip():
             assert ast.get_docstring(ast.parse(source)), f"{path.relative_to(ROOT)} has no docstring"

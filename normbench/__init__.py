@@ -1,0 +1,57 @@
+"""What a user imports and types: ``from normbench import Client`` talks to a service, and so does ``normbench``.
+
+Speaks HTTP only, and of our own packages imports ``normcore.spec`` and ``normcore.data.registry`` alone. Commands that
+run a server import ``service`` when they are called.
+"""
+
+from normbench.answers import (
+    Artifact,
+    Experiment,
+    ExperimentSummary,
+    Leaderboard,
+    Plan,
+    ReportCard,
+    Run,
+    Series,
+)
+from normbench.client import Client
+from normbench.errors import (
+    Conflict,
+    FieldError,
+    Invalid,
+    Missing,
+    NormbenchError,
+    NotFound,
+    Refused,
+    StillRunning,
+    Unauthorized,
+    Unavailable,
+    Unreachable,
+)
+from normbench.events import Event, Measured, StateChanged
+
+__all__ = [
+    "Artifact",
+    "Client",
+    "Conflict",
+    "Event",
+    "Experiment",
+    "ExperimentSummary",
+    "FieldError",
+    "Invalid",
+    "Leaderboard",
+    "Measured",
+    "Missing",
+    "NormbenchError",
+    "NotFound",
+    "Plan",
+    "Refused",
+    "ReportCard",
+    "Run",
+    "Series",
+    "StateChanged",
+    "StillRunning",
+    "Unauthorized",
+    "Unavailable",
+    "Unreachable",
+]

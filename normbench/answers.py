@@ -1,0 +1,127 @@
+"""What the service answers, as types. The values are plain dictionaries; a newer service may put more into them."""
+
+from typing import Any, Literal, TypedDict
+
+State = Literal["queued", "running", "succeeded", "failed", "cancelled"]
+ENDED = frozenset({"succeeded", "failed", "cancelled"})
+Kind = Literal["tasks", "methods", "datasets", "workers"]
+RankBy = Literal["metric", "steps_to_target", "seconds_to_target"]
+Spec = dict[str, Any]
+
+
+class Progress(TypedDict):
+    """How far a run is; ``eta_seconds`` is None until its pace is known."""
+
+    step: int
+    max_steps: int
+    eta_seconds: float | None
+
+
+class HistoryEntry(TypedDict):
+    """Something that befell an attempt: when (ISO 8601, UTC) and why."""
+
+    attempt: int
+    at: str
+    reason: str
+    lost: bool
+
+
+class Run(TypedDict):
+    """One seed of an experiment."""
+
+    id: str
+    experiment_id: str
+    seed: int
+    state: State
+    attempt: int
+    resumed_from_step: int | None
+    outcome: Literal["completed", "reached_target", "diverged"] | None
+    progress: Progress
+    result: dict[str, Any] | None
+    device: str | None
+    kernel: str | None
+    environment: dict[str, Any] | None
+    error: str | None
+    history: list[HistoryEntry]
+    created_at: str
+    started_at: str | None
+    finished_at: str | None
+
+
+class ExperimentSummary(TypedDict):
+    """An experiment as a list shows it."""
+
+    id: str
+    fingerprint: str
+    state: State
+    spec: Spec
+    runs_by_state: dict[State, int]
+    created_at: str
+
+
+class Experiment(TypedDict):
+    """An experiment with its runs, in the order of its seeds."""
+
+    id: str
+    fingerprint: str
+    state: State
+    spec: Spec
+    runs: list[Run]
+    created_at: str
+
+
+class Plan(TypedDict):
+    """What submitting a spec would do; ``basis`` says what the seconds were taken from, None if nothing is known."""
+
+    spec: Spec
+    fingerprint: str
+    runs: int
+    measured_seeds: list[int]
+    seconds_per_run: float | None
+    total_seconds: float | None
+    basis: str | None
+    queue_position: int | None
+
+
+class Series(TypedDict):
+    """A curve; a point is step, value and the training seconds so far."""
+
+    unit: str
+    direction: Literal["maximize", "minimize"] | None
+    points: list[tuple[int, float, float]]
+
+
+class Artifact(TypedDict):
+    """A file of a run; ``size`` in bytes."""
+
+    name: str
+    size: int
+    url: str
+
+
+class Leaderboard(TypedDict):
+    """One task at one size, best entry first."""
+
+    task: str
+    profile: str
+    metric: str
+    unit: str
+    direction: Literal["maximize", "minimize"]
+    target: float | None
+    rank_by: RankBy
+    baseline: str
+    entries: list[dict[str, Any]]
+
+
+class ReportCard(TypedDict):
+    """What has been measured of a method; ``missing`` are specs whose results would complete it."""
+
+    method: str
+    title: str
+    citation: str
+    invariances: dict[str, Any] | None
+    cells: dict[str, dict[str, Any]]
+    standings: list[dict[str, Any]]
+    not_applicable: dict[str, str]
+    missing: list[Spec]
+    pending: list[str]

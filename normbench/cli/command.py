@@ -1,0 +1,83 @@
+"""What all commands share: how they print, how they fail, and what they need installed."""
+
+import functools
+import json
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Annotated, Any, Literal, ParamSpec
+
+import typer
+from rich.console import Console
+
+from normbench.client import Client
+from normbench.errors import Missing, NormbenchError
+
+PATIENCE = 2.0  # seconds that a command tries to reach the service
+PIPE_WIDTH = 100_000  # columns of text for another program: whatever it takes
+FAILED, MISUSED, INTERRUPTED = 1, 2, 130  # exit statuses
+NEEDED = {"server": ("fastapi", "sqlalchemy", "uvicorn"), "worker": ("sklearn", "sqlalchemy", "torch")}
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+P = ParamSpec("P")
+
+
+def guarded(function: Callable[P, None]) -> Callable[P, None]:
+    """Whatever was foreseen to go wrong becomes a message and exit status 2; Ctrl-C exits with 130."""
+
+    @functools.wraps(function)
+    def command(*args: P.args, **options: P.kwargs) -> None:
+        try:
+            function(*args, **options)
+        except NormbenchError as error:
+            complain(str(error))
+            raise typer.Exit(MISUSED) from None
+        except KeyboardInterrupt:
+            raise typer.Exit(INTERRUPTED) from None
+
+    return command
+
+
+def client() -> Client:
+    return Client(patience=PATIENCE)
+
+
+def complain(text: str) -> None:
+    typer.echo(f"normbench: {text}", err=True)
+
+
+def say(as_json: bool, content: Any, text: str) -> None:
+    """The answer as JSON, or as text for people."""
+    typer.echo(json.dumps(content) if as_json else text)
+
+
+def show(as_json: bool, content: Any, *shown: Any) -> None:
+    """The answer as JSON, or as what people see on a terminal."""
+    if as_json:
+        typer.echo(json.dumps(content))
+        return
+    for part in shown:
+        console().print(part)
+
+
+def console(*, err: bool = False) -> Console:
+    """Standard output or standard error; where no terminal is, nothing is cut or folded."""
+    found = Console(stderr=err, highlight=False)
+    return found if found.is_terminal else Console(stderr=err, highlight=False, width=PIPE_WIDTH)
+
+
+def require(*extras: Literal["server", "worker"]) -> None:
+    """Raises:
+    Missing: what ``pip install normbench[…]`` brings is not there.
+    """
+    missing = [module for extra in extras for module in NEEDED[extra] if find_spec(module) is None]
+    if missing:
+        wanted = "all" if len(extras) > 1 else extras[0]
+        raise Missing(
+            f"this command needs what is not installed here ({', '.join(dict.fromkeys(missing))});"
+            f" get it with: pip install 'normbench[{wanted}]'"
+        )
+
+
+def note(text: str) -> None:
+    """Something worth knowing beside the answer, on standard error."""
+    typer.echo(f"note: {text}", err=True)

@@ -1,0 +1,128 @@
+"""The data sets on this machine. They need no service, and nothing of it."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from platformdirs import user_data_path
+from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TransferSpeedColumn
+
+from normbench.cli.command import FAILED, Json, complain, console, guarded, say, show
+from normbench.display.table import Column, Table
+from normcore.data import registry
+
+app = typer.Typer(no_args_is_help=True, help="The data sets at hand, and how to get the others.")
+Names = Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Data sets; all of them if omitted.")]
+
+
+@app.command("list")
+@guarded
+def list_datasets(as_json: Json = False) -> None:
+    """The data sets, and whether they are at hand."""
+    folder = datasets_dir()
+    found = [
+        {"name": d.name, "status": registry.status(d, folder), "title": d.title, "licence": d.licence}
+        for d in registry.DATASETS.values()
+    ]
+    columns = (
+        Column("name"),
+        Column("status"),
+        Column("title", prose=True, optional=1),
+        Column("licence", prose=True, optional=2),
+    )
+    show(as_json, found, Table(f"Data sets in {folder}", columns, [tuple(item.values()) for item in found]))
+
+
+@app.command("fetch")
+@guarded
+def fetch(names: Names = None, as_json: Json = False) -> None:
+    """Download data sets from their official homes and check them; exit status 1 if one could not be had."""
+    folder, fetched = datasets_dir(), dict[str, list[str]]()
+    with _download_bars() as advance:
+
+        def fetch_one(dataset: registry.Dataset) -> None:
+            fetched[dataset.name] = [str(path) for path in registry.fetch(dataset, folder, advance)]
+
+        problems = _for_each(names, fetch_one)
+    told = [f"{name}: {', '.join(paths) or 'bundled'}" for name, paths in fetched.items()]
+    _conclude(as_json, {"fetched": fetched, "problems": problems}, told, problems)
+
+
+@app.command("verify")
+@guarded
+def verify(names: Names = None, as_json: Json = False) -> None:
+    """Check data sets against their SHA-256; exit status 1 if one is absent or not genuine."""
+    folder = datasets_dir()
+    verified = list[str]()
+
+    def verify_one(dataset: registry.Dataset) -> None:
+        registry.verify(dataset, folder)
+        verified.append(dataset.name)
+
+    problems = _for_each(names, verify_one)
+    told = [f"genuine: {', '.join(verified)}"] if verified else []
+    _conclude(as_json, {"verified": verified, "problems": problems}, told, problems)
+
+
+def datasets_dir() -> Path:
+    """Where data sets are: the same place as the service's, unless that has its settings from elsewhere."""
+    given = os.environ.get("NORMBENCH_DATASETS_DIR")
+    if given:
+        return Path(given).expanduser().absolute()
+    data_dir = os.environ.get("NORMBENCH_DATA_DIR")
+    return (Path(data_dir).expanduser().absolute() if data_dir else user_data_path("normbench")) / "datasets"
+
+
+def _for_each(names: list[str] | None, act: Callable[[registry.Dataset], None]) -> dict[str, str]:
+    """Go through the data sets, whatever goes wrong with one of them.
+
+    Returns:
+        What went wrong, by data set.
+    """
+    problems = dict[str, str]()
+    for dataset in _known(names):
+        try:
+            act(dataset)
+        except (registry.DatasetError, OSError) as error:
+            problems[dataset.name] = f"{error}\n{_by_hand(dataset)}"
+    return problems
+
+
+def _by_hand(dataset: registry.Dataset) -> str:
+    files = ", ".join(file.name for file in dataset.files)
+    return f"  by hand: put {files} (each as it is, or with .gz) into {datasets_dir() / dataset.name}"
+
+
+def _conclude(as_json: bool, content: object, told: list[str], problems: dict[str, str]) -> None:
+    if as_json or told:
+        say(as_json, content, "\n".join(told))
+    for problem in problems.values():
+        complain(problem)
+    if problems:
+        raise typer.Exit(FAILED)
+
+
+def _known(names: list[str] | None) -> list[registry.Dataset]:
+    unknown = sorted(set(names or ()) - set(registry.DATASETS))
+    if unknown:
+        raise typer.BadParameter(f"unknown {', '.join(unknown)}; choose from {', '.join(registry.DATASETS)}")
+    return [registry.DATASETS[name] for name in names or registry.DATASETS]
+
+
+@contextmanager
+def _download_bars() -> Iterator[registry.Progress]:
+    """A bar for each file that is downloaded, on standard error where that is a terminal."""
+    bars = dict[str, TaskID]()
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    shown_on = console(err=True)
+    with Progress(*columns, console=shown_on, disable=not shown_on.is_terminal) as progress:
+
+        def advance(file: str, done: int, total: int | None) -> None:
+            if file not in bars:
+                bars[file] = progress.add_task(file)
+            progress.update(bars[file], completed=done, total=total)
+
+        yield advance

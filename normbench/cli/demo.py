@@ -1,0 +1,104 @@
+"""``normbench demo``: the whole path once, from nothing to a leaderboard."""
+
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from normbench.answers import Leaderboard
+from normbench.cli import command, watching
+from normbench.cli.command import Json
+from normbench.cli.operators import service_settings
+from normbench.client import DEFAULT_URL, Client
+from normbench.display.leaderboard import leaderboard
+from normbench.errors import NormbenchError
+
+TASK, PROFILE, SEEDS = "permuted_digits", "small", [0, 1, 2]
+METHODS = ("none", "layer_norm", "recurrent_batch_norm")
+READY_SECONDS = 60.0
+
+
+def demo(
+    port: Annotated[int, typer.Option(help="Port of the service that the demo starts.")] = 8000, as_json: Json = False
+) -> None:
+    """Start the service, train three methods on real digits, show the leaderboard."""
+    command.require("server", "worker")
+    with service_settings() as settings:
+        data_dir = settings.data_dir
+    with _service(data_dir, port, as_json) as client:
+        board = _trained(client, as_json)
+    command.show(as_json, board, leaderboard(board), Text(f"\n{advice(data_dir, port)}"))
+
+
+def advice(data_dir: Path, port: int) -> str:
+    """How to look further, to be copied as it stands."""
+    url = f"http://127.0.0.1:{port}"
+    own, at = _own_name(), "" if url == DEFAULT_URL else f"NORMBENCH_URL={url} "
+    where = f"NORMBENCH_DATA_DIR={shlex.quote(str(data_dir))} " if "NORMBENCH_DATA_DIR" in os.environ else ""
+    return (
+        f"The results stay in {data_dir}. To look further, start the service on them:\n\n"
+        f"  {where}{own} up --port {port}\n\n"
+        "and while it runs, in another terminal:\n\n"
+        f"  {at}{own} leaderboard {TASK} --profile {PROFILE} --rank-by steps_to_target\n"
+        f"  {at}{own} status\n"
+        f"  {url}/docs"
+    )
+
+
+def _own_name() -> str:
+    """What to type for this very command."""
+    called = Path(sys.argv[0]).absolute()
+    if called.name != "normbench":
+        return f"{shlex.quote(sys.executable)} -P -m normbench"
+    found = shutil.which("normbench")
+    return "normbench" if found and Path(found).absolute() == called else shlex.quote(str(called))
+
+
+def _trained(client: Client, as_json: bool) -> Leaderboard:
+    """The leaderboard once all have trained.
+
+    Raises:
+        NormbenchError: a run did not succeed.
+    """
+    specs = [
+        {"task": {"name": TASK, "profile": PROFILE}, "norm": {"method": method}, "seeds": SEEDS} for method in METHODS
+    ]
+    ids = [client.submit(spec)["id"] for spec in specs]
+    for experiment in watching.ended_with_progress(client, ids, as_json):
+        watching.complain(experiment)
+        if experiment["state"] != "succeeded":
+            raise NormbenchError(f"{experiment['id']} {experiment['state']}; the log of the service may say more")
+    return client.leaderboard(TASK, profile=PROFILE)
+
+
+@contextmanager
+def _service(data_dir: Path, port: int, as_json: bool) -> Iterator[Client]:
+    """A running ``normbench up`` of our own, stopped afterwards."""
+    data_dir.mkdir(parents=True, exist_ok=True)
+    log = data_dir / "demo.log"
+    typer.echo(f"Starting the service (data in {data_dir}, log in {log.name}) …", err=as_json)
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "normbench", "up", "--port", str(port)], stdout=output, stderr=output
+        )
+    try:
+        with Client(f"http://127.0.0.1:{port}") as client:
+            deadline = time.monotonic() + READY_SECONDS
+            while not client.is_ready():
+                if process.poll() is not None or time.monotonic() > deadline:
+                    raise NormbenchError(f"the service did not start; {log} says:\n{log.read_text()[-2000:]}")
+                time.sleep(0.1)
+            yield client
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait()

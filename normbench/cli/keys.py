@@ -1,0 +1,67 @@
+"""API keys: made, listed and revoked in the service's database."""
+
+from typing import Annotated
+
+import typer
+
+from normbench.cli.command import Json, guarded, say, show
+from normbench.cli.operators import service_settings
+from normbench.display.runs import moment
+from normbench.display.table import Column, Table
+
+app = typer.Typer(no_args_is_help=True, help="API keys, which a service beyond this machine asks for.")
+
+
+@app.command("create")
+@guarded
+def create(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Whose key it is.")], as_json: Json = False
+) -> None:
+    """Make a key. It is shown this once and never again."""
+    with service_settings() as settings:
+        from service.keys import keyring
+        from service.startup import prepare
+
+        with prepare(settings).transaction() as session:
+            key, secret = keyring.create(session, name)
+        text = f"{secret}\n(key {key.id} for {name}; keep it, it is not shown again)"
+        say(as_json, {"id": key.id, "name": name, "key": secret}, text)
+
+
+@app.command("list")
+@guarded
+def list_keys(as_json: Json = False) -> None:
+    """All keys, revoked ones too; not the keys themselves."""
+    with service_settings() as settings:
+        from service.keys import keyring
+        from service.startup import prepare
+
+        with prepare(settings).snapshot() as session:
+            found = [
+                {
+                    "id": key.id,
+                    "name": key.name,
+                    "created_at": key.created_at.isoformat(),
+                    "revoked_at": key.revoked_at.isoformat() if key.revoked_at else None,
+                }
+                for key in keyring.keys(session)
+            ]
+    columns = (Column("id"), Column("name", prose=True), Column("created", optional=1), Column("revoked"))
+    rows = [(k["id"], k["name"], moment(k["created_at"]), moment(k["revoked_at"])) for k in found]
+    show(as_json, found, Table("API keys (times in UTC)", columns, rows))
+
+
+@app.command("revoke")
+@guarded
+def revoke(
+    key_id: Annotated[str, typer.Argument(metavar="ID", help="key_…; `normbench keys list` shows them.")],
+    as_json: Json = False,
+) -> None:
+    """End a key."""
+    with service_settings() as settings:
+        from service.keys import keyring
+        from service.startup import prepare
+
+        with prepare(settings).transaction() as session:
+            key = keyring.revoke(session, key_id)
+        say(as_json, {"id": key.id, "revoked": True}, f"{key.id} ({key.name}) is revoked")

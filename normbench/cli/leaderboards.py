@@ -1,0 +1,38 @@
+"""Which method wins."""
+
+from typing import Annotated, Any
+
+import typer
+
+from normbench.answers import Leaderboard
+from normbench.cli import command
+from normbench.cli.command import Json
+from normbench.client import Client
+from normbench.display.leaderboard import leaderboard as display
+
+
+def leaderboard(
+    task: Annotated[str, typer.Argument(metavar="TASK", help="`normbench tasks` shows them.")],
+    profile: Annotated[str | None, typer.Option(help="paper, small or smoke.")] = None,
+    rank_by: Annotated[str | None, typer.Option(help="metric, steps_to_target or seconds_to_target.")] = None,
+    baseline: Annotated[str | None, typer.Option(help="The method that speed-ups are measured against.")] = None,
+    published: Annotated[bool, typer.Option("--published", help="Rank the papers' numbers, too.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Show which method wins a task."""
+    client = command.client()
+    options: dict[str, Any] = {"profile": profile, "rank_by": rank_by, "baseline": baseline}
+    board = client.leaderboard(task, published=published, **options)
+    command.show(as_json, board, *([display(board)] if board["entries"] else []))
+    if not board["entries"]:
+        command.note(_nothing_here(client, board))
+    elif published and all(entry["source"] != "published" for entry in board["entries"]):
+        command.note(f"no paper has published numbers for {task} at {board['profile']}")
+
+
+def _nothing_here(client: Client, board: Leaderboard) -> str:
+    """That the board is empty, and where the task has entries."""
+    task, profile = board["task"], board["profile"]
+    others = [found["profile"] for found in client.leaderboards() if found["task"] == task]
+    elsewhere = f"; there are some at {' and '.join(f'--profile {other}' for other in others)}" if others else ""
+    return f"{task} has no entries at {profile}{elsewhere}"

@@ -1,0 +1,50 @@
+"""What became of a run's attempts, and what its training said."""
+
+import re
+from typing import Annotated, TypedDict
+
+import typer
+
+from normbench.answers import Run
+from normbench.cli import command
+from normbench.cli.command import Json
+from normbench.client import Client
+from normbench.display.runs import history
+
+LOG = re.compile(r"(?:(\d+)\.)?log\.txt")  # of an earlier attempt with its number
+
+
+class Log(TypedDict):
+    """The lines that the training process of one attempt wrote."""
+
+    attempt: int
+    lines: list[str]
+
+
+def logs(
+    run_id: Annotated[str, typer.Argument(metavar="RUN", help="A run, run_…; `normbench status ID` shows them.")],
+    as_json: Json = False,
+) -> None:
+    """Show a run's history (attempts, when, why) and its training's own log lines."""
+    client = command.client()
+    run = client.run(run_id)
+    found = _logs(client, run)
+    if as_json:
+        command.say(True, {"run": run_id, "history": run["history"], "logs": found}, "")
+        return
+    command.show(False, run, history(run))
+    for log in found:
+        typer.echo(f"\nattempt {log['attempt']}:")
+        typer.echo("\n".join(log["lines"]))
+    if not found:
+        typer.echo("\nno log lines are stored")
+
+
+def _logs(client: Client, run: Run) -> list[Log]:
+    """The logs that there are, the earliest attempt's first."""
+    names = {artifact["name"] for artifact in client.artifacts(run["id"])}
+    attempts = {int(match[1] or run["attempt"]): match[0] for name in names if (match := LOG.fullmatch(name))}
+    return [
+        {"attempt": attempt, "lines": client.artifact_text(run["id"], name).splitlines()}
+        for attempt, name in sorted(attempts.items())
+    ]

@@ -1,0 +1,30 @@
+"""What commands of whoever runs the service stand on: its settings, and its complaints as ours."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from normbench.cli.command import require
+from normbench.errors import NormbenchError
+
+if TYPE_CHECKING:
+    from service.settings import Settings
+
+
+@contextmanager
+def service_settings() -> Iterator["Settings"]:
+    """The service's settings; what it foresees to go wrong with them, or while they are used, is raised as ours.
+
+    Raises:
+        Missing: the service is not installed here.
+        NormbenchError: a setting is wrong, or the service cannot work here.
+    """
+    require("server")
+    from service.errors import ServiceError
+    from service.settings import InvalidSettings, Settings, read_settings
+    from service.startup import StartupError
+
+    try:
+        yield read_settings(Settings)
+    except (InvalidSettings, ServiceError, StartupError) as error:
+        raise NormbenchError(str(error)) from None

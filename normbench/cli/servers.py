@@ -1,0 +1,64 @@
+"""Run the service's processes. They need no service to be up, and what they run is imported when they are called."""
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from normbench.cli.command import Json, require, say
+from normbench.cli.operators import service_settings
+
+Host = Annotated[str, typer.Option(help="Address to listen on; any but 127.0.0.1 needs API keys.")]
+Port = Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on.")]
+Device = Annotated[str | None, typer.Option(help="cpu or cuda:N; a GPU if there is one, else the CPU.")]
+
+
+def up(
+    host: Host = "127.0.0.1",
+    port: Port = 8000,
+    workers: Annotated[int, typer.Option(min=1, help="Runs that train at the same time.")] = 1,
+    device: Device = None,
+    as_json: Json = False,
+) -> None:
+    """Run API, scheduler and workers on this machine; nothing else is needed."""
+    require("server", "worker")
+    with service_settings() as settings:
+        from service.local import up as run_up
+
+        url = f"http://{host}:{port}"
+        told = f"normbench listens on {url} (API docs: {url}/docs), data in {settings.data_dir}. Ctrl-C stops it."
+        run_up(settings, host, port, workers, device, lambda: say(as_json, {"url": url}, told))
+
+
+def api(host: Host = "127.0.0.1", port: Port = 8000, as_json: Json = False) -> None:
+    """Run the HTTP API alone."""
+    with service_settings() as settings:
+        from service.serve import serve
+
+        url = f"http://{host}:{port}"
+        serve(settings, host, port, lambda: say(as_json, {"url": url}, f"listening on {host}:{port}"))
+
+
+def worker(device: Device = None, as_json: Json = False) -> None:
+    """Run one worker: it trains queued runs, one at a time."""
+    require("worker")
+    options = [*(["--device", device] if device else []), *(["--json"] if as_json else [])]
+    os.execv(sys.executable, [sys.executable, "-P", "-m", "workers", *options])
+
+
+def scheduler(as_json: Json = False) -> None:
+    """Run the scheduler: it takes back what lost workers held and notifies workers again of what waits."""
+    with service_settings() as settings:
+        from service.scheduler import schedule
+
+        schedule(settings, lambda: say(as_json, {"scheduler": "running"}, "scheduler running"))
+
+
+def migrate(as_json: Json = False) -> None:
+    """Bring the database up to date; every process does it as well when it starts."""
+    with service_settings() as settings:
+        from service.startup import prepare
+
+        prepare(settings).close()
+        say(as_json, {"database": "up to date"}, "the database is up to date")

@@ -1,0 +1,73 @@
+"""Watch experiments until they have ended."""
+
+import json
+from typing import Annotated
+
+import typer
+
+from normbench.answers import Experiment
+from normbench.cli import command
+from normbench.cli.command import FAILED, INTERRUPTED, Json
+from normbench.client import Client
+from normbench.display import progress
+from normbench.display.findings import findings
+
+
+def watch(
+    experiment_ids: Annotated[list[str], typer.Argument(metavar="ID", help="Experiments, exp_…")],
+    as_json: Json = False,
+) -> None:
+    """Show experiments' progress until every run has ended; exit status 1 if one failed or was cancelled.
+
+    Ctrl-C stops the watching, not the training. With --json: an object a line for each experiment.
+    """
+    wait(command.client(), experiment_ids, as_json)
+
+
+def wait(client: Client, experiment_ids: list[str], as_json: bool) -> None:
+    """Show progress, then what came of it.
+
+    Raises:
+        typer.Exit: a run failed or was cancelled, or somebody pressed Ctrl-C.
+    """
+    ended = ended_with_progress(client, experiment_ids, as_json)
+    for experiment in ended:
+        if as_json:
+            typer.echo(json.dumps(experiment))
+        else:
+            _show_findings(experiment)
+        complain(experiment)
+    if any(experiment["state"] != "succeeded" for experiment in ended):
+        raise typer.Exit(FAILED)
+
+
+def ended_with_progress(client: Client, experiment_ids: list[str], as_json: bool) -> list[Experiment]:
+    """The experiments once they have ended, with bars on the way.
+
+    Raises:
+        typer.Exit: somebody pressed Ctrl-C; it has been said how to come back.
+    """
+    try:
+        return progress.watch(client, experiment_ids, command.console(err=as_json))
+    except KeyboardInterrupt:
+        ids = " ".join(experiment_ids)
+        command.note("the training goes on")
+        typer.echo(f"  come back to it:  normbench watch {ids}", err=True)
+        for id in experiment_ids:
+            typer.echo(f"  stop it:          normbench cancel {id}", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def complain(experiment: Experiment) -> None:
+    """Say on standard error which runs did not succeed, and why."""
+    for run in experiment["runs"]:
+        if run["state"] == "failed":
+            command.complain(f"{run['id']} (seed {run['seed']}) failed: {run['error']}")
+        elif run["state"] == "cancelled":
+            command.complain(f"{run['id']} (seed {run['seed']}) was cancelled")
+
+
+def _show_findings(experiment: Experiment) -> None:
+    for run in experiment["runs"]:
+        if run["result"] and "findings" in run["result"]:
+            command.console().print(findings(run))

@@ -1,0 +1,321 @@
+"""The service seen from a user's machine: HTTP, and nothing else."""
+
+import json
+import os
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, cast
+
+import httpx
+
+from normbench import answers, frames
+from normbench.answers import ENDED
+from normbench.connection import Connection, pauses
+from normbench.download import save
+from normbench.errors import Invalid, NormbenchError, StillRunning, Unavailable, Unreachable
+from normbench.events import Event, event, messages
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+DEFAULT_URL = "http://127.0.0.1:8000"
+PATIENCE = 30.0  # seconds
+OUTAGE_SECONDS = 600.0  # for how long waiting goes on while nothing answers; the service may be restarting
+SILENCE_SECONDS = 60.0  # without even a ping, after which a stream of events counts as broken
+POLL_SECONDS = 0.5
+
+
+class Client:
+    """Calls of the HTTP API, answered with plain values.
+
+    Calls that are safe to repeat (all but ``retry``) are tried again while the service is away. Every call raises
+    ``Unreachable`` where that does not help, and ``Refused`` or one of its kinds when the service says no.
+
+    Args:
+        url: where the service is; NORMBENCH_URL, or http://127.0.0.1:8000, if omitted.
+        key: the API key; NORMBENCH_API_KEY if omitted.
+        patience: for how many seconds a call is tried again.
+    """
+
+    def __init__(self, url: str | None = None, key: str | None = None, *, patience: float = PATIENCE) -> None:
+        url = url or os.environ.get("NORMBENCH_URL") or DEFAULT_URL
+        self._service = Connection(url, key or os.environ.get("NORMBENCH_API_KEY"), patience)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections; the client is of no use afterwards."""
+        self._service.close()
+
+    @property
+    def url(self) -> str:
+        return self._service.url
+
+    # -- experiments -----------------------------------------------------------------------------
+
+    def submit(self, spec: Mapping[str, Any], *, idempotency_key: str | None = None) -> answers.Experiment:
+        """Submit an experiment. However often the request is repeated on the way, it is submitted once.
+
+        Args:
+            spec: as in a YAML file; anything omitted comes from the task's profile.
+            idempotency_key: submitting again with the same key finds the same experiment; one is made if omitted.
+
+        Raises:
+            Invalid: the spec is wrong; ``errors`` says where.
+            Conflict: the key was used with another spec.
+        """
+        headers = {"Idempotency-Key": idempotency_key or str(uuid.uuid4())}
+        return cast(answers.Experiment, self._post_spec(spec, headers=headers))
+
+    def dry_run(self, spec: Mapping[str, Any]) -> answers.Plan:
+        """What submitting the spec would do: runs, seconds, seeds that are measured already. Nothing is stored.
+
+        Raises:
+            Invalid: the spec is wrong; ``errors`` says where.
+        """
+        return cast(answers.Plan, self._post_spec(spec, params={"dry_run": "true"}))
+
+    def _post_spec(self, spec: Mapping[str, Any], headers: Mapping[str, str] = {}, **request: Any) -> Any:
+        try:
+            body = json.dumps(spec, allow_nan=False)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise Invalid(f"the spec holds what JSON cannot: {error}") from None
+        headers = {**headers, "Content-Type": "application/json"}
+        return self._service.call("POST", "/v1/experiments", safe=True, content=body, headers=headers, **request)
+
+    def experiment(self, experiment_id: str) -> answers.Experiment:
+        """An experiment with its runs."""
+        return cast(answers.Experiment, self._get(f"/v1/experiments/{experiment_id}"))
+
+    def experiments(
+        self,
+        *,
+        task: str | None = None,
+        profile: str | None = None,
+        method: str | None = None,
+        state: answers.State | None = None,
+        fingerprint: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        page_size: int = 50,
+    ) -> Iterator[answers.ExperimentSummary]:
+        """All experiments that fit, newest first; the next page is asked for when the iterator gets there."""
+        filters = _given(task=task, profile=profile, method=method, state=state, fingerprint=fingerprint)
+        filters |= {"limit": page_size, "label": [f"{key}:{value}" for key, value in (labels or {}).items()]}
+        cursor: str | None = None
+        while True:
+            page = self._get("/v1/experiments", **filters, **_given(cursor=cursor))
+            yield from page["items"]
+            cursor = page["next_cursor"]
+            if cursor is None:
+                return
+
+    def cancel(self, experiment_id: str) -> answers.Experiment:
+        """Stop an experiment: queued runs at once, running ones within seconds."""
+        return cast(
+            answers.Experiment, self._service.call("POST", f"/v1/experiments/{experiment_id}/cancel", safe=True)
+        )
+
+    def retry(self, experiment_id: str) -> answers.Experiment:
+        """Open a new attempt of each failed and cancelled run; it goes on from its last checkpoint."""
+        return cast(
+            answers.Experiment, self._service.call("POST", f"/v1/experiments/{experiment_id}/retry", safe=False)
+        )
+
+    # -- waiting ---------------------------------------------------------------------------------
+
+    def wait(self, experiment_id: str, *, timeout: float | None = None) -> answers.Experiment:
+        """The experiment once all its runs have ended, however they did; a restart of the service is sat out.
+
+        Raises:
+            StillRunning: ``timeout`` seconds were not enough.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        for seen in self.looks([experiment_id]):
+            if not isinstance(seen, Unreachable | Unavailable) and seen[0]["state"] in ENDED:
+                return seen[0]
+            if deadline is not None and time.monotonic() > deadline:
+                raise StillRunning(f"{experiment_id} has not ended after {timeout:g} s; it goes on")
+        raise AssertionError("unreachable")
+
+    def looks(self, experiment_ids: Sequence[str]) -> Iterator[list[answers.Experiment] | Unreachable | Unavailable]:
+        """The experiments again and again, for ever, or the error where a look failed because the service is away.
+
+        Raises:
+            Unreachable, Unavailable: it was away for ten minutes.
+        """
+        heard = time.monotonic()
+        while True:
+            try:
+                experiments = [self.experiment(id) for id in experiment_ids]
+            except (Unreachable, Unavailable) as error:
+                if time.monotonic() > heard + OUTAGE_SECONDS:
+                    raise
+                yield error
+            else:
+                heard = time.monotonic()
+                yield experiments
+            time.sleep(POLL_SECONDS)
+
+    def watch(self, id: str) -> Iterator[Event]:
+        """What a run, or each run of an experiment, does, as it happens: ``StateChanged`` and ``Measured``.
+
+        Ends when every run has ended. Where the connection breaks it is opened again, and goes on after the last
+        event that was received.
+
+        Raises:
+            Unreachable, Unavailable: nothing was heard for ten minutes.
+        """
+        kind = "experiments" if id.startswith("exp_") else "runs"
+        last_id, heard, pause = None, time.monotonic(), pauses()
+        while True:
+            try:
+                for message in self._messages(f"/v1/{kind}/{id}/events", last_id):
+                    last_id, heard, pause = message.id, time.monotonic(), pauses()
+                    told = event(message, id)
+                    if told is not None:
+                        yield told
+                if self._get(f"/v1/{kind}/{id}")["state"] in ENDED:
+                    return
+            except (Unreachable, Unavailable):
+                if time.monotonic() > heard + OUTAGE_SECONDS:
+                    raise
+            time.sleep(next(pause))
+
+    def _messages(self, path: str, last_id: str | None) -> Iterator[Any]:
+        headers = {"Last-Event-ID": last_id} if last_id else {}
+        timeout = httpx.Timeout(SILENCE_SECONDS)
+        with self._service.stream(path, headers=headers, timeout=timeout) as answer:
+            yield from messages(answer.iter_lines())
+
+    # -- runs ------------------------------------------------------------------------------------
+
+    def run(self, run_id: str) -> answers.Run:
+        """A run: its state, progress, history, and in the end its result."""
+        return cast(answers.Run, self._get(f"/v1/runs/{run_id}"))
+
+    def measurements(
+        self, run_id: str, *, series: Sequence[str] = (), max_points: int | None = None
+    ) -> dict[str, answers.Series]:
+        """A run's curves by name.
+
+        Args:
+            series: names such as ``valid.accuracy``; all of them if empty.
+            max_points: of each curve, extremes kept; all of them if None.
+        """
+        found = self._get(f"/v1/runs/{run_id}/measurements", series=list(series), **_given(max_points=max_points))
+        return cast(dict[str, answers.Series], found["series"])
+
+    def measurements_frame(self, id: str, *, series: Sequence[str] = ()) -> "DataFrame":
+        """Curves of a run, or of all runs of an experiment, as a data frame: one row for each measured value.
+
+        Columns: experiment_id, run_id, method, seed, series, step, value, seconds.
+
+        Raises:
+            Missing: pandas is not installed.
+        """
+        return frames.measurements(self, id, series)
+
+    def artifacts(self, run_id: str) -> list[answers.Artifact]:
+        """The files that a run has stored."""
+        return cast(list[answers.Artifact], self._get(f"/v1/runs/{run_id}/artifacts")["items"])
+
+    def download(self, run_id: str, name: str, path: str | Path) -> Path:
+        """Save a file of a run, piece by piece; it appears under its name whole or not at all.
+
+        Args:
+            path: the file to write, or a folder to write it into.
+
+        Returns:
+            The file's path.
+
+        Raises:
+            NotFound: the run has no such file.
+            OSError: the file cannot be written.
+        """
+        target = Path(path)
+        target = target / name if target.is_dir() else target
+
+        def once() -> None:
+            with self._service.stream(f"/v1/runs/{run_id}/artifacts/{name}") as answer:
+                save(answer.iter_bytes(), target)
+
+        self._service.patiently(once)
+        return target
+
+    def artifact_text(self, run_id: str, name: str) -> str:
+        """The text of a file of a run, such as its log.
+
+        Raises:
+            NotFound: the run has no such file.
+        """
+
+        def once() -> str:
+            with self._service.stream(f"/v1/runs/{run_id}/artifacts/{name}") as answer:
+                return answer.read().decode("utf-8", errors="replace")
+
+        return self._service.patiently(once)
+
+    # -- what was found --------------------------------------------------------------------------
+
+    def leaderboard(
+        self,
+        task: str,
+        *,
+        profile: str | None = None,
+        rank_by: answers.RankBy | None = None,
+        baseline: str | None = None,
+        published: bool = False,
+    ) -> answers.Leaderboard:
+        """Which method wins a task.
+
+        Args:
+            profile: ``paper``, ``small`` or ``smoke``; the service's default if omitted.
+            baseline: the method that speed-ups are measured against; ``none`` if omitted.
+            published: rank the papers' numbers as well, where they have any.
+        """
+        options = _given(profile=profile, rank_by=rank_by, baseline=baseline, published=published or None)
+        return cast(answers.Leaderboard, self._get(f"/v1/leaderboards/{task}", **options))
+
+    def leaderboard_frame(self, task: str, **options: Any) -> "DataFrame":
+        """A leaderboard as a data frame: a row for each entry, its fields under dotted names such as ``value.mean``.
+
+        Args:
+            options: as of ``leaderboard``.
+
+        Raises:
+            Missing: pandas is not installed.
+        """
+        return frames.leaderboard(self.leaderboard(task, **options))
+
+    def leaderboards(self) -> list[dict[str, Any]]:
+        """The tasks and profiles that have entries."""
+        return cast(list[dict[str, Any]], self._get("/v1/leaderboards")["items"])
+
+    def report_card(self, method: str) -> answers.ReportCard:
+        """What has been measured of a method."""
+        return cast(answers.ReportCard, self._get(f"/v1/methods/{method}/report-card"))
+
+    def catalogue(self, kind: answers.Kind) -> list[dict[str, Any]]:
+        """All there is of a kind: tasks, methods, data sets or live workers."""
+        return cast(list[dict[str, Any]], self._get(f"/v1/{kind}")["items"])
+
+    def is_ready(self) -> bool:
+        """Whether the service answers and has all that it needs; asked once."""
+        try:
+            self._service.call("GET", "/readyz", safe=False)
+        except NormbenchError:
+            return False
+        return True
+
+    def _get(self, path: str, **params: Any) -> dict[str, Any]:
+        return self._service.call("GET", path, safe=True, params=params)
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}

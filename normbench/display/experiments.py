@@ -1,0 +1,89 @@
+"""Experiments and runs as tables, and plans as lines."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Group
+from rich.text import Text
+
+from normbench.answers import Experiment, ExperimentSummary, Plan, Run
+from normbench.display.numbers import counted, duration, seeds
+from normbench.display.table import Column, Table, block
+
+SHORT_FINGERPRINT = 12  # characters, enough to ask for it
+
+
+def experiments(summaries: Sequence[ExperimentSummary]) -> Table:
+    """The newest experiments, one a row."""
+    columns = (Column("id"), Column("task"), Column("method"), Column("state"), Column("runs", optional=1))
+    rows = [
+        (e["id"], e["spec"]["task"]["name"], method_of(e["spec"]), e["state"], _counts(e["runs_by_state"]))
+        for e in summaries
+    ]
+    return Table("Experiments, newest first", columns, rows)
+
+
+def runs(experiment: Experiment) -> Table:
+    """The runs of an experiment, one a row."""
+    columns = (
+        Column("run"),
+        Column("seed"),
+        Column("state"),
+        Column("attempt", optional=2),
+        Column("step", optional=1),
+        Column("test"),
+        Column("outcome or error", prose=True),
+    )
+    rows = [
+        (
+            run["id"],
+            run["seed"],
+            run["state"],
+            run["attempt"],
+            f"{run['progress']['step']}/{run['progress']['max_steps']}",
+            None if (value := value_of(run)) is None else f"{value:.3f}",
+            run["error"] or run["outcome"],
+        )
+        for run in experiment["runs"]
+    ]
+    return Table(f"{experiment['id']}: {subject(experiment['spec'])}, {experiment['state']}", columns, rows)
+
+
+def plan(found: Plan) -> Group:
+    """What submitting a spec would do."""
+    known, in_all = found["seconds_per_run"], found["total_seconds"]
+    lines = {
+        "runs": f"{found['runs']} ({seeds(found['spec']['seeds'])})",
+        "measured already": seeds(found["measured_seeds"]) if found["measured_seeds"] else "none of these seeds",
+        "time of a run": "not known yet" if known is None else f"{duration(known)} ({found['basis']})",
+        "time in all": "not known yet" if in_all is None else duration(in_all),
+        "place in the queue": found["queue_position"],
+        "fingerprint": found["fingerprint"][:SHORT_FINGERPRINT],
+    }
+    return Group(Text(f"{subject(found['spec'])} (nothing is submitted)", "bold"), block(lines))
+
+
+def method_of(spec: Mapping[str, Any]) -> str | None:
+    """The method of an experiment's spec; some analyses have none."""
+    method: str | None = spec["norm"] and spec["norm"]["method"]
+    return method
+
+
+def subject(spec: Mapping[str, Any]) -> str:
+    """What an experiment is about: task, of an analysis the cell, and method."""
+    cell = spec["model"]["cell"] if spec["kind"] == "analysis" and spec["model"] else None
+    return " ".join(filter(None, (spec["task"]["name"], cell, method_of(spec))))
+
+
+def value_of(run: Run) -> float | None:
+    """The test value of a training that has succeeded with one."""
+    return run["result"].get("value") if run["result"] else None
+
+
+def runs_of(experiment: Experiment) -> str:
+    """``2 runs of permuted_digits layer_norm``."""
+    return f"{counted(len(experiment['runs']), 'run')} of {subject(experiment['spec'])}"
+
+
+def _counts(by_state: Mapping[Any, int]) -> str:
+    return ", ".join(f"{count} {state}" for state, count in by_state.items())

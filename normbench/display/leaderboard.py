@@ -1,0 +1,62 @@
+"""A leaderboard as a table."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from normbench.answers import Leaderboard
+from normbench.display.numbers import interval
+from normbench.display.table import Column, Table
+
+
+def leaderboard(board: Leaderboard) -> Table:
+    """Ranked entries with their intervals and times to the target."""
+    unit = f", {board['unit']}" if board["unit"] else ""
+    differs = any(e["citation"] or e["changes"] for e in board["entries"])
+    columns = [
+        Column("#"),
+        Column("method"),
+        *([Column("differs in", prose=True)] if differs else []),
+        Column(f"test {board['metric']}{unit} [95%]"),
+        Column("seeds", optional=2),
+        Column("steps", optional=3),
+        Column("time", optional=4),
+        Column(f"vs {board['baseline']}", optional=1),
+    ]
+    rows = [
+        (
+            entry["rank"],
+            entry["method"],
+            *([entry["citation"] or _changes(entry["changes"])] if differs else []),
+            interval(entry["value"]),
+            _seeds(entry),
+            _time(entry["steps_to_target"], "{:g}"),
+            _time(entry["seconds_to_target"], "{:.1f} s"),
+            _speedup(entry["speedup"]),
+        )
+        for entry in board["entries"]
+    ]
+    return Table(_title(board), columns, rows)
+
+
+def _title(board: Leaderboard) -> str:
+    better = "higher is better" if board["direction"] == "maximize" else "lower is better"
+    target = f"; steps and time to {board['target']:g} on validation data" if board["target"] is not None else ""
+    return f"{board['task']} ({board['profile']}): {better}{target}"
+
+
+def _changes(changes: Mapping[str, Any]) -> str:
+    return ", ".join(f"{path}={value}" for path, value in changes.items())
+
+
+def _seeds(entry: Mapping[str, Any]) -> str | None:
+    if entry["source"] == "published":
+        return None
+    return f"{entry['n_seeds']}" + (f" ({entry['n_diverged']} diverged)" if entry["n_diverged"] else "")
+
+
+def _time(time: Mapping[str, Any] | None, form: str) -> str | None:
+    return form.format(time["median"]) if time and time["median"] is not None else None
+
+
+def _speedup(speedup: Mapping[str, Any] | None) -> str | None:
+    return f"{speedup['steps']:.1f}x" if speedup and speedup["steps"] else None

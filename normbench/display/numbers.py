@@ -1,0 +1,34 @@
+"""Numbers as people read them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+def interval(value: Mapping[str, Any] | None) -> str | None:
+    """A mean and, where there is one, its 95% interval."""
+    return None if value is None else f"{value['mean']:.3f}{bounds(value['ci95'])}"
+
+
+def bounds(ci95: Sequence[float] | None) -> str:
+    return f" [{ci95[0]:.3f}, {ci95[1]:.3f}]" if ci95 else ""
+
+
+def duration(seconds: float) -> str:
+    """A time in its two largest units: 14 s, 3 min 20 s, 2 h 5 min."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if not minutes:
+        return f"{rest} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 run``, ``2 runs``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def seeds(numbers: Sequence[int]) -> str:
+    """``seed 3`` or ``seeds 0, 1, 2``."""
+    return ("seed " if len(numbers) == 1 else "seeds ") + ", ".join(map(str, numbers))

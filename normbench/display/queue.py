@@ -1,0 +1,71 @@
+"""Why an experiment waits."""
+
+import time
+from collections.abc import Container
+from itertools import islice
+from typing import Any
+
+from normbench.answers import Experiment
+from normbench.client import Client
+from normbench.display.numbers import counted
+from normbench.errors import NormbenchError
+
+LOOK_SECONDS = 3.0  # between two looks at the queue
+MOST = 200  # experiments that are looked at
+
+
+class Queue:
+    """What an experiment may wait for, asked now and then."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._known: dict[str, tuple[float, str]] = {}
+
+    def why(self, experiment: Experiment) -> str:
+        """Why none of its runs is being trained."""
+        asked, reason = self._known.get(experiment["id"], (0.0, ""))
+        if not reason or time.monotonic() > asked + LOOK_SECONDS:
+            try:
+                reason = self._reason(experiment)
+            except NormbenchError:
+                return reason
+            self._known[experiment["id"]] = time.monotonic(), reason
+        return reason
+
+    def _reason(self, experiment: Experiment) -> str:
+        device: str = experiment["spec"]["device"]
+        workers = self._client.catalogue("workers")
+        listening = [worker for worker in workers if device in worker["queues"]]
+        if not listening:
+            return _no_worker(device, workers)
+        trouble = next((run["history"][-1] for run in experiment["runs"] if run["history"]), None)
+        if trouble is not None:
+            return f"to be tried again; attempt {trouble['attempt']} ended: {trouble['reason']}"
+        idle = sum(worker["run_id"] is None for worker in listening)
+        if idle:
+            return "about to start"
+        queues = {queue for worker in listening for queue in worker["queues"]}
+        return f"{_busy(len(listening), device)}, {self._others(experiment, queues)} waiting"
+
+    def _others(self, experiment: Experiment, queues: Container[str]) -> str:
+        """How many runs of other experiments wait for the same workers."""
+        waiting = [
+            summary["runs_by_state"].get("queued", 0)
+            for state in ("queued", "running")
+            for summary in islice(self._client.experiments(state=state, page_size=MOST), MOST)
+            if summary["id"] != experiment["id"] and summary["spec"]["device"] in queues
+        ]
+        return counted(sum(waiting), "other run")
+
+
+def _busy(workers: int, device: str) -> str:
+    whom = "" if device == "auto" else f" for {device}"
+    return f"the only worker{whom} is busy" if workers == 1 else f"all {workers} workers{whom} are busy"
+
+
+def _no_worker(device: str, workers: list[dict[str, Any]]) -> str:
+    if not workers:
+        return "no worker is alive; start one with `normbench worker`"
+    there = ", ".join(sorted({worker["device"] for worker in workers}))
+    wanted = "cuda:0" if device == "cuda" else device
+    return f"no live worker for {device}, only for {there}; start one with `normbench worker --device {wanted}`"

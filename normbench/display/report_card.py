@@ -1,0 +1,119 @@
+"""A report card as tables."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rich.text import Text
+
+from normbench.answers import ReportCard
+from normbench.display.numbers import bounds
+from normbench.display.table import Column, Table
+
+TABLE_1 = {
+    "weight_matrix_rescaling": "weight matrix re-scaling",
+    "weight_matrix_recentering": "weight matrix re-centering",
+    "weight_vector_rescaling": "weight vector re-scaling",
+    "dataset_rescaling": "dataset re-scaling",
+    "dataset_recentering": "dataset re-centering",
+    "single_case_rescaling": "single case re-scaling",
+}
+YES_OR_NO = {"invariant": "yes", "not invariant": "no", None: None}
+
+
+def shown(card: ReportCard) -> Iterator[Any]:
+    """The card's parts, to be printed one after the other."""
+    yield Text.assemble((card["title"], "bold"), f" ({card['method']}), {card['citation']}\n")
+    for part in (_invariances(card), _cells(card), _standings(card)):
+        if part is not None:
+            yield part
+            yield Text()
+    if not card["standings"]:
+        yield Text("Not on any leaderboard yet; submit a task with it.")
+    for task, reason in card["not_applicable"].items():
+        yield Text(f"{task}: {reason}")
+    for spec in card["missing"]:
+        yield Text(f"{_name(spec)} is not measured yet")
+    for experiment_id in card["pending"]:
+        yield Text(f"{experiment_id} is under way")
+
+
+def _invariances(card: ReportCard) -> Table | None:
+    """LN Table 1's row as measured, and as printed where the paper has it."""
+    if card["invariances"] is None:
+        return None
+    found = {finding["name"]: finding for finding in card["invariances"]["findings"]}
+    claimed = all(found[name]["claim"] for name in TABLE_1)
+    columns = [Column("invariant under"), Column("measured"), Column("deviation")]
+    rows = [
+        (
+            words,
+            YES_OR_NO[found[name]["verdict"]],
+            f"{found[name]['value']:.1e}",
+            *([YES_OR_NO[found[name]["claim"]]] if claimed else []),
+        )
+        for name, words in TABLE_1.items()
+    ]
+    return Table("Invariances", [*columns, *([Column("LN Table 1")] if claimed else [])], rows)
+
+
+def _cells(card: ReportCard) -> Table | None:
+    if not card["cells"]:
+        return None
+    columns = (
+        Column("cell"),
+        Column("training step against none [95%]", prose=True),
+        Column("smallest batch"),
+        Column("gradients through 64 steps, by gain", prose=True),
+    )
+    rows = [
+        (cell, _cost(of["step_cost"]), _batch(of["smallest_batch"]), _flow(of["gradient_flow"]))
+        for cell, of in card["cells"].items()
+    ]
+    return Table("In each cell", columns, rows)
+
+
+def _cost(measured: Mapping[str, Any] | None) -> str | None:
+    if measured is None:
+        return None
+    value = {finding["name"]: finding["value"] for finding in measured["findings"]}
+    return f"{value['ratio']:.2f}x [{value['ratio.low']:.2f}, {value['ratio.high']:.2f}] on {measured['device']}"
+
+
+def _batch(measured: Mapping[str, Any] | None) -> str | None:
+    if measured is None:
+        return None
+    smallest = next(finding for finding in measured["findings"] if finding["name"] == "smallest_batch")
+    return "none" if smallest["value"] is None else f"{smallest['value']:g}"
+
+
+def _flow(measured: Mapping[str, Any] | None) -> str | None:
+    """The gains under what becomes of the gradient with them."""
+    if measured is None:
+        return None
+    gains: dict[str, list[str]] = {}
+    for finding in measured["findings"]:
+        if finding["name"].startswith("gradient_norm"):
+            gain = finding["name"].partition("gain=")[2].partition(":")[0]
+            gains.setdefault(finding["verdict"], []).append(gain)
+    return "; ".join(f"{verdict} {', '.join(filter(None, values))}".strip() for verdict, values in gains.items())
+
+
+def _standings(card: ReportCard) -> Table | None:
+    if not card["standings"]:
+        return None
+    columns = (Column("leaderboard"), Column("rank"), Column("test"), Column("seeds", optional=1))
+    rows = [
+        (
+            f"{s['task']} ({s['profile']})",
+            f"{s['rank']} of {s['of']}",
+            None if s["mean"] is None else f"{s['metric']} {s['mean']:.3f}{bounds(s['ci95'])}",
+            s["n_seeds"],
+        )
+        for s in card["standings"]
+    ]
+    return Table("Best entry on each leaderboard", columns, rows)
+
+
+def _name(spec: Mapping[str, Any]) -> str:
+    cell = f" in {spec['model']['cell']}" if "model" in spec else ""
+    return f"{spec['task']['name']}{cell}"

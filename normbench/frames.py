@@ -1,0 +1,41 @@
+"""Answers as pandas data frames, for whoever has pandas."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from normbench.answers import Leaderboard
+from normbench.errors import Missing
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from normbench.client import Client
+
+MEASUREMENT_COLUMNS = ["experiment_id", "run_id", "method", "seed", "series", "step", "value", "seconds"]
+
+
+def measurements(client: "Client", id: str, series: Sequence[str]) -> "DataFrame":
+    """One row for each value that a run, or each run of an experiment, measured."""
+    pandas = _pandas()
+    runs = client.experiment(id)["runs"] if id.startswith("exp_") else [client.run(id)]
+    norm = client.experiment(runs[0]["experiment_id"])["spec"]["norm"]
+    rows = [
+        (run["experiment_id"], run["id"], norm and norm["method"], run["seed"], name, *point)
+        for run in runs
+        for name, curve in client.measurements(run["id"], series=series).items()
+        for point in curve["points"]
+    ]
+    return pandas.DataFrame(rows, columns=MEASUREMENT_COLUMNS)
+
+
+def leaderboard(board: Leaderboard) -> "DataFrame":
+    """One row for each entry, nested fields under dotted names."""
+    return _pandas().json_normalize(board["entries"])
+
+
+def _pandas() -> Any:
+    try:
+        import pandas
+    except ImportError:
+        raise Missing("data frames need pandas; get it with: pip install pandas") from None
+    return pandas

@@ -1,0 +1,42 @@
+"""Commands as a person sees them: on a terminal of a given width."""
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import termios
+from collections.abc import Mapping, Sequence
+
+ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+LINES = 200
+
+
+def on_a_terminal(command: Sequence[str], columns: int, environment: Mapping[str, str]) -> str:
+    """What the command shows on a terminal ``columns`` wide, escape sequences taken out.
+
+    Standard error goes there too, as it does for a person.
+    """
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, columns, 0, 0))
+    inherited = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
+    process = subprocess.Popen(
+        command,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={**inherited, "TERM": "xterm-256color", **environment},
+        start_new_session=True,
+    )
+    os.close(theirs)
+    shown = bytearray()
+    try:
+        while piece := os.read(ours, 65536):
+            shown += piece
+    except OSError:  # the other side was closed
+        pass
+    finally:
+        os.close(ours)
+        process.wait()
+    return ESCAPES.sub("", shown.decode()).replace("\r\n", "\n")

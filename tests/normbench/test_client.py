@@ -1,0 +1,287 @@
+"""The service seen from a user's machine, over a real connection."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from normbench import (
+    Client,
+    Conflict,
+    Invalid,
+    Measured,
+    Missing,
+    NormbenchError,
+    NotFound,
+    StateChanged,
+    StillRunning,
+    Unauthorized,
+    Unavailable,
+    Unreachable,
+)
+from service.db import Database
+from service.keys import keyring
+from service.settings import Settings
+from tests.normbench.scripted import AWAY, HANG_UP, Answer, scripted
+from tests.servers import free_port
+from tests.service.given import claimed, finished, measured, recorded, written
+from tests.service.live import live_api
+
+
+@pytest.fixture
+def database_url(tmp_path: Path) -> str:
+    """What is tested here is the same on every database."""
+    return f"sqlite:///{tmp_path / 'normbench.db'}"
+
+
+@pytest.fixture
+def api(settings: Settings) -> Iterator[Client]:
+    with live_api(settings) as url:
+        yield Client(url)
+
+
+def test_every_call_is_answered_with_plain_values(api: Client, db: Database) -> None:
+    made = api.submit(written(seeds=[0, 1]), idempotency_key="k")
+    assert api.submit(written(seeds=[0, 1]), idempotency_key="k")["id"] == made["id"]
+    assert api.experiment(made["id"])["runs"] == made["runs"]
+    run_id = made["runs"][0]["id"]
+    assert api.run(run_id)["state"] == "queued"
+    assert api.measurements(run_id) == {}
+    recorded(db, claimed(db).lease, *(measured(step) for step in range(20)))
+    curve = api.measurements(run_id, series=["valid.accuracy"], max_points=4)["valid.accuracy"]
+    assert (curve["direction"], curve["points"][-1][:2]) == ("maximize", [19, 0.19])
+    assert api.cancel(made["id"])["runs"][1]["state"] == "cancelled"
+    assert api.retry(made["id"])["runs"][1]["attempt"] == 2
+    assert api.leaderboard("permuted_digits", profile="smoke")["entries"] == []
+    assert api.leaderboards() == []
+    assert api.report_card("layer_norm")["missing"]
+    assert "digits" in [item["name"] for item in api.catalogue("datasets")]
+    assert api.is_ready()
+
+
+def test_a_dry_run_says_what_is_measured_already_and_stores_nothing(api: Client, db: Database) -> None:
+    api.submit(written(seeds=[1]))
+    finished(db, claimed(db).lease)
+    plan = api.dry_run(written(seeds=[0, 1]))
+    assert (plan["runs"], plan["measured_seeds"]) == (2, [1])
+    assert len(list(api.experiments())) == 1
+
+
+def test_the_list_of_experiments_asks_for_its_pages_one_by_one(api: Client) -> None:
+    made = [api.submit(written(seeds=[seed], labels={"odd": str(seed % 2)}))["id"] for seed in range(5)]
+    assert [e["id"] for e in api.experiments(page_size=2)] == made[::-1]
+    assert [e["id"] for e in api.experiments(labels={"odd": "1"}, state="queued")] == [made[3], made[1]]
+    listing = api.experiments(page_size=2)
+    assert next(listing)["id"] == made[4]
+    later = api.submit(written(seeds=[9]))["id"]
+    assert later not in [e["id"] for e in listing], "the rest goes on where the page before ended"
+
+
+def test_a_refusal_says_of_each_field_what_is_wrong(api: Client) -> None:
+    with pytest.raises(Invalid) as refusal:
+        api.submit({**written(seeds=[]), "training": {"optimizer": {"lr": "fast"}}})
+    assert refusal.value.status == 422
+    assert sorted(error["loc"] for error in refusal.value.errors) == [["seeds"], ["training", "optimizer", "lr"]]
+    lines = str(refusal.value).splitlines()
+    assert sorted(line.partition(":")[0] for line in lines) == ["seeds", "training.optimizer.lr"]
+
+
+def test_each_refusal_has_its_type(api: Client) -> None:
+    with pytest.raises(NotFound, match="no experiment 'exp_nope'") as refusal:
+        api.experiment("exp_nope")
+    assert (refusal.value.status, refusal.value.errors) == (404, [])
+    api.submit(written(), idempotency_key="k")
+    with pytest.raises(Conflict):
+        api.submit(written("none"), idempotency_key="k")
+
+
+def test_waiting_ends_with_the_experiment_or_with_the_time(api: Client, db: Database) -> None:
+    made = api.submit(written())
+    with pytest.raises(StillRunning, match="it goes on") as over:
+        api.wait(made["id"], timeout=0)
+    assert isinstance(over.value, TimeoutError)
+    finished(db, claimed(db).lease)
+    assert api.wait(made["id"])["state"] == "succeeded"
+
+
+def test_a_run_is_watched_as_it_happens(api: Client, db: Database) -> None:
+    made = api.submit(written())
+    run_id, lease = made["runs"][0]["id"], claimed(db).lease
+    recorded(db, lease, measured(10), measured(20))
+    finished(db, lease)
+    events = list(api.watch(run_id))
+    steps = [event for event in events if isinstance(event, Measured)]
+    assert [(event.run_id, event.step, event.values) for event in steps] == [
+        (run_id, 10, {"valid.accuracy": 0.1}),
+        (run_id, 20, {"valid.accuracy": 0.2}),
+    ]
+    assert isinstance(events[-1], StateChanged)
+    assert events[-1].run["state"] == "succeeded"
+
+
+def test_a_stream_that_breaks_goes_on_after_the_last_event() -> None:
+    def event(id: str, step: int) -> bytes:
+        return f'event: measurement\nid: {id}\ndata: {{"step": {step}, "seconds": 1.0, "values": {{}}}}\n\n'.encode()
+
+    stream = "text/event-stream"
+    broken = Answer(b": ping\n\n" + event("1-10", 10) + b"event: meas", content_type=stream, breaks_off=True)
+    with scripted(
+        broken, HANG_UP, AWAY, Answer(event("1-20", 20), content_type=stream), Answer({"state": "failed"})
+    ) as s:
+        assert [event.step for event in Client(s.url).watch("run_1") if isinstance(event, Measured)] == [10, 20]
+    assert [request.headers.get("Last-Event-ID") for request in s.requests[:4]] == [None, "1-10", "1-10", "1-10"]
+
+
+def test_files_of_a_run_are_listed_and_saved_whole(api: Client, settings: Settings, tmp_path: Path) -> None:
+    run_id = api.submit(written())["runs"][0]["id"]
+    content = bytes(range(256)) * 20_000
+    with scripted(Answer(content, breaks_off=True), HANG_UP, Answer(content)) as s:
+        saved = Client(s.url).download(run_id, "model.pt", tmp_path)
+    assert saved == tmp_path / "model.pt"
+    assert saved.read_bytes() == content
+    assert len(s.requests) == 3
+    with scripted(Answer(content, breaks_off=True)) as s, pytest.raises(Unreachable):
+        Client(s.url, patience=0).download(run_id, "other.pt", tmp_path / "other.pt")
+    assert list(tmp_path.glob("*other*")) == [], "no half a file, under whatever name"
+    assert api.artifacts(run_id) == []
+    with pytest.raises(NotFound):
+        api.download(run_id, "model.pt", tmp_path / "nothing")
+    assert not (tmp_path / "nothing").exists()
+
+
+# -- trouble on the way ----------------------------------------------------------------------------
+
+
+def test_what_is_safe_to_repeat_is_tried_until_the_service_is_back() -> None:
+    with scripted(AWAY, HANG_UP, Answer({"detail": "no gateway"}, 502), Answer({"items": [1]})) as s:
+        assert Client(s.url).catalogue("tasks") == [1]
+    assert [(request.method, request.path) for request in s.requests] == [("GET", "/v1/tasks")] * 4
+
+
+def test_a_submission_that_got_no_answer_is_repeated_under_its_own_key() -> None:
+    with scripted(HANG_UP, AWAY, Answer({"id": "exp_1"}, 201)) as s:
+        client = Client(s.url)
+        client.submit(written())
+        client.submit(written())
+    keys = [request.headers["Idempotency-Key"] for request in s.requests]
+    assert keys[0] == keys[1] == keys[2] != keys[3]
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 409, 413, 422, 429, 500])
+def test_what_was_refused_is_asked_once(status: int) -> None:
+    with scripted(Answer({"detail": "no"}, status)) as s, pytest.raises(NormbenchError, match="no") as refusal:
+        Client(s.url).catalogue("tasks")
+    assert refusal.value.status == status
+    assert len(s.requests) == 1
+
+
+def test_a_retry_of_runs_is_asked_once() -> None:
+    with scripted(AWAY) as s, pytest.raises(Unavailable):
+        Client(s.url).retry("exp_1")
+    assert len(s.requests) == 1
+
+
+def test_patience_ends() -> None:
+    with scripted(AWAY) as s, pytest.raises(Unavailable, match="the database does not answer"):
+        Client(s.url, patience=0.5).catalogue("tasks")
+    assert len(s.requests) > 2
+
+
+# -- data frames -----------------------------------------------------------------------------------
+
+
+def test_curves_become_a_data_frame(api: Client, db: Database) -> None:
+    made = api.submit(written("layer_norm", seeds=[3, 4]))
+    for _ in range(2):
+        recorded(db, claimed(db).lease, measured(10), measured(20))
+    frame = api.measurements_frame(made["id"])
+    assert list(frame.columns) == ["experiment_id", "run_id", "method", "seed", "series", "step", "value", "seconds"]
+    assert frame.groupby("seed")["value"].max().to_dict() == {3: 0.2, 4: 0.2}
+    assert set(frame["method"]) == {"layer_norm"}
+    one = api.measurements_frame(made["runs"][1]["id"], series=["valid.accuracy"])
+    assert set(one["seed"]) == {4}
+    assert api.measurements_frame(made["id"], series=["nothing"]).empty
+
+
+def test_a_leaderboard_becomes_a_data_frame() -> None:
+    entries = [{"rank": 1, "method": "none", "value": {"mean": 0.5, "ci95": None}}, {"rank": 2, "value": None}]
+    with scripted(Answer({"entries": entries})) as s:
+        frame = Client(s.url).leaderboard_frame("char_lm", profile="small", published=True)
+    assert list(frame["rank"]) == [1, 2]
+    assert frame["value.mean"][0] == 0.5
+    assert s.requests[0].path == "/v1/leaderboards/char_lm?profile=small&published=true"
+
+
+def test_without_pandas_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with scripted(Answer({"entries": []})) as s, pytest.raises(Missing, match="pip install pandas"):
+        Client(s.url).leaderboard_frame("char_lm")
+
+
+# -- what is no service ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), {1, 2}, object(), b"x"])
+def test_what_json_cannot_hold_is_refused_before_it_is_sent(api: Client, value: Any) -> None:
+    with pytest.raises(NormbenchError, match="JSON"):
+        api.submit({**written(), "labels": {"a": value}})
+    assert list(api.experiments()) == []
+
+
+def test_half_a_character_is_sent_and_refused_by_the_service(api: Client) -> None:
+    with pytest.raises(NormbenchError, match=r"labels\.a: "):
+        api.submit({**written(), "labels": {"a": "\ud800"}})
+
+
+def test_a_spec_that_holds_itself_is_refused_too(api: Client) -> None:
+    spec: dict[str, Any] = written()
+    spec["labels"] = spec
+    with pytest.raises(NormbenchError, match="JSON"):
+        api.submit(spec)
+
+
+def test_where_nobody_listens_it_says_how_to_start_a_service() -> None:
+    client = Client(f"http://127.0.0.1:{free_port()}", patience=0)
+    assert not client.is_ready()
+    with pytest.raises(Unreachable, match=r"normbench up.*NORMBENCH_URL"):
+        client.catalogue("tasks")
+
+
+@pytest.mark.parametrize("url", ["nonsense", "http://[", "ftp://127.0.0.1", "http://127.0.0.1:port"])
+def test_an_address_that_is_none_is_refused(url: str) -> None:
+    with pytest.raises(NormbenchError):
+        Client(url).catalogue("tasks")
+
+
+@pytest.mark.parametrize(
+    ("content", "status"),
+    [
+        (b"<html>hello</html>", 200),
+        (b"[]", 200),
+        (b"", 200),
+        (b"<html>away</html>", 502),
+        (b"[1]", 500),
+        (b"\xff", 404),
+    ],
+)
+def test_an_answer_that_is_not_normbenchs_is_an_error_for_people(content: bytes, status: int) -> None:
+    with scripted(Answer(content, status)) as s, pytest.raises(NormbenchError):
+        Client(s.url, patience=0).experiment("exp_1")
+
+
+def test_address_and_key_come_from_the_environment(
+    settings: Settings, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with db.transaction() as session:
+        _, secret = keyring.create(session, "ada")
+    with live_api(settings, require_keys=True) as url:
+        monkeypatch.setenv("NORMBENCH_URL", url)
+        monkeypatch.delenv("NORMBENCH_API_KEY", raising=False)
+        with pytest.raises(Unauthorized, match="normbench keys create"):
+            Client().catalogue("tasks")
+        monkeypatch.setenv("NORMBENCH_API_KEY", secret)
+        assert Client().catalogue("tasks")
+        with pytest.raises(Unauthorized, match="unknown or revoked"):
+            Client(key="nb_other").catalogue("tasks")

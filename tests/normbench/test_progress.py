@@ -1,0 +1,79 @@
+"""What the bar and the words beside it say while experiments wait, run and end."""
+
+from typing import Any
+
+import pytest
+
+from normbench import Client
+from normbench.display.progress import seconds_left, steps
+from normbench.display.queue import Queue
+from tests.normbench.scripted import Answer, scripted
+from tests.service.given import written
+
+
+def run(state: str, step: int, eta: float | None = None, **fields: Any) -> Any:
+    progress = {"step": step, "max_steps": 100, "eta_seconds": eta}
+    return {"state": state, "progress": progress, "history": [], "attempt": 1, **fields}
+
+
+def experiment(*runs: Any, device: str = "cpu", id: str = "exp_1") -> Any:
+    return {"id": id, "state": "queued", "spec": {**written(), "device": device}, "runs": list(runs)}
+
+
+@pytest.mark.parametrize(
+    ("runs", "done"),
+    [
+        ([run("succeeded", 40), run("running", 20)], 120),
+        ([run("cancelled", 40), run("failed", 20)], 60),
+        ([run("queued", 0), run("queued", 30)], 30),
+    ],
+)
+def test_the_bar_counts_the_steps_of_all_seeds_and_is_full_only_of_success(runs: list[Any], done: int) -> None:
+    assert steps(runs) == (done, 200)
+
+
+@pytest.mark.parametrize(
+    ("runs", "left"),
+    [
+        ([run("running", 50, 10.0)], 10.0),
+        ([run("running", 50, 10.0), run("queued", 0), run("succeeded", 90)], 30.0),
+        ([run("running", 50, 10.0), run("running", 50, 10.0), run("queued", 0)], 20.0),
+        ([run("running", 0, 100.0), run("running", 99, 0.1)], 100.0),
+        ([run("running", 0), run("queued", 0)], None),
+        ([run("failed", 10), run("cancelled", 10)], None),
+    ],
+)
+def test_the_time_left_is_that_of_all_seeds_together(runs: list[Any], left: float | None) -> None:
+    assert seconds_left(runs) == (None if left is None else pytest.approx(left))
+
+
+def worker(device: str, run_id: str | None = "run_9") -> dict[str, Any]:
+    return {"device": device, "queues": ["auto", device.partition(":")[0]], "run_id": run_id}
+
+
+def why(waiting: Any, workers: list[Any], *pages: list[Any]) -> str:
+    answers = [Answer({"items": items, "next_cursor": None}) for items in (workers, *pages)]
+    with scripted(*answers) as script:
+        return Queue(Client(script.url)).why(waiting)
+
+
+def test_waiting_without_a_worker_for_the_device_says_how_to_start_one() -> None:
+    told = why(experiment(run("queued", 0), device="cuda"), [worker("cpu")])
+    assert told == "no live worker for cuda, only for cpu; start one with `normbench worker --device cuda:0`"
+    assert "no worker is alive" in why(experiment(run("queued", 0)), [])
+
+
+def test_waiting_behind_others_says_how_many_there_are() -> None:
+    def other(device: str, id: str, **states: int) -> dict[str, Any]:
+        return {"id": id, "spec": {"device": device}, "runs_by_state": states}
+
+    queued = [other("cpu", "exp_1", queued=2), other("cpu", "exp_2", queued=3), other("cuda", "exp_3", queued=50)]
+    running = [other("auto", "exp_4", queued=1, running=1)]
+    told = why(experiment(run("queued", 0)), [worker("cpu")], queued, running)
+    assert told == "the only worker for cpu is busy, 4 other runs waiting"
+
+
+def test_waiting_after_trouble_says_what_the_trouble_was() -> None:
+    trouble = {"attempt": 2, "at": "2026-11-22T01:00:00Z", "reason": "the disk is full", "lost": False}
+    told = why(experiment(run("queued", 0, history=[trouble])), [worker("cpu", None)])
+    assert told == "to be tried again; attempt 2 ended: the disk is full"

@@ -1,0 +1,94 @@
+"""Whole commands on real terminals of 80 and 50 columns, and in a pipe."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from normcore.data import registry
+from normcore.spec.methods import METHODS
+from normcore.spec.tasks import TASKS
+from service.db import Database
+from service.keys import keyring
+from service.leaderboards import entries
+from service.settings import Settings
+from tests.normbench.terminal import on_a_terminal
+from tests.service.given import claimed, finished, submitted
+from tests.service.live import live_api
+
+
+@pytest.fixture
+def database_url(tmp_path: Path) -> str:
+    """What is tested here is the same on every database."""
+    return f"sqlite:///{tmp_path / 'normbench.db'}"
+
+
+@pytest.fixture
+def environment(settings: Settings) -> Iterator[dict[str, str]]:
+    with live_api(settings) as url:
+        yield {
+            "NORMBENCH_URL": url,
+            "NORMBENCH_DATA_DIR": str(settings.data_dir),
+            "NORMBENCH_DATABASE_URL": settings.database_url,
+        }
+
+
+@pytest.fixture
+def identified(db: Database) -> dict[str, list[str]]:
+    """What must be readable, by command."""
+    made = [submitted(db, method, seeds=[0, 1]) for method in ("recurrent_batch_norm", "layer_norm")]
+    for _ in made * 2:
+        fingerprint = finished(db, claimed(db).lease, value=0.5)
+        with db.transaction() as session:
+            entries.refresh(session, fingerprint)
+    with db.transaction() as session:
+        key, _ = keyring.create(session, "ada lovelace, of the analytical engines")
+    methods = ["recurrent_batch_norm", "layer_norm"]
+    return {
+        "status": [*(e.id for e in made), *methods, "succeeded", "permuted_digits"],
+        f"status {made[0].id}": [*(run.id for run in made[0].runs), "succeeded", made[0].id],
+        "leaderboard permuted_digits --profile smoke": ["1", *methods, "0.500"],
+        "keys list": [key.id],
+        "tasks": list(TASKS),
+        "methods": list(METHODS),
+        "data list": [*registry.DATASETS, "missing", "bundled"],
+        "report-card layer_norm --no-measure": ["layer_norm", "permuted_digits (smoke)", "of 2", "lstm"],
+    }
+
+
+@pytest.mark.parametrize(("columns", "plain"), [(80, {}), (50, {"NO_COLOR": "1"})])
+def test_nothing_that_identifies_is_cut_on_a_narrow_terminal(
+    columns: int, plain: dict[str, str], environment: dict[str, str], identified: dict[str, list[str]]
+) -> None:
+    for command, names in identified.items():
+        arguments = [sys.executable, "-P", "-m", "normbench", *command.split()]
+        text = on_a_terminal(arguments, columns, environment | plain)
+        for name in names:
+            assert any(name in line for line in text.splitlines()), f"{name} is broken in {command}:\n{text}"
+        assert max(map(len, text.splitlines())) <= columns, text
+        assert "…" not in text
+
+
+def test_in_a_pipe_each_row_is_one_line_whatever_the_columns(
+    environment: dict[str, str], identified: dict[str, list[str]]
+) -> None:
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("NORMBENCH_")}
+    for command, names in identified.items():
+        result = subprocess.run(
+            [sys.executable, "-P", "-m", "normbench", *command.split()],
+            env={**inherited, **environment, "COLUMNS": "50"},
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=60,
+        )
+        lines = result.stdout.splitlines()
+        for name in names:
+            assert any(name in line for line in lines), f"{name} in {command}:\n{result.stdout}"
+        assert "Too narrow" not in result.stdout
+        if command == "methods":
+            assert sum(line.split()[:1] == ["layer_norm"] for line in lines) == 1
+            assert any("layer_norm" in line and "arXiv:1607.06450" in line for line in lines)
