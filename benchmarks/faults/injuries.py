@@ -101,12 +101,11 @@ def _burst(scene: Scene, fault: Fault) -> Injury:
 
 def _freeze(scene: Scene, fault: Fault) -> Injury:
     """Stop a worker and all that it started for longer than its lease, then let it go on, as a paused machine would."""
-    victim, _ = _victim(scene)
+    victim, hit = _victim(scene)
     frozen = [victim.worker, *victim.worker.children(recursive=True)]
     began = time.monotonic()
     _signal(signal.SIGSTOP, *frozen)
     time.sleep(scene.backend.lease_seconds + fault.seconds / 2)
-    hit = _last_seen(scene, victim.run_id)
     _signal(signal.SIGCONT, *frozen)
     return Injury(fault.kind, began, time.monotonic(), (hit,), ends_attempt=True)
 
@@ -268,10 +267,6 @@ def _has_begun(samples: Sequence[Sample]) -> bool:
 def _unfinished(scene: Scene) -> tuple[Sample, ...]:
     cancelled = scene.loader.cancelled
     return tuple(s for s in scene.watch.latest() if s.state not in ENDED and s.run_id not in cancelled)
-
-
-def _last_seen(scene: Scene, run_id: str) -> Sample:
-    return scene.watch.samples(run_id)[-1]
 
 
 def _servers(scene: Scene) -> Servers:

@@ -1,11 +1,9 @@
 """What every training gives when nothing happens to it: ``python -m normcore``, no service."""
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from benchmarks.faults.scenario import Load
@@ -15,15 +13,13 @@ from benchmarks.processes import ROOT
 
 
 def undisturbed(loads: Sequence[Load], folder: Path) -> list[Undisturbed]:
-    """Train each once, as many at a time as there are cores.
+    """Train each once, one after the other.
 
     Raises:
         subprocess.CalledProcessError: one did not end well.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        files = [folder / f"{number}.json" for number in range(len(loads))]
-        return list(pool.map(_train, loads, files))
+    return [_train(load, folder / f"{number}.json") for number, load in enumerate(loads)]
 
 
 def _train(load: Load, file: Path) -> Undisturbed:

@@ -91,7 +91,7 @@ def _training(task: str, method: str, max_steps: int) -> dict[str, Any]:
     }
 
 
-SHORT = (_training("permuted_digits", "layer_norm", 150), _training("char_lm", "recurrent_batch_norm", 300))
+SHORT = (_training("permuted_digits", "layer_norm", 250), _training("char_lm", "recurrent_batch_norm", 500))
 LONG = (
     _training("permuted_digits", "layer_norm", 300),
     _training("permuted_digits", "recurrent_batch_norm", 200),

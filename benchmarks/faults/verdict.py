@@ -159,9 +159,22 @@ def recoveries(
     found: dict[Kind, list[float | None]] = {}
     for injury in injuries:
         found.setdefault(injury.kind, []).extend(
-            recovery(injury, hit, samples[hit.run_id]) for hit in injury.hit if hit.state not in ENDED
+            recovery(injury, hit, samples[hit.run_id])
+            for hit in injury.hit
+            if not came_too_late(injury, hit, samples[hit.run_id])
         )
     return found
+
+
+def came_too_late(injury: Injury, hit: Sample, samples: Sequence[Sample]) -> bool:
+    """Whether a kill met a run that had just succeeded, which nobody had seen yet."""
+    end = samples[-1]
+    return (
+        injury.ends_attempt
+        and injury.kind != Kind.CANCEL
+        and end.state == "succeeded"
+        and end.attempt == hit.attempt
+    )
 
 
 def recovery(injury: Injury, hit: Sample, samples: Sequence[Sample]) -> float | None:
