@@ -20,7 +20,7 @@ def environment(device: torch.device, threads: int) -> dict[str, Any]:
     cuda = device.type == "cuda"
     return {
         "python": platform.python_version(),
-        "torch": torch.__version__,
+        "torch": str(torch.__version__),  # a class of torch's own: whoever unpickles it would import torch
         "numpy": numpy.__version__,
         "normbench": _normbench_version(),
         "git": _git_commit(),

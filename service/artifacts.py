@@ -1,4 +1,8 @@
-"""The artifact store: files of a run, in a directory or anywhere else fsspec reaches."""
+"""The artifact store: files of a run, in a directory or anywhere else fsspec reaches.
+
+Every file carries the attempt that wrote it, so that an attempt which has lost its run cannot touch what another one
+left. On a local disk a file that was written is there after a power cut, too.
+"""
 
 import os
 import re
@@ -14,93 +18,114 @@ from service.errors import NotFound
 
 CHUNK = 1 << 20
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,127}")
+FILE = re.compile(rf"([1-9][0-9]{{0,8}})\.({NAME.pattern})")  # attempt and name
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class Artifact:
-    """A stored file: its name within the run, and its size in bytes."""
+    """A stored file: the attempt that wrote it, its name, and its size in bytes."""
 
+    attempt: int
     name: str
     size: int
 
 
 class Artifacts:
-    """Files by run and name under one URL."""
+    """Files by run, attempt and name under one URL."""
 
     def __init__(self, url: str) -> None:
         self._fs, root = fsspec.core.url_to_fs(url)
         self._root = root.rstrip("/")
 
-    def write(self, run_id: str, name: str, content: bytes) -> None:
-        """Store a file, whole or not at all.
+    def write(self, run_id: str, attempt: int, name: str, content: bytes) -> None:
+        """Store a file, whole or not at all; on return it is on the disk.
 
         Raises:
             OSError: the store is full, read-only or away.
         """
-        path = self._path(run_id, name)
-        self._fs.makedirs(f"{self._root}/{run_id}", exist_ok=True)
+        path = self._path(run_id, attempt, name)
+        folder = path.rpartition("/")[0]
         if isinstance(self._fs, LocalFileSystem):
+            _make_folder(Path(folder))
             _write_beside_and_rename(Path(path), content)
             return
+        self._fs.makedirs(folder, exist_ok=True)
         with self._fs.transaction, self._fs.open(path, "wb") as file:
             file.write(content)
 
-    def read(self, run_id: str, name: str) -> bytes:
+    def read(self, run_id: str, attempt: int, name: str) -> bytes:
         """A whole file.
 
         Raises:
-            NotFound: the run has no such file.
+            NotFound: the attempt left no such file.
         """
-        return b"".join(self.stream(run_id, name))
+        return b"".join(self.stream(run_id, attempt, name))
 
-    def stream(self, run_id: str, name: str) -> Iterator[bytes]:
-        """A file piece by piece; it is opened before the first piece is asked for.
+    def stream(
+        self, run_id: str, attempt: int, name: str, *, start: int = 0, length: int | None = None
+    ) -> Iterator[bytes]:
+        """A file, or ``length`` bytes of it from ``start`` on, piece by piece; it is opened before the first piece is
+        asked for.
 
         Raises:
-            NotFound: the run has no such file.
+            NotFound: the attempt left no such file.
         """
         try:
-            file = self._fs.open(self._path(run_id, name), "rb")
+            file = self._fs.open(self._path(run_id, attempt, name), "rb")
         except FileNotFoundError:
             raise NotFound(f"run {run_id} has no artifact {name!r}") from None
 
         def pieces() -> Iterator[bytes]:
+            left = length
             with file:
-                while piece := file.read(CHUNK):
+                file.seek(start)
+                while piece := file.read(CHUNK if left is None else min(CHUNK, left)):
+                    left = None if left is None else left - len(piece)
                     yield piece
 
         return pieces()
 
     def list(self, run_id: str) -> list[Artifact]:
-        """What a run has stored, by name."""
+        """What a run has stored, by attempt and name."""
         folder = f"{self._root}/{run_id}"
         self._fs.invalidate_cache(folder)
         try:
             files = self._fs.ls(folder, detail=True)
         except FileNotFoundError:
             return []
-        found = [Artifact(f["name"].rpartition("/")[2], f["size"]) for f in files if f["type"] == "file"]
-        return sorted((a for a in found if NAME.fullmatch(a.name)), key=lambda a: a.name)
+        found = [(FILE.fullmatch(f["name"].rpartition("/")[2]), f["size"]) for f in files if f["type"] == "file"]
+        return sorted(Artifact(int(match[1]), match[2], size) for match, size in found if match)
 
-    def remove(self, run_id: str, name: str) -> None:
+    def remove(self, run_id: str, attempt: int, name: str) -> None:
         """Forget a file, if it is there."""
-        path = self._path(run_id, name)
+        path = self._path(run_id, attempt, name)
         if self._fs.exists(path):
             self._fs.rm(path)
 
-    def check_writable(self) -> None:
-        """Raises:
-        OSError: nothing can be stored there.
+    def check_writable(self, size: int = 1) -> None:
+        """See that ``size`` bytes can be stored.
+
+        Raises:
+            OSError: they cannot.
         """
         self._fs.makedirs(self._root, exist_ok=True)
         own = f".check-{secrets.token_hex(8)}"
-        self.write(own, "probe", b"normbench")
-        self._fs.rm(f"{self._root}/{own}", recursive=True)
+        try:
+            self.write(own, 1, "probe", bytes(size))
+        finally:
+            if self._fs.exists(f"{self._root}/{own}"):
+                self._fs.rm(f"{self._root}/{own}", recursive=True)
 
-    def _path(self, run_id: str, name: str) -> str:
+    def _path(self, run_id: str, attempt: int, name: str) -> str:
         if not NAME.fullmatch(name):
             raise NotFound(f"run {run_id} has no artifact {name[:130]!r}")
-        return f"{self._root}/{run_id}/{name}"
+        return f"{self._root}/{run_id}/{attempt}.{name}"
+
+
+def _make_folder(folder: Path) -> None:
+    if not folder.is_dir():
+        folder.mkdir(parents=True, exist_ok=True)
+        _sync_folder(folder.parent)
 
 
 def _write_beside_and_rename(path: Path, content: bytes) -> None:
@@ -108,7 +133,20 @@ def _write_beside_and_rename(path: Path, content: bytes) -> None:
     copy that can be seen half done."""
     part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
     try:
-        part.write_bytes(content)
+        with part.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
         os.replace(part, path)
+        _sync_folder(path.parent)
     finally:
         part.unlink(missing_ok=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    """A file's name is on the disk once its folder is."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from sqlalchemy import JSON, DateTime, Dialect, Engine, Float, MetaData, Table, TypeDecorator, create_engine, event
 from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.orm import DeclarativeBase, Session
 from sqlalchemy.sql.functions import GenericFunction
@@ -70,6 +71,11 @@ def _postgresql_now(element: epoch_now, compiler: Any, **options: Any) -> str:
 def utc_now() -> datetime:
     """The time for people: what a row says of when it was made."""
     return datetime.now(UTC)
+
+
+def one_line(error: SQLAlchemyError) -> str:
+    """The error for a log: its kind and what the driver says, without the statement and its values."""
+    return f"{type(error).__name__}: {' '.join(str(getattr(error, 'orig', None) or error).split())}"
 
 
 class Database:

@@ -3,22 +3,41 @@
 import re
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from service.artifacts import Artifacts
+from service.artifacts import Artifact, Artifacts
+from service.errors import NotFound
 
 KEPT = 2  # the newest may be torn; then the one before it serves
-NAME = re.compile(r"^checkpoint-(\d{12})\.pt$")
+NAME = re.compile(r"checkpoint-(\d{12})\.pt")
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What the database knows of a run when an attempt begins; see ``service.experiments.lifecycle.Claim``."""
+
+    began_attempt: int
+    resumed_from: int
+
+    def allows(self, attempt: int, step: int) -> bool:
+        """Whether all measurements up to this checkpoint are stored, or in it.
+
+        When an attempt begins, what others measured beyond its first step is undone. An earlier attempt that did not
+        notice may have written checkpoints there, which no longer fit.
+        """
+        return attempt >= self.began_attempt or step <= self.resumed_from
 
 
 class Checkpoints:
-    """The checkpoints of one run.
+    """The checkpoints of one run, as one attempt sees them.
 
     The first is due once something was measured, so that a run which has shown results never starts over; then
     one every ``every_seconds``.
     """
 
-    def __init__(self, store: Artifacts, run_id: str, every_seconds: float) -> None:
-        self._store, self._run_id, self._every = store, run_id, every_seconds
+    def __init__(self, store: Artifacts, run_id: str, attempt: int, past: Past, every_seconds: float) -> None:
+        self._store, self._run_id, self._attempt, self._past = store, run_id, attempt, past
+        self._every = every_seconds
         self._last = time.monotonic()
         self._first = True
 
@@ -27,25 +46,48 @@ class Checkpoints:
         return (self._first and measured) or time.monotonic() - self._last >= self._every
 
     def write(self, step: int, content: bytes) -> None:
-        """Store a checkpoint and drop those that are no longer needed.
+        """Store a checkpoint and drop those that are no longer needed; later attempts' stay.
 
         Raises:
             OSError: the store is full, read-only or away.
         """
-        self._store.write(self._run_id, f"checkpoint-{step:012d}.pt", content)
-        for name in self._names()[KEPT:]:
-            self._store.remove(self._run_id, name)
+        self._store.write(self._run_id, self._attempt, f"checkpoint-{step:012d}.pt", content)
+        stored = [c for c in _checkpoints(self._store, self._run_id) if c.attempt <= self._attempt]
+        kept = [c for c in stored if self._is_usable(c)][:KEPT]
+        for checkpoint in stored:
+            if checkpoint not in kept:
+                self._store.remove(self._run_id, checkpoint.attempt, checkpoint.name)
         self._last, self._first = time.monotonic(), False
 
     def newest_first(self) -> Iterator[tuple[str, bytes]]:
-        """Names and contents of what is there."""
-        for name in self._names():
-            yield name, self._store.read(self._run_id, name)
+        """Names and contents of those to go on from."""
+        for checkpoint in _checkpoints(self._store, self._run_id):
+            if self._is_usable(checkpoint):
+                try:
+                    content = self._store.read(self._run_id, checkpoint.attempt, checkpoint.name)
+                except NotFound:  # removed since, by an attempt that does not know that it lost the run
+                    continue
+                yield f"{checkpoint.attempt}.{checkpoint.name}", content
 
-    def clear(self) -> None:
-        """The run has succeeded; nobody goes on from here."""
-        for name in self._names():
-            self._store.remove(self._run_id, name)
+    def _is_usable(self, checkpoint: Artifact) -> bool:
+        return self._past.allows(checkpoint.attempt, _step(checkpoint))
 
-    def _names(self) -> list[str]:
-        return sorted((a.name for a in self._store.list(self._run_id) if NAME.match(a.name)), reverse=True)
+
+def clear(store: Artifacts, run_id: str, attempt: int) -> None:
+    """The run has succeeded with this attempt: its checkpoints have served, and no other attempt's model counts."""
+    for artifact in store.list(run_id):
+        is_other_model = artifact.name == "model.pt" and artifact.attempt != attempt
+        if NAME.fullmatch(artifact.name) or is_other_model:
+            store.remove(run_id, artifact.attempt, artifact.name)
+
+
+def _checkpoints(store: Artifacts, run_id: str) -> list[Artifact]:
+    """Latest attempt first, then latest step."""
+    found = [a for a in store.list(run_id) if NAME.fullmatch(a.name)]
+    return sorted(found, key=lambda a: (a.attempt, _step(a)), reverse=True)
+
+
+def _step(checkpoint: Artifact) -> int:
+    match = NAME.fullmatch(checkpoint.name)
+    assert match is not None
+    return int(match[1])

@@ -1,4 +1,4 @@
-"""What a worker and its training process tell each other: a job down; these, and the events
+"""What a worker and its training process tell each other: a job and ``Stored`` down; the others, and the events
 ``Measured`` and ``Analysed``, up."""
 
 from collections.abc import Mapping
@@ -11,24 +11,48 @@ from normcore.events import Analysed, Measured, Outcome, Result, Started
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """All that a training process needs to know."""
+    """All that a training process needs to know.
+
+    Attributes:
+        began_attempt, resumed_from: see ``service.experiments.lifecycle.Claim``.
+        model_attempt: for an analysis of a trained model, the attempt that left it; else 0.
+        log: where what the process prints goes.
+    """
 
     run_id: str
+    attempt: int
     seed: int
     spec: Mapping[str, Any]
+    began_attempt: int
+    resumed_from: int
+    model_attempt: int
     device: str
     threads: int
     datasets_dir: Path
     artifacts_url: str
     checkpoint_seconds: float
+    log: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """All measurements up to this step are in the database."""
+
+    step: int
 
 
 @dataclass(frozen=True, slots=True)
 class Began:
-    """Training begins. ``notes`` say which checkpoints could not be used, and why."""
+    """Training begins.
+
+    Attributes:
+        measured: what the checkpoint brought along: measurements that may not be stored yet.
+        notes: which checkpoints could not be used, and why.
+    """
 
     started: Started
     resumed_from: int | None
+    measured: tuple[Measured, ...]
     notes: tuple[str, ...]
 
 
@@ -56,10 +80,17 @@ class Stopped:
 
 
 @dataclass(frozen=True, slots=True)
+class Troubled:
+    """Something that the training needs is in trouble: a disk, the store, a network. Trying again later may help."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Failed:
     """The training cannot go on; trying again would not help."""
 
     error: str
 
 
-Message = Began | Progress | Measured | Ended | Analysed | Stopped | Failed
+Message = Began | Progress | Measured | Ended | Analysed | Stopped | Troubled | Failed

@@ -6,6 +6,7 @@ is noticed at the first write, which is then refused.
 
 import logging
 import math
+import threading
 import time
 from collections.abc import Callable
 from typing import TypeVar
@@ -14,7 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from normcore.events import Analysed, Measured
-from service.db import Database
+from service.db import Database, one_line
 from service.experiments import lifecycle
 from service.experiments.lifecycle import Bell, Lease
 from service.leaderboards import entries
@@ -26,14 +27,26 @@ Answer = TypeVar("Answer")
 
 PROGRESS_SECONDS = 1.0  # between two writes that say no more than how far the training is
 RETRY_SECONDS = 1.0  # between two tries to write to a database that is away
+INSIST_SECONDS = 5.0  # for those tries, once the worker stops
+
+
+class GaveUp(Exception):
+    """The worker stops and the database is away: what was to be written is not, and the lease will run out."""
 
 
 class Report:
-    """Everything that one attempt writes. Every method raises ``LeaseLost`` once the run belongs to another."""
+    """Everything that one attempt writes.
 
-    def __init__(self, db: Database, settings: WorkerSettings, lease: Lease, device: str) -> None:
+    Every method that writes raises ``LeaseLost`` once the run belongs to another. Those that must write before they
+    return raise ``GaveUp`` if the worker stops and the database stays away.
+    """
+
+    def __init__(
+        self, db: Database, settings: WorkerSettings, lease: Lease, device: str, stopping: threading.Event
+    ) -> None:
         self.cancel_requested = False
-        self._db, self._settings, self._lease, self._device = db, settings, lease, device
+        self._db, self._settings, self._lease, self._device, self._stopping = db, settings, lease, device, stopping
+        self._to_begin: Began | None = None
         self._measured: list[Measured] = []
         self._step, self._seconds = 0, 0.0
         self._began: tuple[float, int] | None = None  # when this attempt's training began, and at which step
@@ -44,18 +57,10 @@ class Report:
         """The training is under way."""
         for note in message.notes:
             log.warning("%s: %s", self._lease.run_id, note)
+        self._to_begin = message
         self._step = message.started.step
         self._began = (time.monotonic(), self._step)
-        self._insist(
-            lambda session: lifecycle.begin(
-                session,
-                self._lease,
-                message.started,
-                device=self._device,
-                resumed_from=message.resumed_from,
-                notes=message.notes,
-            )
-        )
+        self._flushed = -math.inf  # written at once
 
     def note(self, message: Progress | Measured) -> None:
         """Take in a message; ``flush`` writes it."""
@@ -69,7 +74,7 @@ class Report:
     @property
     def is_due(self) -> bool:
         """Whether there is something to write, or the lease wants renewing."""
-        if self._measured:
+        if self._measured or self._to_begin:
             patience = self._settings.flush_seconds
         elif self._dirty:
             patience = PROGRESS_SECONDS
@@ -77,27 +82,30 @@ class Report:
             patience = self._settings.heartbeat_seconds
         return time.monotonic() - self._flushed >= patience
 
-    def flush(self) -> None:
-        """Write what was taken in and renew the lease; try again later if the database is away."""
+    def flush(self) -> int | None:
+        """Write what was taken in and renew the lease; try again later if the database is away.
+
+        Returns:
+            The step up to which all measurements are stored now, if that is news.
+        """
         self._flushed = time.monotonic()
         try:
             with self._db.transaction() as session:
-                self.cancel_requested = lifecycle.record(
-                    session, self._lease, self._measured, step=self._step, seconds=self._seconds, pace=self._pace()
-                )
+                self.cancel_requested = self._write(session, self._pace())
         except SQLAlchemyError as error:
-            self._flushed += RETRY_SECONDS
-            log.warning("measurements of %s wait: %s", self._lease.run_id, type(error).__name__)
-            return
-        self._measured, self._dirty = [], False
+            self._flushed = time.monotonic() + RETRY_SECONDS
+            log.warning("measurements of %s wait: %s", self._lease.run_id, one_line(error))
+            return None
+        brought = self._to_begin.measured if self._to_begin else ()
+        news = [m.step for m in (*brought, *self._measured)]
+        self._to_begin, self._measured, self._dirty = None, [], False
+        return max(news, default=None)
 
     def ended(self, message: Ended | Analysed) -> None:
         """Write the last measurements and the result, and a training's leaderboard entry, all or nothing."""
 
         def write(session: Session) -> None:
-            lifecycle.record(
-                session, self._lease, self._measured, step=self._step, seconds=self._seconds, pace=self._pace()
-            )
+            self._write(session, self._pace())
             if isinstance(message, Analysed):
                 lifecycle.finish_analysis(session, self._lease, message)
                 return
@@ -114,9 +122,13 @@ class Report:
         """The run was stopped because somebody asked for it."""
         self._close(lambda session: lifecycle.cancelled(session, self._lease))
 
-    def released(self, reason: str) -> Bell:
+    def released(self, reason: str) -> Bell | None:
         """The run was stopped because this worker stops."""
         return self._close(lambda session: lifecycle.release(session, self._lease, reason))
+
+    def deferred(self, reason: str) -> None:
+        """Something that the training needs is in trouble."""
+        self._close(lambda session: lifecycle.defer(session, self._lease, reason))
 
     def lost(self, reason: str) -> Bell | None:
         """The attempt broke off."""
@@ -125,20 +137,39 @@ class Report:
 
     def _close(self, verb: Callable[[Session], Answer]) -> Answer:
         def write(session: Session) -> Answer:
-            lifecycle.record(session, self._lease, self._measured, step=self._step, seconds=self._seconds, pace=None)
+            self._write(session, pace=None)
             return verb(session)
 
         return self._insist(write)
 
+    def _write(self, session: Session, pace: float | None) -> bool:
+        """Whether somebody asked to cancel the run."""
+        if self._to_begin is not None:
+            lifecycle.begin(
+                session,
+                self._lease,
+                self._to_begin.started,
+                device=self._device,
+                resumed_from=self._to_begin.resumed_from,
+                measured=self._to_begin.measured,
+                notes=self._to_begin.notes,
+            )
+        return lifecycle.record(session, self._lease, self._measured, step=self._step, seconds=self._seconds, pace=pace)
+
     def _insist(self, write: Callable[[Session], Answer]) -> Answer:
-        """Write in one transaction, as often as it takes."""
+        """Write in one transaction, as often as it takes; once the worker stops, not for long."""
+        give_up_at = math.inf
         while True:
             try:
                 with self._db.transaction() as session:
                     return write(session)
             except SQLAlchemyError as error:
-                log.warning("the end of %s waits: %s", self._lease.run_id, type(error).__name__)
-                time.sleep(RETRY_SECONDS)
+                log.warning("the end of %s waits: %s", self._lease.run_id, one_line(error))
+            if self._stopping.is_set():
+                give_up_at = min(give_up_at, time.monotonic() + INSIST_SECONDS)
+            if time.monotonic() >= give_up_at:
+                raise GaveUp(f"{self._lease.run_id} is left to the scheduler: the database does not answer")
+            time.sleep(RETRY_SECONDS)
 
     def _pace(self) -> float | None:
         if self._began is None or self._step <= self._began[1]:

@@ -4,25 +4,28 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 from celery import Celery
 from sqlalchemy.exc import SQLAlchemyError
 
 from normcore.events import Analysed, Measured
 from service.artifacts import Artifacts
-from service.db import Database
+from service.db import Database, one_line
 from service.experiments import lifecycle
-from service.experiments.lifecycle import Bell, Claim, LeaseLost
+from service.experiments.lifecycle import Bell, Claim, Lease, LeaseLost
 from service.fleet.attendance import Badge
 from service.queue import RUN_EXPERIMENT, Doorbell
-from workers.checkpoints import Checkpoints
-from workers.messages import Began, Ended, Failed, Job, Message, Progress, Stopped
-from workers.report import Report
+from workers import checkpoints, training_log
+from workers.messages import Began, Ended, Failed, Job, Message, Progress, Stopped, Stored, Troubled
+from workers.report import GaveUp, Report
 from workers.settings import WorkerSettings
 from workers.trainer import Trainer
 
 log = logging.getLogger(__name__)
 
+PROBE_BYTES = 1 << 20  # that the artifact store must take before a worker that met trouble claims again
 LISTEN_SECONDS = 0.2  # between two looks at what is due while the training is silent
 
 
@@ -41,18 +44,30 @@ class Attendant:
     def __init__(self, db: Database, settings: WorkerSettings, badge: Badge, doorbell: Doorbell) -> None:
         self.stopping = threading.Event()
         self._db, self._settings, self._badge, self._doorbell = db, settings, badge, doorbell
+        self._in_trouble = False
 
     def answer(self) -> None:
         """Claim a run, if there is one, and train it to its end."""
-        if self.stopping.is_set():
+        if self.stopping.is_set() or not self._is_out_of_trouble():
             return
         try:
             claim = self._claim()
         except SQLAlchemyError as error:
-            log.warning("cannot claim a run: %s", type(error).__name__)  # the scheduler rings again
+            log.warning("cannot claim a run: %s", one_line(error))  # the scheduler rings again
             return
         if claim is not None:
             self._attend(claim)
+
+    def _is_out_of_trouble(self) -> bool:
+        """After trouble, whether the artifact store takes files again; until then runs are better left to others."""
+        if self._in_trouble:
+            try:
+                Artifacts(self._settings.artifacts_url).check_writable(PROBE_BYTES)
+            except Exception as error:  # every file system has errors of its own; the scheduler rings again
+                log.warning("claiming nothing, the artifact store is in trouble: %s: %s", type(error).__name__, error)
+                return False
+        self._in_trouble = False
+        return True
 
     def _claim(self) -> Claim | None:
         with self._db.transaction() as session:
@@ -64,33 +79,53 @@ class Attendant:
             )
 
     def _attend(self, claim: Claim) -> None:
-        log.info("training %s, attempt %d", claim.lease.run_id, claim.lease.attempt)
-        report = Report(self._db, self._settings, claim.lease, self._badge.device)
-        store = Artifacts(self._settings.artifacts_url)
-        checkpoints = Checkpoints(store, claim.lease.run_id, self._settings.checkpoint_seconds)
-        trainer = Trainer(self._job(claim))
-        try:
-            grace = 0.0 if claim.spec.get("kind") == "analysis" else self._settings.grace_seconds
-            end = Watch(trainer, report, checkpoints, self._settings, grace, self.stopping).until_end()
-            bell = end()
-            if bell is not None:
-                self._doorbell.ring([bell])
-        except LeaseLost:
-            log.warning("%s belongs to another attempt; dropped", claim.lease.run_id)
-        finally:
-            trainer.kill()
-            trainer.close()
+        lease = claim.lease
+        log.info("training %s, attempt %d", lease.run_id, lease.attempt)
+        report = Report(self._db, self._settings, lease, self._badge.device, self.stopping)
+        with NamedTemporaryFile(prefix="normbench-", suffix=".log") as printed:
+            trainer = Trainer(self._job(claim, Path(printed.name)))
+            try:
+                grace = 0.0 if claim.spec.get("kind") == "analysis" else self._settings.grace_seconds
+                watch = Watch(trainer, report, self._settings, grace, self.stopping)
+                bell = watch.until_end()()
+                self._in_trouble = watch.trouble
+                if bell is not None:
+                    self._doorbell.ring([bell])
+                self._tidy_up(lease, Path(printed.name), watch)
+            except LeaseLost:
+                log.warning("%s belongs to another attempt; dropped", lease.run_id)
+            except GaveUp as error:
+                log.warning("%s", error)
+            finally:
+                trainer.kill()
+                trainer.close()
 
-    def _job(self, claim: Claim) -> Job:
+    def _tidy_up(self, lease: Lease, printed: Path, watch: "Watch") -> None:
+        """What nobody waits for, and no run depends on."""
+        url = self._settings.artifacts_url
+        if watch.broke_off:
+            training_log.keep(url, lease.run_id, lease.attempt, printed)
+        if watch.ended:
+            try:
+                checkpoints.clear(Artifacts(url), lease.run_id, lease.attempt)
+            except Exception as error:  # every file system has errors of its own
+                log.warning("checkpoints of %s stay: %s: %s", lease.run_id, type(error).__name__, error)
+
+    def _job(self, claim: Claim, printed: Path) -> Job:
         return Job(
             run_id=claim.lease.run_id,
+            attempt=claim.lease.attempt,
             seed=claim.seed,
             spec=claim.spec,
+            began_attempt=claim.began_attempt,
+            resumed_from=claim.resumed_from,
+            model_attempt=claim.model_attempt,
             device=self._badge.device,
             threads=self._settings.threads,
             datasets_dir=self._settings.datasets_dir,
             artifacts_url=self._settings.artifacts_url,
             checkpoint_seconds=self._settings.checkpoint_seconds,
+            log=printed,
         )
 
 
@@ -102,18 +137,22 @@ class Watch:
 
     Args:
         grace_seconds: for a last checkpoint, before SIGKILL; an analysis leaves none.
+
+    Attributes:
+        ended, broke_off, trouble: whether the training came to its end, whether the process was gone without a word,
+            and whether something that it needs is in trouble.
     """
 
     def __init__(
         self,
         trainer: Trainer,
         report: Report,
-        checkpoints: Checkpoints,
         settings: WorkerSettings,
         grace_seconds: float,
         stopping: threading.Event,
     ) -> None:
-        self._trainer, self._report, self._checkpoints = trainer, report, checkpoints
+        self.ended = self.broke_off = self.trouble = False
+        self._trainer, self._report = trainer, report
         self._settings, self._grace_seconds, self._stopping = settings, grace_seconds, stopping
         self._last_word = time.monotonic()
         self._kill_at: float | None = None
@@ -133,10 +172,15 @@ class Watch:
             if end is not None:
                 return end
             if self._report.is_due:
-                self._report.flush()
+                self._flush()
             if self._kill_at is None and (self._report.cancel_requested or self._stopping.is_set()):
                 self._kill_at = time.monotonic() + self._grace_seconds
                 self._trainer.stop()
+
+    def _flush(self) -> None:
+        stored = self._report.flush()
+        if stored is not None:
+            self._trainer.tell(Stored(stored))
 
     def _take(self, message: Message) -> End | None:
         self._last_word = time.monotonic()
@@ -146,7 +190,11 @@ class Watch:
             case Progress() | Measured():
                 self._report.note(message)
             case Ended() | Analysed():
-                return lambda: self._ended(message)
+                self.ended = True
+                return lambda: self._report.ended(message)
+            case Troubled(reason):
+                self.trouble = True
+                return lambda: self._report.deferred(reason)
             case Failed(error):
                 return lambda: self._report.failed(error)
             case Stopped():
@@ -156,23 +204,18 @@ class Watch:
     def _broken_off(self) -> End | None:
         now = time.monotonic()
         if self._trainer.is_gone:
+            self.broke_off = True
             return self._stopped if self._kill_at else lambda: self._report.lost(self._cause())
         if self._kill_at is not None and now > self._kill_at:
             self._trainer.kill()
         elif now - self._last_word > self._settings.stall_seconds:
             self._trainer.kill()
+            self.broke_off = True
             return lambda: self._report.lost(f"no progress for {self._settings.stall_seconds:g} s")
         return None
 
     def _cause(self) -> str:
         return f"the training process was {self._trainer.close()}"
-
-    def _ended(self, message: Ended | Analysed) -> None:
-        self._report.ended(message)
-        try:
-            self._checkpoints.clear()
-        except OSError as error:
-            log.warning("checkpoints of a finished run stay: %s", error)
 
     def _stopped(self) -> Bell | None:
         if self._report.cancel_requested:

@@ -10,11 +10,12 @@ import queue
 import signal
 import sys
 import threading
+from contextlib import suppress
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 
 from service.startup import StartupError
-from workers.messages import Job, Message
+from workers.messages import Job, Message, Stored
 
 WARM = (  # imported once, by the fork server; each takes seconds
     "workers.trainer",
@@ -83,6 +84,11 @@ class Trainer:
             return None
         self._gone = message is None
         return message
+
+    def tell(self, message: Stored) -> None:
+        """Say what is stored; a process that is gone need not know."""
+        with suppress(OSError):
+            self._connection.send(message)
 
     @property
     def is_gone(self) -> bool:

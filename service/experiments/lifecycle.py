@@ -3,17 +3,21 @@
     queued ──claim──▶ running ──finish──▶ succeeded
       ▲  │               │ └────fail────▶ failed
       │  └──cancel──▶ cancelled ◀─cancelled─┘
-      └──release, take_back (attempt + 1)──┘      retry: failed, cancelled ──▶ queued (attempt + 1)
+      └─release, defer, lose (attempt + 1)─┘      retry: failed, cancelled ──▶ queued (attempt + 1)
+
+A run that somebody asked to cancel is never queued again: whatever would do that cancels it. Who changes several runs
+locks them first, in the order of their ids, or passes over those that others hold, so that no two wait for each other.
 
 Nobody here commits; the caller's transaction does. Messages are sent after the commit, by the caller.
 """
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import CursorResult, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, CursorResult, case, delete, func, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
@@ -23,8 +27,13 @@ from service.db import epoch_now, rows_of, utc_now
 from service.errors import Conflict, NotFound
 from service.experiments.schemas import ExperimentOut, experiment_out, submitted_out
 from service.experiments.tables import Experiment, Label, Measurement, Run
+from service.experiments.turns import ORDER, READY, ROUND, by_urgency, first_ready, next_turn
 from service.ids import new_id
 
+log = logging.getLogger(__name__)
+
+MAX_PAUSE_SECONDS = 60.0  # of a deferred run; the first pause is one second, each further one twice the last
+MAX_HISTORY = 100  # entries; the newest stay
 WAITING, ENDED = ("queued", "running"), ("succeeded", "failed", "cancelled")
 NEW_EXPERIMENT = insert(rows_of(Experiment))
 NEW_RUN = insert(rows_of(Run)).values(rung_at=epoch_now())
@@ -42,11 +51,20 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A run that was taken from the queue, with all a worker needs to train it."""
+    """A run that was taken from the queue, with all a worker needs to train it.
+
+    Attributes:
+        began_attempt, resumed_from: the attempt that trained last, if one did, and the step that it went on from. All
+            measurements up to there are stored, and none of earlier attempts beyond it.
+        model_attempt: for an analysis of a trained model, the attempt that left it; else 0.
+    """
 
     lease: Lease
     seed: int
     spec: Mapping[str, Any]
+    began_attempt: int
+    resumed_from: int
+    model_attempt: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +112,12 @@ def submit(
         "request_digest": request_digest,
         "created_at": utc_now(),
     }
-    runs = [_queued_run(row["id"], seed, spec, row["created_at"]) for seed in spec.seeds]
+    first = next_turn(session, spec.device, spec.priority)
+    turns = range(first, first + ROUND * len(spec.seeds), ROUND)
+    runs = [
+        _queued_run(row["id"], seed, turn, spec, row["created_at"])
+        for seed, turn in zip(spec.seeds, turns, strict=True)
+    ]
     labels = [{"key": key, "value": value, "experiment_id": row["id"]} for key, value in spec.labels.items()]
     connection = session.connection()
     connection.execute(NEW_EXPERIMENT, row)
@@ -104,17 +127,19 @@ def submit(
     return submitted_out(row, runs), True
 
 
-def _queued_run(experiment_id: str, seed: int, spec: ExperimentSpec, now: datetime) -> dict[str, Any]:
+def _queued_run(experiment_id: str, seed: int, turn: int, spec: ExperimentSpec, now: datetime) -> dict[str, Any]:
     return {
         "id": new_id("run"),
         "experiment_id": experiment_id,
         "seed": seed,
+        "turn": turn,
         "queue": spec.device,
         "priority": spec.priority,
         "max_steps": spec.max_steps,
         "state": "queued",
         "attempt": 1,
         "times_lost": 0,
+        "times_deferred": 0,
         "history": [],
         "step": 0,
         "seconds": 0.0,
@@ -130,9 +155,18 @@ def cancel(session: Session, experiment_id: str) -> None:
         NotFound: no such experiment.
     """
     _require(session, experiment_id)
-    of_this = Run.experiment_id == experiment_id
-    session.execute(update(Run).where(of_this, Run.state == "queued").values(state="cancelled", finished_at=utc_now()))
-    session.execute(update(Run).where(of_this, Run.state == "running").values(cancel_requested=True))
+    waiting = [run.id for run in _locked(session, Run.experiment_id == experiment_id, Run.state.in_(WAITING))]
+    is_queued = Run.state == "queued"
+    session.execute(
+        update(Run)
+        .where(Run.id.in_(waiting))
+        .values(
+            cancel_requested=True,
+            state=case((is_queued, "cancelled"), else_=Run.state),
+            finished_at=case((is_queued, utc_now()), else_=Run.finished_at),
+        )
+        .execution_options(synchronize_session=False)
+    )
 
 
 def retry(session: Session, experiment_id: str) -> list[Bell]:
@@ -142,52 +176,65 @@ def retry(session: Session, experiment_id: str) -> list[Bell]:
         NotFound: no such experiment.
     """
     _require(session, experiment_id)
-    retried = session.execute(
-        update(Run)
-        .where(Run.experiment_id == experiment_id, Run.state.in_(("failed", "cancelled")))
-        .values(
-            state="queued",
-            attempt=Run.attempt + 1,
-            times_lost=0,
-            cancel_requested=False,
-            error=None,
-            finished_at=None,
-            rung_at=epoch_now(),
+    ended = _locked(session, Run.experiment_id == experiment_id, Run.state.in_(("failed", "cancelled")))
+    if not ended:
+        return []
+    first = next_turn(session, ended[0].queue, ended[0].priority)
+    again: dict[str, Any] = {
+        "state": "queued",
+        "times_lost": 0,
+        "times_deferred": 0,
+        "not_before": None,
+        "cancel_requested": False,
+        "error": None,
+        "finished_at": None,
+        "rung_at": epoch_now(),
+    }
+    for k, run in enumerate(ended):
+        session.execute(
+            update(Run)
+            .where(Run.id == run.id)
+            .values(**again, turn=first + ROUND * k, attempt=run.attempt + 1)
+            .execution_options(synchronize_session=False)
         )
-        .returning(Run.id, Run.queue)
-    )
-    return [Bell(run_id, queue) for run_id, queue in retried]
+    return [Bell(run.id, run.queue) for run in ended]
 
 
 # -- the workers' door ----------------------------------------------------------------------------
 
 
 def claim(session: Session, *, queues: Sequence[str], worker_id: str, lease_seconds: float) -> Claim | None:
-    """Take the most urgent, oldest queued run of these queues, if there is one."""
-    first = (
-        select(Run.id)
-        .where(Run.state == "queued", Run.queue.in_(queues))
-        .order_by(Run.priority.desc(), Run.id)
-        .limit(1)
-        .with_for_update(skip_locked=True)
-        .scalar_subquery()
-    )
-    row = session.execute(
-        update(Run)
-        .where(Run.id == first, Run.state == "queued")
-        .values(
-            state="running",
-            worker_id=worker_id,
-            lease_expires_at=epoch_now() + lease_seconds,
-            started_at=func.coalesce(Run.started_at, utc_now()),
-        )
-        .returning(Run.id, Run.attempt, Run.seed, Run.experiment_id)
-        .execution_options(synchronize_session=False)
-    ).one_or_none()
-    if row is None:
-        return None
-    spec = session.scalars(select(Experiment.spec).where(Experiment.id == row.experiment_id)).one()
-    return Claim(Lease(row.id, row.attempt, lease_seconds), row.seed, spec)
+    """Take the run of these queues that is next, if there is one; see ``service.experiments.turns``."""
+    for queue in by_urgency(session, queues):
+        run = session.execute(
+            update(Run)
+            .where(Run.id == first_ready(queue).scalar_subquery(), Run.state == "queued")
+            .values(
+                state="running",
+                worker_id=worker_id,
+                lease_expires_at=epoch_now() + lease_seconds,
+                not_before=None,
+                started_at=func.coalesce(Run.started_at, utc_now()),
+            )
+            .returning(Run.id, Run.attempt, Run.seed, Run.experiment_id, Run.began_attempt, Run.resumed_from_step)
+            .execution_options(synchronize_session=False)
+        ).one_or_none()
+        if run is not None:
+            spec = session.scalars(select(Experiment.spec).where(Experiment.id == run.experiment_id)).one()
+            return Claim(
+                Lease(run.id, run.attempt, lease_seconds),
+                run.seed,
+                spec,
+                began_attempt=run.began_attempt or 0,
+                resumed_from=run.resumed_from_step or 0,
+                model_attempt=_model_attempt(session, spec),
+            )
+    return None
+
+
+def _model_attempt(session: Session, spec: Mapping[str, Any]) -> int:
+    trained = spec["task"].get("run")
+    return (session.scalars(select(Run.attempt).where(Run.id == trained)).one_or_none() or 0) if trained else 0
 
 
 def begin(
@@ -197,18 +244,24 @@ def begin(
     *,
     device: str,
     resumed_from: int | None,
+    measured: Sequence[Measured] = (),
     notes: Sequence[str] = (),
 ) -> None:
     """Note what the training runs on and where it begins; what was measured after that is undone.
 
+    An attempt that goes on from further than the one before it shows that the run gets ahead: its losses and pauses
+    count from nought again.
+
     Args:
         resumed_from: the step of the checkpoint it goes on from, if there was one.
+        measured: what that checkpoint brings along: measurements that may not be stored yet.
         notes: what there is to say of checkpoints that could not be used; kept in the run's history.
 
     Raises:
         LeaseLost: the run has moved on.
     """
-    history = session.scalars(select(Run.history).where(*_held(lease))).one_or_none() or []
+    run = _held_run(session, lease)
+    progress = {"times_lost": 0, "times_deferred": 0} if (resumed_from or 0) > (run.resumed_from_step or 0) else {}
     _write(
         session,
         lease,
@@ -217,10 +270,13 @@ def begin(
         environment=dict(started.environment),
         step=started.step,
         max_steps=started.max_steps,
+        began_attempt=lease.attempt,
         resumed_from_step=resumed_from,
-        history=[*history, *(_history_entry(lease, note) for note in notes)],
+        history=_longer(run.history, *(_history_entry(lease, note) for note in notes)),
+        **progress,
     )
     session.execute(delete(Measurement).where(Measurement.run_id == lease.run_id, Measurement.step > started.step))
+    _store(session, lease, measured)
 
 
 def record(
@@ -247,6 +303,11 @@ def record(
     ).scalar_one_or_none()
     if cancel_requested is None:
         raise LeaseLost(lease)
+    _store(session, lease, measured)
+    return cancel_requested
+
+
+def _store(session: Session, lease: Lease, measured: Sequence[Measured]) -> None:
     rows = [
         {
             "run_id": lease.run_id,
@@ -261,7 +322,6 @@ def record(
     ]
     if rows:
         session.execute(_upsert(session), rows)
-    return cancel_requested
 
 
 def finish_analysis(session: Session, lease: Lease, analysed: Analysed) -> None:
@@ -312,7 +372,7 @@ def fail(session: Session, lease: Lease, error: str) -> None:
     Raises:
         LeaseLost: the run has moved on.
     """
-    _write(session, lease, state="failed", error=error, **_ended())
+    _write(session, lease, state="failed", error=_storable(error), **_ended())
 
 
 def cancelled(session: Session, lease: Lease) -> None:
@@ -324,46 +384,67 @@ def cancelled(session: Session, lease: Lease) -> None:
     _write(session, lease, state="cancelled", **_ended())
 
 
-def release(session: Session, lease: Lease, reason: str) -> Bell:
+def release(session: Session, lease: Lease, reason: str) -> Bell | None:
     """Give the run back unfinished, through no fault of its own: its worker stops.
+
+    Returns:
+        The message to send, or None if the run was to be cancelled and now is; likewise ``defer`` and ``lose``.
 
     Raises:
         LeaseLost: the run has moved on.
     """
-    return _give_back(session, lease, reason, lost=0)
+    return _give_back(session, _held_run(session, lease), lease, reason)
+
+
+def defer(session: Session, lease: Lease, reason: str) -> Bell | None:
+    """Something that the training needs is in trouble, a disk or a network: the run is queued again after a pause,
+    which grows each time until the run gets to a new checkpoint.
+
+    Raises:
+        LeaseLost: the run has moved on.
+    """
+    run = _held_run(session, lease)
+    pause = min(2.0 ** min(run.times_deferred, 30), MAX_PAUSE_SECONDS)
+    said = f"{reason}; the next try is in {pause:g} s"
+    _give_back(
+        session, run, lease, said, times_deferred=run.times_deferred + 1, not_before=epoch_now() + pause, rung_at=0.0
+    )
+    return None  # the scheduler rings when the pause is over
 
 
 def lose(session: Session, lease: Lease, reason: str, *, max_attempts: int) -> Bell | None:
-    """The attempt broke off. The run is queued again, or fails if that happened ``max_attempts`` times.
+    """The attempt broke off. The run is queued again, or fails if that happened ``max_attempts`` times since it last
+    got to a new checkpoint.
 
     Raises:
         LeaseLost: the run has moved on.
     """
-    run = session.scalars(select(Run).where(*_held(lease)).with_for_update()).one_or_none()
-    if run is None:
-        raise LeaseLost(lease)
-    if run.cancel_requested:
-        cancelled(session, lease)
-        return None
-    if run.times_lost + 1 >= max_attempts:
+    run = _held_run(session, lease)
+    if not run.cancel_requested and run.times_lost + 1 >= max_attempts:
         before = [entry["reason"] for entry in run.history if entry["lost"]]
         reasons = [*before[len(before) - run.times_lost :], reason]
-        fail(session, lease, f"lost {max_attempts} times: " + "; ".join(reasons))
+        fail(session, lease, f"lost {max_attempts} times at one place: " + "; ".join(reasons))
         return None
-    return _give_back(session, lease, reason, lost=1)
+    return _give_back(session, run, lease, reason, lost=True, times_lost=run.times_lost + 1)
 
 
 def take_back(session: Session, *, max_attempts: int) -> list[Bell]:
     """Queue again the runs whose lease ran out: their worker is gone, or cut off."""
-    expired = session.execute(
-        select(Run.id, Run.attempt, Run.worker_id)
-        .where(Run.state == "running", Run.lease_expires_at < epoch_now())
-        .with_for_update(skip_locked=True)
-    ).all()
+    expired = Run.lease_expires_at < epoch_now()
+    return _take_back(session, expired, "worker {worker} stopped renewing its lease", max_attempts)
+
+
+def take_back_from(session: Session, worker_id: str, *, max_attempts: int) -> list[Bell]:
+    """Queue again what this worker held, which is known to be gone."""
+    return _take_back(session, Run.worker_id == worker_id, "worker {worker} ended", max_attempts)
+
+
+def _take_back(session: Session, which: ColumnElement[bool], reason: str, max_attempts: int) -> list[Bell]:
     bells = []
-    for run_id, attempt, worker_id in expired:
-        lease = Lease(run_id, attempt, 0.0)
-        bell = lose(session, lease, f"worker {worker_id} stopped renewing its lease", max_attempts=max_attempts)
+    for run in _locked(session, Run.state == "running", which, skip_locked=True):
+        said = reason.format(worker=run.worker_id)
+        log.warning("%s, attempt %d: %s", run.id, run.attempt, said)
+        bell = lose(session, Lease(run.id, run.attempt, 0.0), said, max_attempts=max_attempts)
         bells += [bell] if bell else []
     return bells
 
@@ -377,16 +458,21 @@ def ring_again(session: Session, *, idle: Mapping[str, int], after_seconds: floa
     """
     bells = []
     for queue, workers in idle.items():
-        waiting = (
+        long_ago = Run.rung_at < epoch_now() - after_seconds
+        waiting = session.scalars(
             select(Run.id)
-            .where(Run.state == "queued", Run.queue == queue, Run.rung_at < epoch_now() - after_seconds)
-            .order_by(Run.priority.desc(), Run.id)
+            .where(Run.queue == queue, long_ago, *READY)
+            .order_by(*ORDER)
             .limit(workers)
+            .with_for_update(skip_locked=True)
+        ).all()
+        session.execute(
+            update(Run)
+            .where(Run.id.in_(waiting))
+            .values(rung_at=epoch_now())
+            .execution_options(synchronize_session=False)
         )
-        rung = session.execute(
-            update(Run).where(Run.id.in_(waiting)).values(rung_at=epoch_now()).returning(Run.id, Run.queue)
-        )
-        bells += [Bell(run_id, queue) for run_id, queue in rung]
+        bells += [Bell(run_id, queue) for run_id in waiting]
     return bells
 
 
@@ -398,8 +484,26 @@ def _require(session: Session, experiment_id: str) -> None:
         raise NotFound(f"no experiment {experiment_id!r}")
 
 
-def _held(lease: Lease) -> tuple[Any, ...]:
+def _held(lease: Lease) -> tuple[ColumnElement[bool], ...]:
     return Run.id == lease.run_id, Run.attempt == lease.attempt, Run.state == "running"
+
+
+def _held_run(session: Session, lease: Lease) -> Run:
+    """The run of a lease, locked.
+
+    Raises:
+        LeaseLost: the run has moved on.
+    """
+    held = _locked(session, *_held(lease))
+    if not held:
+        raise LeaseLost(lease)
+    return held[0]
+
+
+def _locked(session: Session, *conditions: ColumnElement[bool], skip_locked: bool = False) -> Sequence[Run]:
+    """Runs as they are now, ours until the commit, in the order of their ids."""
+    query = select(Run).where(*conditions).order_by(Run.id).with_for_update(skip_locked=skip_locked)
+    return session.scalars(query.execution_options(populate_existing=True)).all()
 
 
 def _write(session: Session, lease: Lease, **values: Any) -> None:
@@ -415,26 +519,35 @@ def _ended() -> dict[str, Any]:
     return {"finished_at": utc_now(), "lease_expires_at": None, "worker_id": None}
 
 
-def _give_back(session: Session, lease: Lease, reason: str, *, lost: int) -> Bell:
-    run = session.scalars(select(Run).where(*_held(lease)).with_for_update()).one_or_none()
-    if run is None:
-        raise LeaseLost(lease)
-    _write(
-        session,
-        lease,
-        state="queued",
-        attempt=lease.attempt + 1,
-        times_lost=run.times_lost + lost,
-        history=[*run.history, _history_entry(lease, reason, lost=bool(lost))],
-        worker_id=None,
-        lease_expires_at=None,
-        rung_at=epoch_now(),
-    )
+def _give_back(
+    session: Session, run: Run, lease: Lease, reason: str, *, lost: bool = False, **values: Any
+) -> Bell | None:
+    if run.cancel_requested:
+        cancelled(session, lease)
+        return None
+    given_back: dict[str, Any] = {
+        "state": "queued",
+        "attempt": lease.attempt + 1,
+        "history": _longer(run.history, _history_entry(lease, reason, lost=lost)),
+        "worker_id": None,
+        "lease_expires_at": None,
+        "rung_at": epoch_now(),
+    }
+    _write(session, lease, **given_back | values)
     return Bell(run.id, run.queue)
 
 
 def _history_entry(lease: Lease, reason: str, *, lost: bool = False) -> dict[str, Any]:
-    return {"attempt": lease.attempt, "at": utc_now().isoformat(), "reason": reason, "lost": lost}
+    return {"attempt": lease.attempt, "at": utc_now().isoformat(), "reason": _storable(reason), "lost": lost}
+
+
+def _longer(history: Sequence[dict[str, Any]], *entries: dict[str, Any]) -> list[dict[str, Any]]:
+    return [*history, *entries][-MAX_HISTORY:]
+
+
+def _storable(text: str) -> str:
+    """The text without what PostgreSQL cannot store: NUL and halves of surrogate pairs."""
+    return text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 def _upsert(session: Session) -> Any:

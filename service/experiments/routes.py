@@ -1,6 +1,7 @@
 """Experiments and runs over HTTP."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request, Response, status
@@ -11,7 +12,7 @@ from normcore.data.registry import DatasetCorrupt, DatasetMissing, pin
 from normcore.spec import ExperimentSpec, InvalidSpec, SpecError, digest, resolve
 from service.db import Database
 from service.errors import Invalid
-from service.experiments import lifecycle, queries, schemas, stream, trained
+from service.experiments import files, lifecycle, queries, schemas, stream, trained
 from service.experiments.lifecycle import Bell
 from service.http import (
     Cursor,
@@ -32,6 +33,7 @@ SPEC_BODY = {
         "content": {"application/json": {"schema": {"$ref": "#/components/schemas/WrittenSpec"}}},
     }
 }
+MEDIA_TYPES = {".json": "application/json", ".txt": "text/plain; charset=utf-8"}
 EVENT_STREAM: dict[int | str, dict[str, Any]] = {200: {"content": {"text/event-stream": {}}}}
 
 
@@ -168,13 +170,15 @@ def stream_events(
 
 @router.get("/runs/{run_id}/artifacts")
 def list_artifacts(run_id: str, parts: PartsDep) -> schemas.ArtifactList:
-    """Files of a run: checkpoints while it runs, the selected model and the environment when it has ended."""
+    """Files of a run: checkpoints while it runs, its log and environment, and the selected model once it has succeeded.
+
+    Those of earlier attempts are named with the attempt, as `1.log.txt`."""
     with parts.db.snapshot() as session:
-        queries.run(session, run_id)
+        run = queries.run(session, run_id)
     return schemas.ArtifactList(
         items=[
-            schemas.ArtifactOut(name=a.name, size=a.size, url=f"/v1/runs/{run_id}/artifacts/{a.name}")
-            for a in parts.artifacts.list(run_id)
+            schemas.ArtifactOut(name=name, size=artifact.size, url=f"/v1/runs/{run_id}/artifacts/{name}")
+            for name, artifact in files.shown(run, parts.artifacts.list(run_id)).items()
         ]
     )
 
@@ -183,10 +187,11 @@ def list_artifacts(run_id: str, parts: PartsDep) -> schemas.ArtifactList:
 def get_artifact(run_id: str, name: str, parts: PartsDep) -> StreamingResponse:
     """A file's content."""
     with parts.db.snapshot() as session:
-        queries.run(session, run_id)
-    content: Iterator[bytes] = parts.artifacts.stream(run_id, name)
+        run = queries.run(session, run_id)
+    found = files.find(run, parts.artifacts.list(run_id), name)
+    content: Iterator[bytes] = parts.artifacts.stream(run_id, found.attempt, found.name)
     return StreamingResponse(
         content,
-        media_type="application/json" if name.endswith(".json") else "application/octet-stream",
+        media_type=MEDIA_TYPES.get(Path(name).suffix, "application/octet-stream"),
         headers={"Content-Disposition": f'attachment; filename="{name}"'},
     )

@@ -55,11 +55,15 @@ class Run(Base):
     max_steps: Mapped[int] = mapped_column(Integer)
 
     state: Mapped[str] = mapped_column(String(16))
+    turn: Mapped[int] = mapped_column(Integer, default=0, server_default="0")  # its round of the queue, see turns.py
     attempt: Mapped[int] = mapped_column(Integer, default=1)
-    times_lost: Mapped[int] = mapped_column(Integer, default=0)
+    began_attempt: Mapped[int | None] = mapped_column(Integer)  # the last one that trained, from resumed_from_step on
+    times_lost: Mapped[int] = mapped_column(Integer, default=0)  # since it last got to a new checkpoint
+    times_deferred: Mapped[int] = mapped_column(Integer, default=0, server_default="0")  # likewise
     history: Mapped[list[dict[str, Any]]] = mapped_column(Json, default=list)  # what went wrong, and when
     worker_id: Mapped[str | None] = mapped_column(ID)
     lease_expires_at: Mapped[float | None] = mapped_column(Float)
+    not_before: Mapped[float | None] = mapped_column(Float)  # queued, but paused until then
     rung_at: Mapped[float | None] = mapped_column(Float)
     cancel_requested: Mapped[bool] = mapped_column(default=False)
 
@@ -84,7 +88,7 @@ class Run(Base):
 
     experiment: Mapped[Experiment] = relationship(back_populates="runs")
 
-    __table_args__ = (Index("ix_runs_state_priority_id", "state", text("priority DESC"), "id"),)
+    __table_args__ = (Index("ix_runs_state_queue_turn", "state", "queue", text("priority DESC"), "turn", "id"),)
 
 
 class Measurement(Base):

@@ -49,7 +49,7 @@ def differences(db: Database) -> list[Any]:
     """What Alembic would change; on SQLite it cannot read an index's DESC, which has a test of its own."""
 
     def is_legible(item: object, name: str | None, kind: str, *_: object) -> bool:
-        return not (db.is_sqlite and kind == "index" and name == "ix_runs_state_priority_id")
+        return not (db.is_sqlite and kind == "index" and name == "ix_runs_state_queue_turn")
 
     opts = {"compare_type": True, "compare_server_default": True, "include_object": is_legible}
     with db.engine.connect() as connection:
@@ -104,13 +104,13 @@ def test_indexes_and_keys_are_those_of_the_models(empty: Database) -> None:
 def test_the_queues_index_is_in_the_order_in_which_runs_are_claimed(empty: Database) -> None:
     migrate(empty)
     catalogue = (
-        "SELECT sql FROM sqlite_master WHERE name = 'ix_runs_state_priority_id'"
+        "SELECT sql FROM sqlite_master WHERE name = 'ix_runs_state_queue_turn'"
         if empty.is_sqlite
-        else "SELECT indexdef FROM pg_indexes WHERE indexname = 'ix_runs_state_priority_id'"
+        else "SELECT indexdef FROM pg_indexes WHERE indexname = 'ix_runs_state_queue_turn'"
     )
     with empty.engine.connect() as connection:
         definition = connection.exec_driver_sql(catalogue).scalar_one()
-    assert "(state, priority DESC, id)" in definition
+    assert "(state, queue, priority DESC, turn, id)" in definition
 
 
 def test_processes_that_migrate_at_the_same_time_all_succeed(empty: Database) -> None:

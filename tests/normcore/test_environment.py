@@ -16,3 +16,13 @@ def test_the_environment_names_packages_code_and_hardware() -> None:
     assert facts["cores"] >= 1
     assert facts["gpu"] is facts["driver"] is facts["cuda"] is None
     assert facts["git"] is None or len(facts["git"].removesuffix("-dirty")) == 40
+
+
+def test_it_holds_plain_values_only_so_that_no_worker_imports_torch_to_read_it() -> None:
+    assert _kinds(environment(torch.device("cpu"), threads=1)) <= {str, int, float, bool, type(None)}
+
+
+def _kinds(value: object) -> set[type]:
+    if isinstance(value, dict):
+        return set().union(*map(_kinds, value.values()))
+    return {type(value)}

@@ -25,38 +25,38 @@ def test_what_is_written_is_read_and_listed_by_name(url: str) -> None:
     store = Artifacts(url)
     assert store.list("run_1") == []
     model = os.urandom(3 * CHUNK + 17)
-    store.write("run_1", "model.pt", model)
-    store.write("run_1", "environment.json", b"{}")
-    store.write("run_2", "model.pt", b"another")
+    store.write("run_1", 1, "model.pt", model)
+    store.write("run_1", 1, "environment.json", b"{}")
+    store.write("run_2", 1, "model.pt", b"another")
     again = Artifacts(url + "/")
-    assert again.read("run_1", "model.pt") == model
-    assert again.list("run_1") == [Artifact("environment.json", 2), Artifact("model.pt", len(model))]
-    assert [len(piece) for piece in again.stream("run_1", "model.pt")] == [CHUNK, CHUNK, CHUNK, 17]
+    assert again.read("run_1", 1, "model.pt") == model
+    assert again.list("run_1") == [Artifact(1, "environment.json", 2), Artifact(1, "model.pt", len(model))]
+    assert [len(piece) for piece in again.stream("run_1", 1, "model.pt")] == [CHUNK, CHUNK, CHUNK, 17]
 
 
 def test_writing_again_replaces_and_removing_forgets(url: str) -> None:
     store = Artifacts(url)
-    store.write("run_1", "checkpoint.pt", b"first, and longer")
-    store.write("run_1", "checkpoint.pt", b"second")
-    assert store.read("run_1", "checkpoint.pt") == b"second"
-    store.remove("run_1", "checkpoint.pt")
-    store.remove("run_1", "checkpoint.pt")
+    store.write("run_1", 1, "checkpoint.pt", b"first, and longer")
+    store.write("run_1", 1, "checkpoint.pt", b"second")
+    assert store.read("run_1", 1, "checkpoint.pt") == b"second"
+    store.remove("run_1", 1, "checkpoint.pt")
+    store.remove("run_1", 1, "checkpoint.pt")
     assert store.list("run_1") == []
     with pytest.raises(NotFound, match=r"checkpoint\.pt"):
-        store.read("run_1", "checkpoint.pt")
+        store.read("run_1", 1, "checkpoint.pt")
 
 
 def test_an_empty_file_is_a_file(url: str) -> None:
     store = Artifacts(url)
-    store.write("run_1", "empty", b"")
-    assert store.read("run_1", "empty") == b""
-    assert store.list("run_1") == [Artifact("empty", 0)]
+    store.write("run_1", 1, "empty", b"")
+    assert store.read("run_1", 1, "empty") == b""
+    assert store.list("run_1") == [Artifact(1, "empty", 0)]
 
 
 def test_what_another_process_wrote_is_seen_at_once(url: str) -> None:
     ours, theirs = Artifacts(url), Artifacts(url)
     assert ours.list("run_1") == []
-    theirs.write("run_1", "model.pt", b"model")
+    theirs.write("run_1", 1, "model.pt", b"model")
     assert [artifact.name for artifact in ours.list("run_1")] == ["model.pt"]
 
 
@@ -65,9 +65,9 @@ def test_a_name_that_no_artifact_has_is_not_found(url: str, name: str) -> None:
     store = Artifacts(url)
     for refuse in (store.read, store.stream, store.remove):
         with pytest.raises(NotFound):
-            refuse("run_1", name)
+            refuse("run_1", 1, name)
     with pytest.raises(NotFound):
-        store.write("run_1", name, b"x")
+        store.write("run_1", 1, name, b"x")
 
 
 def test_a_writable_store_is_left_as_it_was(url: str) -> None:
@@ -110,27 +110,27 @@ def test_a_file_is_written_beside_its_place_since_a_move_from_another_disk_can_b
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "no such directory"))
     store = Artifacts(str(tmp_path / "artifacts"))
-    store.write("run_1", "checkpoint.pt", b"checkpoint")
-    assert store.read("run_1", "checkpoint.pt") == b"checkpoint"
-    assert [path.name for path in (tmp_path / "artifacts" / "run_1").iterdir()] == ["checkpoint.pt"]
+    store.write("run_1", 1, "checkpoint.pt", b"checkpoint")
+    assert store.read("run_1", 1, "checkpoint.pt") == b"checkpoint"
+    assert [path.name for path in (tmp_path / "artifacts" / "run_1").iterdir()] == ["1.checkpoint.pt"]
 
 
 def test_a_reader_sees_the_old_file_or_the_new_one_and_nothing_between(tmp_path: Path) -> None:
     store = Artifacts(str(tmp_path / "artifacts"))
     contents = [bytes([k]) * 400_000 for k in range(30)]
-    store.write("run_1", "checkpoint.pt", contents[0])
+    store.write("run_1", 1, "checkpoint.pt", contents[0])
     seen: set[bytes] = set()
     done = threading.Event()
 
     def read() -> None:
         reader = Artifacts(str(tmp_path / "artifacts"))
         while not done.is_set():
-            seen.add(reader.read("run_1", "checkpoint.pt"))
+            seen.add(reader.read("run_1", 1, "checkpoint.pt"))
 
     thread = threading.Thread(target=read)
     thread.start()
     for content in contents:
-        store.write("run_1", "checkpoint.pt", content)
+        store.write("run_1", 1, "checkpoint.pt", content)
     done.set()
     thread.join()
     assert seen
@@ -139,13 +139,55 @@ def test_a_reader_sees_the_old_file_or_the_new_one_and_nothing_between(tmp_path:
 
 def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = Artifacts(str(tmp_path / "artifacts"))
-    store.write("run_1", "checkpoint.pt", b"old")
+    store.write("run_1", 1, "checkpoint.pt", b"old")
 
     def full(source: object, target: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", full)
     with pytest.raises(OSError, match="No space"):
-        store.write("run_1", "checkpoint.pt", b"new")
-    assert store.read("run_1", "checkpoint.pt") == b"old"
-    assert [path.name for path in (tmp_path / "artifacts" / "run_1").iterdir()] == ["checkpoint.pt"]
+        store.write("run_1", 1, "checkpoint.pt", b"new")
+    assert store.read("run_1", 1, "checkpoint.pt") == b"old"
+    assert [path.name for path in (tmp_path / "artifacts" / "run_1").iterdir()] == ["1.checkpoint.pt"]
+
+
+def test_attempts_do_not_touch_each_others_files(url: str) -> None:
+    store = Artifacts(url)
+    for attempt in (1, 2, 10):
+        store.write("run_1", attempt, "model.pt", f"of attempt {attempt}".encode())
+    assert store.list("run_1") == [
+        Artifact(attempt, "model.pt", len(f"of attempt {attempt}")) for attempt in (1, 2, 10)
+    ]
+    store.remove("run_1", 1, "model.pt")
+    assert store.read("run_1", 10, "model.pt") == b"of attempt 10"
+    with pytest.raises(NotFound):
+        store.read("run_1", 1, "model.pt")
+
+
+@pytest.mark.parametrize(
+    ("start", "length", "expected"), [(2, 3, b"234"), (8, 9, b"89"), (0, 0, b""), (5, None, b"56789")]
+)
+def test_a_part_of_a_file_can_be_read(url: str, start: int, length: int | None, expected: bytes) -> None:
+    store = Artifacts(url)
+    store.write("run_1", 1, "digits", b"0123456789")
+    assert b"".join(store.stream("run_1", 1, "digits", start=start, length=length)) == expected
+
+
+def test_a_file_and_its_folder_are_on_the_disk_before_the_write_returns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    fsync, replace = os.fsync, os.replace
+
+    def noted_fsync(descriptor: int) -> None:
+        done.append(f"synced {os.readlink(f'/proc/self/fd/{descriptor}').rpartition('/')[2].rpartition('.')[2]}")
+        fsync(descriptor)
+
+    def noted_replace(source: Path, target: Path) -> None:
+        done.append("renamed")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "fsync", noted_fsync)
+    monkeypatch.setattr(os, "replace", noted_replace)
+    Artifacts(str(tmp_path / "artifacts")).write("run_1", 1, "model.pt", b"x")
+    assert done == ["synced artifacts", "synced part", "renamed", "synced run_1"]

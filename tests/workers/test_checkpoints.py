@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 from service.artifacts import Artifacts
-from workers.checkpoints import Checkpoints
+from workers.checkpoints import Checkpoints, Past, clear
+
+NEW = Past(began_attempt=0, resumed_from=0)
 
 
 @pytest.fixture
@@ -13,12 +15,20 @@ def store(tmp_path: Path) -> Artifacts:
     return Artifacts(str(tmp_path))
 
 
-def names(store: Artifacts) -> list[str]:
-    return [artifact.name for artifact in store.list("run_1")]
+def checkpoints_of(store: Artifacts, attempt: int = 1, past: Past = NEW, every: float = 1e9) -> Checkpoints:
+    return Checkpoints(store, "run_1", attempt, past, every)
+
+
+def stored(store: Artifacts) -> list[tuple[int, str]]:
+    return [(artifact.attempt, artifact.name) for artifact in store.list("run_1")]
+
+
+def contents(checkpoints: Checkpoints) -> list[bytes]:
+    return [content for _, content in checkpoints.newest_first()]
 
 
 def test_the_first_is_due_once_something_was_measured(store: Artifacts) -> None:
-    checkpoints = Checkpoints(store, "run_1", every_seconds=1e9)
+    checkpoints = checkpoints_of(store)
     assert not checkpoints.is_due(measured=False)
     assert checkpoints.is_due(measured=True)
     checkpoints.write(11, b"state")
@@ -26,24 +36,62 @@ def test_the_first_is_due_once_something_was_measured(store: Artifacts) -> None:
 
 
 def test_one_is_due_whenever_the_time_is_over(store: Artifacts) -> None:
-    assert Checkpoints(store, "run_1", every_seconds=1e-9).is_due(measured=False)
+    assert checkpoints_of(store, every=1e-9).is_due(measured=False)
 
 
 def test_the_newest_two_are_kept(store: Artifacts) -> None:
-    checkpoints = Checkpoints(store, "run_1", every_seconds=1)
+    checkpoints = checkpoints_of(store)
     for step in (9, 10, 100):
         checkpoints.write(step, str(step).encode())
-    assert [content for _, content in checkpoints.newest_first()] == [b"100", b"10"]
+    assert contents(checkpoints) == [b"100", b"10"]
 
 
-def test_clearing_leaves_other_files_alone(store: Artifacts) -> None:
-    checkpoints = Checkpoints(store, "run_1", every_seconds=1)
-    checkpoints.write(1, b"state")
-    store.write("run_1", "model.pt", b"weights")
-    checkpoints.clear()
-    assert names(store) == ["model.pt"]
+def test_a_new_attempts_checkpoints_stay_though_an_earlier_one_got_further(store: Artifacts) -> None:
+    earlier = checkpoints_of(store)
+    for step in (400, 500):
+        earlier.write(step, f"1 {step}".encode())
+    later = checkpoints_of(store, attempt=2, past=Past(1, 0))
+    for step in (100, 200):
+        later.write(step, f"2 {step}".encode())
+    assert contents(later) == [b"2 200", b"2 100"]
+
+
+def test_an_attempt_that_lost_the_run_takes_no_later_ones_checkpoints_away(store: Artifacts) -> None:
+    checkpoints_of(store, attempt=2).write(100, b"2 100")
+    earlier = checkpoints_of(store)
+    for step in (400, 500, 600):
+        earlier.write(step, f"1 {step}".encode())
+    assert contents(checkpoints_of(store, attempt=3, past=Past(2, 50))) == [b"2 100"]
+
+
+@pytest.mark.parametrize(
+    ("past", "usable"),
+    [
+        (Past(0, 0), [b"1 300", b"1 200"]),
+        (Past(1, 0), [b"1 300", b"1 200"]),  # attempt 1 trained last: all that it measured is stored or in these
+        (Past(2, 200), [b"1 200"]),  # attempt 2 went on from 200, and what was measured beyond that is undone
+        (Past(2, 0), []),
+    ],
+)
+def test_a_run_goes_on_from_no_checkpoint_whose_measurements_were_undone(
+    store: Artifacts, past: Past, usable: list[bytes]
+) -> None:
+    earlier = checkpoints_of(store)
+    for step in (200, 300):
+        earlier.write(step, f"1 {step}".encode())
+    assert contents(checkpoints_of(store, attempt=3, past=past)) == usable
+
+
+def test_clearing_leaves_what_the_attempt_that_succeeded_wrote_besides(store: Artifacts) -> None:
+    checkpoints_of(store).write(1, b"state")
+    for attempt in (1, 2):
+        store.write("run_1", attempt, "model.pt", b"weights")
+        store.write("run_1", attempt, "log.txt", b"log")
+    checkpoints_of(store, attempt=2).write(1, b"state")
+    clear(store, "run_1", 2)
+    assert stored(store) == [(1, "log.txt"), (2, "log.txt"), (2, "model.pt")]
 
 
 def test_another_runs_checkpoints_are_not_ours(store: Artifacts) -> None:
-    Checkpoints(store, "run_2", every_seconds=1).write(1, b"theirs")
-    assert list(Checkpoints(store, "run_1", every_seconds=1).newest_first()) == []
+    Checkpoints(store, "run_2", 1, NEW, 1e9).write(1, b"theirs")
+    assert contents(checkpoints_of(store)) == []

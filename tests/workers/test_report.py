@@ -1,6 +1,8 @@
 """What a worker writes of a run, and when."""
 
+import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -12,13 +14,14 @@ from service.experiments.lifecycle import Claim, LeaseLost
 from service.fleet import attendance
 from service.fleet.attendance import Badge
 from service.leaderboards import queries as boards
+from service.migrate import migrate
 from tests.processes import until
 from workers.messages import Began, Ended, Progress
-from workers.report import Report
+from workers.report import GaveUp, Report
 from workers.settings import WorkerSettings
 
 BADGE = Badge("wrk_1", "here", 1, "cpu", ("auto", "cpu"))
-BEGAN = Began(Started(0, 40, "reference", 10, {"torch": "2"}), None, ("checkpoint-7.pt is torn",))
+BEGAN = Began(Started(0, 40, "reference", 10, {"torch": "2"}), None, (), ("checkpoint-7.pt is torn",))
 PATIENT = WorkerSettings(flush_seconds=1000, heartbeat_seconds=1000)
 
 
@@ -34,9 +37,67 @@ def claimed(db: Database) -> Claim:
 
 def begun(db: Database, settings: WorkerSettings) -> tuple[Report, Claim]:
     claim = claimed(db)
-    report = Report(db, settings, claim.lease, BADGE.device)
+    report = Report(db, settings, claim.lease, BADGE.device, threading.Event())
     report.began(BEGAN)
+    report.flush()
     return report, claim
+
+
+def test_the_beginning_is_due_at_once_and_undoes_what_was_measured_beyond_it(db: Database) -> None:
+    claim = claimed(db)
+    with db.transaction() as session:
+        measured = [Measured(step, step / 10, {"train.loss": 1.0}) for step in (5, 10, 15)]
+        lifecycle.record(session, claim.lease, measured, step=15, seconds=1.5, pace=None)
+    report = Report(db, PATIENT, claim.lease, BADGE.device, threading.Event())
+    brought = (Measured(8, 0.8, {"train.loss": 0.5}),)
+    report.began(Began(Started(10, 40, "reference", 10, {}), 10, brought, ()))
+    assert report.is_due
+    assert report.flush() == 8
+    with db.snapshot() as session:
+        curves = queries.measurements(session, claim.lease.run_id, series=[], max_points=None).series
+    assert [step for step, *_ in curves["train.loss"].points] == [5, 8, 10]
+
+
+def test_what_could_not_be_written_is_written_later_and_only_then_said_to_be_stored(tmp_path: Path) -> None:
+    db = Database(f"sqlite:///{tmp_path / 'normbench.db'}")
+    migrate(db)
+    report, claim = begun(db, PATIENT)
+    report.note(Measured(10, 1.0, {"train.loss": 1.0}))
+    with db.engine.begin() as connection:
+        connection.exec_driver_sql("ALTER TABLE measurements RENAME TO away")
+    assert report.flush() is None
+    report.note(Measured(20, 2.0, {"train.loss": 0.5}))
+    with db.engine.begin() as connection:
+        connection.exec_driver_sql("ALTER TABLE away RENAME TO measurements")
+    assert report.flush() == 20
+    with db.snapshot() as session:
+        curves = queries.measurements(session, claim.lease.run_id, series=[], max_points=None).series
+    assert [step for step, *_ in curves["train.loss"].points] == [10, 20]
+    assert report.flush() is None
+    db.close()
+
+
+def test_a_worker_that_stops_does_not_insist_on_a_database_that_is_away(tmp_path: Path) -> None:
+    db = Database(f"sqlite:///{tmp_path / 'normbench.db'}")
+    migrate(db)
+    claim, stopping = claimed(db), threading.Event()
+    report = Report(db, PATIENT, claim.lease, BADGE.device, stopping)
+    with db.engine.begin() as connection:
+        connection.exec_driver_sql("ALTER TABLE runs RENAME TO away")
+    stopping.set()
+    with pytest.raises(GaveUp):
+        report.released("its worker stopped")
+    db.close()
+
+
+def test_trouble_queues_the_run_after_a_pause_and_says_why(db: Database) -> None:
+    report, claim = begun(db, PATIENT)
+    report.deferred("artifact store: OSError: [Errno 28] No space left on device")
+    with db.snapshot() as session:
+        run = queries.run(session, claim.lease.run_id)
+    assert (run.state, run.attempt) == ("queued", 2)
+    assert run.history[-1]["reason"].startswith("artifact store: OSError: [Errno 28] No space left on device")
+    assert run.history[-1]["lost"] is False
 
 
 def test_the_first_step_is_due_at_once_and_later_ones_are_not(db: Database) -> None:

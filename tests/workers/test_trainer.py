@@ -7,6 +7,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,21 +18,38 @@ import pytest
 from normcore.events import Analysed, Measured
 from normcore.spec import resolve
 from service.artifacts import Artifacts
-from workers.messages import Began, Ended, Failed, Job, Message, Progress, Stopped
+from workers.messages import Began, Ended, Failed, Job, Message, Progress, Stopped, Stored, Troubled
 from workers.trainer import Trainer
 
 LONG: dict[str, Any] = {"max_steps": 100_000, "eval_every": 5, "target": None}
 
 
-def job(folder: Path, run_id: str = "run_1", checkpoint_seconds: float = 1e9, **training: Any) -> Job:
-    spec = resolve(
-        {
-            "task": {"name": "permuted_digits", "profile": "smoke"},
-            "norm": {"method": "recurrent_batch_norm"},
-            "training": training,
-        }
-    )
-    return Job(run_id, 3, spec.model_dump(mode="json"), "cpu", 1, folder / "datasets", str(folder), checkpoint_seconds)
+def job(folder: Path, run_id: str = "run_1", checkpoint_seconds: float = 1e9, attempt: int = 1, **training: Any) -> Job:
+    spec = {
+        "task": {"name": "permuted_digits", "profile": "smoke"},
+        "norm": {"method": "recurrent_batch_norm"},
+        "training": training,
+    }
+    return job_of(spec, folder, run_id=run_id, checkpoint_seconds=checkpoint_seconds, attempt=attempt)
+
+
+def job_of(spec: dict[str, Any], folder: Path, **changes: Any) -> Job:
+    usual = {
+        "run_id": "run_1",
+        "attempt": 1,
+        "seed": 3,
+        "spec": resolve(spec).model_dump(mode="json"),
+        "began_attempt": 0,
+        "resumed_from": 0,
+        "model_attempt": 0,
+        "device": "cpu",
+        "threads": 1,
+        "datasets_dir": folder / "datasets",
+        "artifacts_url": str(folder),
+        "checkpoint_seconds": 1e9,
+        "log": folder / "log.txt",
+    }
+    return Job(**{**usual, **changes})
 
 
 @pytest.fixture
@@ -101,8 +120,7 @@ def test_an_analysis_of_a_model_that_is_gone_fails_with_the_reason(tmp_path: Pat
 
 
 def analysis_of(folder: Path, trainers: list[Trainer], task: dict[str, Any]) -> Trainer:
-    spec = resolve({"task": task}).model_dump(mode="json")
-    trainers.append(Trainer(Job("run_1", 3, spec, "cpu", 1, folder / "datasets", str(folder), 1e9)))
+    trainers.append(Trainer(job_of({"task": task}, folder)))
     return trainers[-1]
 
 
@@ -126,14 +144,37 @@ def test_asked_to_stop_it_leaves_a_checkpoint_to_go_on_from_bit_for_bit(
     stopped = said[-1]
     assert isinstance(stopped, Stopped)
 
-    trainers.append(Trainer(job(tmp_path, "run_broken", **short)))
+    trainers.append(Trainer(job(tmp_path, "run_broken", attempt=2, **short)))
     rest = list(messages(trainers[2]))
     assert isinstance(rest[0], Began)
     assert rest[0].resumed_from == stopped.step
     assert measured(said) + measured(rest) == measured(whole)
+    assert measured(list(rest[0].measured)) == measured(said), "nobody said that they are stored"
     assert isinstance(rest[-1], Ended)
     assert isinstance(whole[-1], Ended)
     assert rest[-1].result.value == whole[-1].result.value
+
+
+def test_a_checkpoint_brings_along_what_nobody_said_is_stored(tmp_path: Path, trainers: list[Trainer]) -> None:
+    trainers.append(Trainer(job(tmp_path, **LONG)))
+    steps = [message.step for message in islice(only_measured(trainers[0]), 3)]
+    trainers[0].tell(Stored(steps[1]))
+    trainers[0].stop()
+    steps += [message.step for message in only_measured(trainers[0])]
+
+    trainers.append(Trainer(job(tmp_path, attempt=2, **LONG)))
+    began = first(trainers[1], Began)
+    assert [m.step for m in began.measured] == steps[2:]
+    trainers[1].stop()
+    list(messages(trainers[1]))
+
+    trainers.append(Trainer(job(tmp_path, attempt=3, **LONG)))
+    again = first(trainers[2], Began)
+    assert [m.step for m in again.measured][: len(steps) - 2] == steps[2:], "the second attempt's word is not known yet"
+
+
+def only_measured(trainer: Trainer) -> Iterator[Measured]:
+    return (message for message in messages(trainer) if isinstance(message, Measured))
 
 
 def _until_measured(trainer: Trainer) -> Iterator[Message]:
@@ -150,7 +191,7 @@ def test_a_torn_checkpoint_gives_way_to_the_one_before(tmp_path: Path, trainers:
     trainers[0].stop()
     list(messages(trainers[0]))
     older, newest = sorted(a.name for a in store.list("run_1") if a.name.startswith("checkpoint"))
-    store.write("run_1", newest, store.read("run_1", newest)[:-100])
+    store.write("run_1", 1, newest, store.read("run_1", 1, newest)[:-100])
 
     trainers.append(Trainer(job(tmp_path, **LONG)))
     began = first(trainers[1], Began)
@@ -160,7 +201,7 @@ def test_a_torn_checkpoint_gives_way_to_the_one_before(tmp_path: Path, trainers:
 
 
 def test_with_no_whole_checkpoint_it_begins_anew_and_says_so(tmp_path: Path, trainers: list[Trainer]) -> None:
-    Artifacts(str(tmp_path)).write("run_1", "checkpoint-000000000007.pt", b"nonsense")
+    Artifacts(str(tmp_path)).write("run_1", 1, "checkpoint-000000000007.pt", b"nonsense")
     trainers.append(Trainer(job(tmp_path, **LONG)))
     began = first(trainers[0], Began)
     assert began.resumed_from is None
@@ -168,14 +209,44 @@ def test_with_no_whole_checkpoint_it_begins_anew_and_says_so(tmp_path: Path, tra
     assert "checkpoint-000000000007.pt" in began.notes[0]
 
 
-def test_a_store_that_cannot_be_written_to_fails_the_run_with_the_reason(
-    tmp_path: Path, trainers: list[Trainer]
-) -> None:
+def test_a_store_that_cannot_be_written_to_is_trouble_and_no_failure(tmp_path: Path, trainers: list[Trainer]) -> None:
     (tmp_path / "run_1").write_text("a file where a folder should be")
     trainers.append(Trainer(job(tmp_path)))
-    said = list(messages(trainers[0]))
-    assert isinstance(said[-1], Failed)
-    assert "run_1" in said[-1].error
+    *_, last = messages(trainers[0])
+    assert isinstance(last, Troubled)
+    assert last.reason.startswith("artifact store: ")
+    assert "run_1" in last.reason
+
+
+def test_data_that_is_not_at_hand_is_trouble_and_no_failure(tmp_path: Path, trainers: list[Trainer]) -> None:
+    spec = {"task": {"name": "sequential_mnist", "profile": "smoke"}}
+    trainers.append(Trainer(job_of(spec, tmp_path)))
+    *_, last = messages(trainers[0])
+    assert isinstance(last, Troubled)
+    assert "mnist" in last.reason
+
+
+def test_an_error_of_the_training_itself_fails_it_and_its_log_has_the_traceback(
+    tmp_path: Path, trainers: list[Trainer]
+) -> None:
+    broken = job(tmp_path)
+    spec = {**broken.spec, "model": {**broken.spec["model"], "hidden_size": 10**12}}
+    trainers.append(Trainer(replace(broken, spec=spec)))
+    *_, last = messages(trainers[0])
+    assert isinstance(last, Failed)
+    log = Artifacts(str(tmp_path)).read("run_1", 1, "log.txt").decode()
+    assert "Traceback" in log
+    assert last.error.partition(":")[0] in log
+
+
+def test_its_log_tells_of_measurements_and_checkpoints(tmp_path: Path, trainers: list[Trainer]) -> None:
+    trainers.append(Trainer(job(tmp_path, checkpoint_seconds=1e-9, attempt=2)))
+    list(messages(trainers[0]))
+    lines = Artifacts(str(tmp_path)).read("run_1", 2, "log.txt").decode().splitlines()
+    assert "attempt 2 on cpu from step 0 on" in lines[0]
+    assert any("step 10  " in line and "valid.accuracy 0." in line for line in lines)
+    assert any("checkpoint at step 7" in line for line in lines)
+    assert "completed: test accuracy 0." in lines[-1] or "reached_target: test accuracy 0." in lines[-1]
 
 
 def test_killed_it_is_gone_and_says_what_killed_it(tmp_path: Path, trainers: list[Trainer]) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, precondition, rule
-from sqlalchemy import select
+from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from normcore.spec import resolve
@@ -28,19 +28,25 @@ class Expected:
 
     experiment_id: str
     priority: int
+    turn: int
     state: str = "queued"
     attempt: int = 1
     times_lost: int = 0
+    resumed_from: int = 0
     cancel_requested: bool = False
     expired: bool = False
+    paused: bool = False
+    has_started: bool = False
 
-    def give_back(self, lost: int) -> None:
-        self.state, self.attempt, self.times_lost = "queued", self.attempt + 1, self.times_lost + lost
-
-    def lose(self) -> None:
+    def give_back(self, *, lost: int = 0, paused: bool = False) -> None:
         if self.cancel_requested:
             self.state = "cancelled"
-        elif self.times_lost + 1 >= MAX_ATTEMPTS:
+        else:
+            self.state, self.attempt, self.times_lost = "queued", self.attempt + 1, self.times_lost + lost
+            self.paused = paused
+
+    def lose(self) -> None:
+        if not self.cancel_requested and self.times_lost + 1 >= MAX_ATTEMPTS:
             self.state = "failed"
         else:
             self.give_back(lost=1)
@@ -64,25 +70,31 @@ class StateDiagram(RuleBasedStateMachine):
     @precondition(lambda self: len(self.runs) < MAX_RUNS)
     @rule(target=experiments, n_seeds=st.integers(1, 2), priority=st.sampled_from([0, 5, 9]))
     def submit(self, n_seeds: int, priority: int) -> str:
-        spec = resolve(written(seeds=range(n_seeds), priority=priority))
+        spec, turn = resolve(written(seeds=range(n_seeds), priority=priority)), self.turn_of_a_newcomer(priority)
         with self.db.transaction() as session:
             experiment, _ = lifecycle.submit(session, spec, request_digest="d")
-        self.runs |= {run.id: Expected(experiment.id, priority) for run in experiment.runs}
+        self.runs |= {run.id: Expected(experiment.id, priority, turn + 2 * k) for k, run in enumerate(experiment.runs)}
         return experiment.id
+
+    def turn_of_a_newcomer(self, priority: int) -> int:
+        waiting = [run for run in self.runs.values() if run.state == "queued" and not run.has_started]
+        return min((run.turn + 1 for run in waiting if run.priority == priority), default=0)
 
     @rule(target=leases, seconds=st.sampled_from([-1.0, 600.0]))
     def claim(self, seconds: float) -> object:
-        queued = [(-run.priority, id) for id, run in self.runs.items() if run.state == "queued"]
+        ready = {id: run for id, run in self.runs.items() if run.state == "queued" and not run.paused}
+        queued = [(-run.priority, run.turn, id) for id, run in ready.items()]
         with self.db.transaction() as session:
             claim = lifecycle.claim(session, queues=ALL_QUEUES, worker_id="wrk", lease_seconds=seconds)
         if not queued:
             assert claim is None
             return multiple()
         assert claim is not None
-        _, first = min(queued)
+        *_, first = min(queued)
         run = self.runs[first]
         assert claim.lease == Lease(first, run.attempt, seconds)
-        run.state, run.expired = "running", seconds < 0
+        assert claim.resumed_from == run.resumed_from
+        run.state, run.expired, run.has_started = "running", seconds < 0, True
         return claim.lease
 
     def write(self, lease: Lease, verb: object) -> Expected | None:
@@ -98,9 +110,16 @@ class StateDiagram(RuleBasedStateMachine):
         assert holds
         return run
 
-    @rule(lease=leases)
-    def begin(self, lease: Lease) -> None:
-        self.write(lease, lambda s: lifecycle.begin(s, lease, started(), device="cpu", resumed_from=None))
+    @rule(lease=leases, step=st.sampled_from([0, 10, 20]))
+    def begin(self, lease: Lease, step: int) -> None:
+        def verb(session: Session) -> None:
+            lifecycle.begin(session, lease, started(step), device="cpu", resumed_from=step)
+
+        if run := self.write(
+            lease, lambda s: lifecycle.begin(s, lease, started(step), device="cpu", resumed_from=step)
+        ):
+            run.times_lost = 0 if step > run.resumed_from else run.times_lost
+            run.resumed_from = step
 
     @rule(lease=leases)
     def record(self, lease: Lease) -> None:
@@ -131,7 +150,19 @@ class StateDiagram(RuleBasedStateMachine):
     @rule(lease=leases)
     def release(self, lease: Lease) -> None:
         if run := self.write(lease, lambda s: lifecycle.release(s, lease, "stops")):
-            run.give_back(lost=0)
+            run.give_back()
+
+    @rule(lease=leases)
+    def defer(self, lease: Lease) -> None:
+        if run := self.write(lease, lambda s: lifecycle.defer(s, lease, "disk full")):
+            run.give_back(paused=True)
+
+    @rule()
+    def pauses_end(self) -> None:
+        with self.db.transaction() as session:
+            session.execute(update(Run).values(not_before=1.0).where(Run.not_before.is_not(None)))
+        for run in self.runs.values():
+            run.paused = False
 
     @rule(lease=leases)
     def lose(self, lease: Lease) -> None:
@@ -152,9 +183,8 @@ class StateDiagram(RuleBasedStateMachine):
         with self.db.transaction() as session:
             lifecycle.cancel(session, experiment_id)
         for run in self.runs.values():
-            if run.experiment_id == experiment_id and run.state == "queued":
-                run.state = "cancelled"
-            elif run.experiment_id == experiment_id and run.state == "running":
+            if run.experiment_id == experiment_id and run.state in lifecycle.WAITING:
+                run.state = "cancelled" if run.state == "queued" else run.state
                 run.cancel_requested = True
 
     @rule(experiment_id=experiments)
@@ -164,11 +194,14 @@ class StateDiagram(RuleBasedStateMachine):
             for id, run in self.runs.items()
             if run.experiment_id == experiment_id and run.state in ("failed", "cancelled")
         }
+        turns = [self.turn_of_a_newcomer(run.priority) for run in ended.values()]
         with self.db.transaction() as session:
             bells = lifecycle.retry(session, experiment_id)
-        assert {bell.run_id for bell in bells} == set(ended)
-        for run in ended.values():
+        assert [bell.run_id for bell in bells] == sorted(ended)
+        for k, id in enumerate(sorted(ended)):
+            run = ended[id]
             run.state, run.attempt, run.times_lost, run.cancel_requested = "queued", run.attempt + 1, 0, False
+            run.turn, run.paused = turns[0] + 2 * k, False
 
     @invariant()
     def every_run_is_where_the_diagram_says(self) -> None:
@@ -178,7 +211,7 @@ class StateDiagram(RuleBasedStateMachine):
         for id, expected in self.runs.items():
             run = stored[id]
             assert (run.state, run.attempt, run.times_lost) == (expected.state, expected.attempt, expected.times_lost)
-            assert run.cancel_requested == expected.cancel_requested
+            assert (run.cancel_requested, run.turn) == (expected.cancel_requested, expected.turn)
             assert (run.worker_id is not None) == (run.lease_expires_at is not None) == (run.state == "running")
             assert (run.finished_at is not None) == (run.state in lifecycle.ENDED)
             assert (run.error is not None) == (run.state == "failed")

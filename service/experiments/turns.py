@@ -1,0 +1,70 @@
+"""In which order queued runs are claimed: the most urgent first, experiments of one priority in turns.
+
+The queue goes in rounds, and a run's ``turn`` counts half rounds. An experiment's runs take part in one round each; the
+first stands half a round behind the run that is next when it is submitted. So it waits for one run of every other
+experiment at most, and as newcomers always stand behind whoever is next, nobody is overtaken for ever.
+"""
+
+from collections.abc import Sequence
+
+from sqlalchemy import Select, false, func, or_, select, tuple_
+from sqlalchemy.orm import Session
+
+from service.db import epoch_now
+from service.experiments.tables import Run
+
+SERVED_TOGETHER = {"cpu": ("auto", "cpu"), "cuda": ("auto", "cuda")}  # the queues of a worker, by its kind of device
+ROUND = 2
+ORDER = (Run.priority.desc(), Run.turn, Run.id)
+QUEUED = Run.state == "queued"
+READY = (QUEUED, Run.cancel_requested == false(), or_(Run.not_before.is_(None), Run.not_before <= epoch_now()))
+
+
+def first_ready(queue: str) -> Select[str]:
+    """The id of the next run of a queue, locked; on PostgreSQL runs that somebody else is claiming are passed over."""
+    ready = select(Run.id).where(Run.queue == queue, *READY)
+    return ready.order_by(*ORDER).limit(1).with_for_update(skip_locked=True)
+
+
+def by_urgency(session: Session, queues: Sequence[str]) -> list[str]:
+    """Those queues in which a run is ready, the one whose next run comes first in front."""
+    fronts = []
+    for queue in queues:
+        ready = select(Run.priority, Run.turn, Run.id).where(Run.queue == queue, *READY).order_by(*ORDER).limit(1)
+        front = session.execute(ready).one_or_none()
+        if front is not None:
+            fronts.append((-front.priority, front.turn, front.id, queue))
+    return [queue for *_, queue in sorted(fronts)]
+
+
+def next_turn(session: Session, queue: str, priority: int) -> int:
+    """The turn of a new experiment's first run; each further one comes a ``ROUND`` later.
+
+    What is next is the least turn that waits for a first attempt; a run that was given back keeps its turn, which is
+    past. Where two kinds of worker serve the queue, the one that is further counts: nobody may serve the other.
+    """
+    names = sorted({name for served in SERVED_TOGETHER.values() if queue in served for name in served})
+    waiting = {
+        name: select(Run.turn)
+        .where(QUEUED, Run.queue == name, Run.priority == priority, Run.started_at.is_(None))
+        .order_by(Run.turn)
+        .limit(1)
+        .scalar_subquery()
+        for name in names
+    }
+    turns = dict(zip(names, session.execute(select(*waiting.values())).one(), strict=True))
+    fronts = [
+        min(found)
+        for served in SERVED_TOGETHER.values()
+        if queue in served and (found := [turn for name in served if (turn := turns[name]) is not None])
+    ]
+    return max(fronts) + ROUND // 2 if fronts else 0
+
+
+def queue_position(session: Session, queue: str, priority: int) -> int:
+    """Which place the first run of a new experiment would have: 1 if it is the next to be claimed."""
+    competing = {name for served in SERVED_TOGETHER.values() if queue in served for name in served}
+    own = (-priority, next_turn(session, queue, priority))
+    ahead = tuple_(-Run.priority, Run.turn) <= tuple_(*own)
+    query = select(func.count()).select_from(Run).where(QUEUED, Run.queue.in_(competing), ahead)
+    return 1 + session.scalars(query).one()

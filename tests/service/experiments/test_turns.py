@@ -1,0 +1,123 @@
+"""Experiments of one priority take turns, however many runs each has."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from service.db import Database
+from service.experiments import lifecycle, turns
+from service.experiments.lifecycle import Bell
+from tests.service.given import claimed, run_of, submitted
+
+
+def claimed_experiments(db: Database, count: int) -> list[str]:
+    """Whose runs the next claims get."""
+    return [run_of(db, claimed(db).lease.run_id).experiment_id for _ in range(count)]
+
+
+def cancelled(db: Database, experiment_id: str) -> None:
+    with db.transaction() as session:
+        lifecycle.cancel(session, experiment_id)
+
+
+def retried(db: Database, experiment_id: str) -> list[Bell]:
+    with db.transaction() as session:
+        return lifecycle.retry(session, experiment_id)
+
+
+def position(db: Database, queue: str = "auto", priority: int = 5) -> int:
+    with db.snapshot() as session:
+        return turns.queue_position(session, queue, priority)
+
+
+def test_a_thousand_queued_runs_delay_another_experiment_by_one_run(db: Database) -> None:
+    many = submitted(db, seeds=range(1000))
+    one = submitted(db)
+    assert claimed_experiments(db, 3) == [many.id, one.id, many.id]
+
+
+def test_experiments_with_many_runs_each_get_every_other_one(db: Database) -> None:
+    first, second = submitted(db, seeds=range(4)), submitted(db, seeds=range(3))
+    assert claimed_experiments(db, 7) == [first.id, second.id] * 3 + [first.id]
+
+
+def test_who_comes_late_neither_waits_for_the_past_nor_overtakes_it(db: Database) -> None:
+    first = submitted(db, seeds=range(8))
+    assert claimed_experiments(db, 4) == [first.id] * 4
+    late = submitted(db, seeds=range(8))
+    assert claimed_experiments(db, 6) == [first.id, late.id] * 3
+
+
+def test_newcomers_do_not_keep_a_waiting_run_from_its_turn_for_ever(db: Database) -> None:
+    waiting = submitted(db, seeds=range(3))
+    got = []
+    for _ in range(8):
+        submitted(db)
+        got += claimed_experiments(db, 1)
+    assert got.count(waiting.id) == 3
+
+
+def test_priority_goes_before_turns(db: Database) -> None:
+    usual, urgent = submitted(db, seeds=range(3)), submitted(db, seeds=range(3), priority=9)
+    assert claimed_experiments(db, 6) == [urgent.id] * 3 + [usual.id] * 3
+
+
+def test_a_run_that_is_given_back_is_next_and_holds_up_nobody_who_comes_then(db: Database) -> None:
+    first = submitted(db, seeds=range(5))
+    leases = [claimed(db).lease for _ in range(3)]
+    with db.transaction() as session:
+        lifecycle.release(session, leases[0], "its worker stopped")
+    late = submitted(db, seeds=range(5))
+    assert claimed(db).lease.run_id == leases[0].run_id
+    assert claimed_experiments(db, 4) == [first.id, late.id, first.id, late.id]
+
+
+def test_retried_runs_take_turns_anew(db: Database) -> None:
+    again, other = submitted(db, seeds=range(3)), submitted(db, seeds=range(6))
+    cancelled(db, again.id)
+    assert claimed_experiments(db, 3) == [other.id] * 3
+    retried(db, again.id)
+    order = claimed_experiments(db, 6)
+    assert sorted(order) == sorted([again.id] * 3 + [other.id] * 3)
+    assert all(len(set(order[k : k + 2])) == 2 for k in (0, 2, 4)), "one of each in every round"
+
+
+def test_a_queue_that_nobody_serves_does_not_disturb_the_turns_of_the_others(db: Database) -> None:
+    submitted(db, seeds=range(5), device="cuda")
+    auto = submitted(db, seeds=range(6))
+    for _ in range(3):
+        assert claim_on_cpu(db) == auto.id
+    late = submitted(db, seeds=range(3))
+    assert [claim_on_cpu(db) for _ in range(4)] == [auto.id, late.id, auto.id, late.id]
+
+
+def claim_on_cpu(db: Database) -> str:
+    with db.transaction() as session:
+        claim = lifecycle.claim(session, queues=("auto", "cpu"), worker_id="wrk_1", lease_seconds=60)
+    assert claim is not None
+    return run_of(db, claim.lease.run_id).experiment_id
+
+
+@pytest.mark.parametrize(
+    ("waiting", "queue", "priority", "expected"),
+    [
+        ([], "auto", 5, 1),
+        ([("auto", 5, 100)], "auto", 5, 2),
+        ([("auto", 5, 3), ("cpu", 5, 3)], "cpu", 5, 3),
+        ([("cuda", 5, 3)], "cpu", 5, 1),
+        ([("auto", 9, 3), ("auto", 5, 1), ("auto", 0, 7)], "auto", 5, 5),
+    ],
+)
+def test_a_newcomers_place_in_the_queue(
+    db: Database, waiting: Sequence[tuple[str, int, int]], queue: str, priority: int, expected: int
+) -> None:
+    for device, urgency, runs in waiting:
+        submitted(db, device=device, priority=urgency, seeds=range(runs))
+    assert position(db, queue, priority) == expected
+    newcomer = submitted(db, device=queue, priority=priority)
+    served = ("auto", "cpu") if queue == "cpu" else ("auto", "cpu", "cuda")
+    for _ in range(expected):
+        with db.transaction() as session:
+            claim = lifecycle.claim(session, queues=served, worker_id="wrk_1", lease_seconds=60)
+    assert claim is not None
+    assert claim.lease.run_id == newcomer.runs[0].id

@@ -1,0 +1,34 @@
+"""What a checkpoint brings along comes back as it was, or not at all."""
+
+import pytest
+
+from normcore.events import Measured
+from workers.bundle import TornBundle, pack, unpack
+
+STATE = b"\x00\n any bytes \xff"
+MEASURED = (
+    Measured(10, 0.1 + 0.2, {"train.loss": 1 / 3, "valid.accuracy": 0.5}),
+    Measured(20, 2.5, {"train.loss": 1e-300}),
+)
+
+
+@pytest.mark.parametrize("measured", [(), MEASURED])
+def test_state_and_measurements_come_back_bit_for_bit(measured: tuple[Measured, ...]) -> None:
+    assert unpack(pack(STATE, measured)) == (STATE, measured)
+
+
+def test_no_torn_or_changed_first_line_is_taken_for_a_whole_one() -> None:
+    blob = pack(b"", MEASURED)
+    line = len(blob) - 1
+    for place in range(line):
+        changed = bytearray(blob)
+        changed[place] ^= 1
+        for wrong in (bytes(changed), blob[:place]):
+            with pytest.raises(TornBundle):
+                unpack(wrong)
+
+
+@pytest.mark.parametrize("blob", [b"", b"[]\n", b"null\n", b'{"measured": 1}\nx', b"\xff\xfe"])
+def test_anything_else_is_refused(blob: bytes) -> None:
+    with pytest.raises(TornBundle):
+        unpack(blob)
