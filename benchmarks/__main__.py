@@ -14,7 +14,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from benchmarks import faults, initial_gain, latency, leaderboard, mlflow, overhead, reporting, submitting, trained_models
+from benchmarks import (
+    faults,
+    initial_gain,
+    latency,
+    leaderboard,
+    mlflow,
+    overhead,
+    reporting,
+    submitting,
+    trained_models,
+)
 from benchmarks.number import Number, promises_kept
 from benchmarks.processes import ROOT
 from benchmarks.table import markdown, plain

@@ -2,9 +2,10 @@
 
 ``scenario`` draws the plan, ``backends`` keeps the service alive (``blackhole`` and ``disk`` are what it stands on),
 ``loads`` keeps it busy, ``injuries`` inflicts the faults, ``watch`` looks on as a client, ``reference`` trains the same
-without faults, ``seen`` is what was seen, ``verdict`` judges it, ``report`` says so; ``storm`` does it all for a backend.
+without faults, ``seen`` is what was seen, ``verdict`` judges it, ``report`` says so; ``storm`` does all that for one
+backend.
 
-``python -m benchmarks --only faults`` measures; ``python -m benchmarks.faults --help`` has what one needs to look closer.
+``python -m benchmarks --only faults`` measures; ``python -m benchmarks.faults --help`` shows how to look closer.
 """
 
 import sys

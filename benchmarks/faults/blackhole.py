@@ -1,7 +1,7 @@
 """A TCP relay that can turn into a black hole: connections stay open, and the kernel drops what comes for them.
 
 A relay that merely stopped reading would still have its kernel acknowledge every packet, so that no keepalive and no
-time-out of TCP would ever notice. A packet filter on its sockets (Linux) leaves packets unanswered, as a cut cable does.
+time-out of TCP would ever notice. A packet filter on its sockets (Linux) leaves packets unanswered, like a cut cable.
 """
 
 import ctypes

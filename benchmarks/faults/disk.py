@@ -59,7 +59,7 @@ class Absent:
 
 @contextmanager
 def disk(folder: Path) -> Iterator[SmallDisk | Absent]:
-    """A small disk mounted on ``folder``, unmounted in the end, also when we are killed; ``Absent`` if that may not be."""
+    """A small disk mounted on ``folder``, unmounted in the end, also if we are killed; ``Absent`` without the right."""
     folder.mkdir(parents=True)
     guard = subprocess.Popen(
         ["sh", "-c", GUARD, SIZE, str(folder)],
@@ -68,7 +68,8 @@ def disk(folder: Path) -> Iterator[SmallDisk | Absent]:
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
-    assert guard.stdin is not None and guard.stdout is not None
+    assert guard.stdin is not None
+    assert guard.stdout is not None
     try:
         yield SmallDisk(folder) if guard.stdout.readline() else Absent(folder)
     finally:

@@ -1,4 +1,4 @@
-"""How each kind of fault is inflicted: one function a kind. Each picks its victim, acts, and says whom it hit and when."""
+"""How each kind of fault is inflicted: one function a kind. It picks its victim, acts, and says whom it hit when."""
 
 import random
 import signal
@@ -51,9 +51,14 @@ def inflict(scene: Scene, fault: Fault) -> Injury:
     return INFLICT[fault.kind](scene, fault)
 
 
-def has_recovered(scene: Scene, injury: Injury) -> bool:
+def is_over(scene: Scene, injury: Injury) -> bool:
     """Whether every run that was hit trains again, or has ended."""
-    return all(recovery(injury, hit, scene.watch.samples(hit.run_id)) is not None for hit in injury.hit)
+
+    def is_settled(hit: Sample) -> bool:
+        samples = scene.watch.samples(hit.run_id)
+        return samples[-1].state in ENDED or recovery(injury, hit, samples) is not None
+
+    return all(is_settled(hit) for hit in injury.hit)
 
 
 # -- kills ----------------------------------------------------------------------------------------
@@ -95,7 +100,7 @@ def _burst(scene: Scene, fault: Fault) -> Injury:
         process = victim.worker if random.Random(fault.luck + turn).random() < 0.5 else victim.child
         injury = _at_once(fault, lambda p=process: kill(p), hit, ends_attempt=True)  # type: ignore[misc]
         if turn < BURST - 1:
-            scene.watch.wait_for(lambda i=injury: has_recovered(scene, i), RECOVERY_SECONDS)  # type: ignore[misc]
+            scene.watch.wait_for(lambda i=injury: is_over(scene, i), RECOVERY_SECONDS)  # type: ignore[misc]
     return injury
 
 

@@ -3,6 +3,7 @@
 import itertools
 import threading
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -58,12 +59,16 @@ class Loader:
 
 @contextmanager
 def loading(port: int, loads: Sequence[Load], watch: Watch, in_flight: int) -> Iterator[Loader]:
-    """A loader that submits while the block runs."""
+    """A loader that submits while the block runs.
+
+    Raises:
+        RuntimeError: the service refused a load, or did not answer for a long time.
+    """
     loader = Loader(port, loads, watch, in_flight)
-    thread = threading.Thread(target=loader.submit, name="loader")
-    thread.start()
-    try:
-        yield loader
-    finally:
-        loader.stop()
-        thread.join()
+    with ThreadPoolExecutor(1, "loader") as pool:
+        submitting = pool.submit(loader.submit)
+        try:
+            yield loader
+        finally:
+            loader.stop()
+            submitting.result()

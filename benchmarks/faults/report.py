@@ -24,7 +24,7 @@ def numbers(name: str, verdict: Verdict, faults: int) -> list[Number]:
 
     seconds = [s for kind in KILLS for s in verdict.recoveries.get(kind, []) if s is not None]
     return [
-        count("inflicted", faults),
+        Number(f"faults, {name}: inflicted", "", faults, target=Target("ours", "at least", 1), is_promise=True),
         count("runs accepted", verdict.accepted),
         count("runs succeeded", verdict.succeeded),
         count("runs cancelled", verdict.cancelled),

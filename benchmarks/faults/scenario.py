@@ -137,7 +137,15 @@ FULL = Size(
 )
 BRIEF = Size(
     faults={
-        "up": {Kind.WORKER: 2, Kind.CHILD: 1, Kind.SERVICE: 1, Kind.TORN: 1, Kind.BURST: 1, Kind.DISK: 1, Kind.FROZEN: 1},
+        "up": {
+            Kind.WORKER: 2,
+            Kind.CHILD: 1,
+            Kind.SERVICE: 1,
+            Kind.TORN: 1,
+            Kind.BURST: 1,
+            Kind.DISK: 1,
+            Kind.FROZEN: 1,
+        },
         "cluster": {
             Kind.WORKER: 1,
             Kind.CHILD: 1,

@@ -9,7 +9,7 @@ from sqlalchemy import column, create_engine, select, table
 
 from benchmarks.faults.api import Api
 from benchmarks.faults.backends import BACKENDS, Backend
-from benchmarks.faults.injuries import RECOVERY_SECONDS, NoVictim, Scene, has_recovered, inflict
+from benchmarks.faults.injuries import RECOVERY_SECONDS, NoVictim, Scene, inflict, is_over
 from benchmarks.faults.loads import Accepted, Loader, loading
 from benchmarks.faults.scenario import Fault, Size, plan
 from benchmarks.faults.seen import Injury, Rows, RunSeen, Seen, Undisturbed
@@ -54,10 +54,10 @@ def _inflict(scene: Scene, faults: Sequence[Fault], seconds: float) -> list[Inju
             _say(f"{number}: nothing trains; the rest of the faults is left out")
             break
         injuries.append(injury)
-        overcome = scene.watch.wait_for(lambda i=injury: has_recovered(scene, i), RECOVERY_SECONDS)  # type: ignore[misc]
+        is_overcome = scene.watch.wait_for(lambda i=injury: is_over(scene, i), RECOVERY_SECONDS)  # type: ignore[misc]
         _say(
             f"{scene.backend.name} {number}/{len(faults)}: {fault.kind}, "
-            + (f"{time.monotonic() - injury.ended:.1f} s" if overcome else f"not overcome in {RECOVERY_SECONDS:g} s")
+            + (f"{time.monotonic() - injury.ended:.1f} s" if is_overcome else f"not over in {RECOVERY_SECONDS:g} s")
         )
     return injuries
 

@@ -144,7 +144,7 @@ def without_seconds(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def ran_on(run: RunSeen) -> bool:
-    """Whether it trained on, or ended otherwise, after a cancel was accepted. It may have been just about to succeed."""
+    """Whether it trained on, or ended otherwise, after a cancel was accepted. It may have been about to succeed."""
     if run.cancelled_at is None or run.final is None:
         return False
     again = any(s.attempt > run.cancelled_at and s.state == "running" for s in run.samples)
@@ -152,9 +152,7 @@ def ran_on(run: RunSeen) -> bool:
     return again or not (state_of(run) == "cancelled" or just_ended)
 
 
-def recoveries(
-    injuries: Sequence[Injury], samples: Mapping[str, Sequence[Sample]]
-) -> dict[Kind, list[float | None]]:
+def recoveries(injuries: Sequence[Injury], samples: Mapping[str, Sequence[Sample]]) -> dict[Kind, list[float | None]]:
     """Seconds until training went on, of every run that every fault hit; None for those that never did."""
     found: dict[Kind, list[float | None]] = {}
     for injury in injuries:
@@ -170,19 +168,18 @@ def came_too_late(injury: Injury, hit: Sample, samples: Sequence[Sample]) -> boo
     """Whether a kill met a run that had just succeeded, which nobody had seen yet."""
     end = samples[-1]
     return (
-        injury.ends_attempt
-        and injury.kind != Kind.CANCEL
-        and end.state == "succeeded"
-        and end.attempt == hit.attempt
+        injury.ends_attempt and injury.kind != Kind.CANCEL and end.state == "succeeded" and end.attempt == hit.attempt
     )
 
 
 def recovery(injury: Injury, hit: Sample, samples: Sequence[Sample]) -> float | None:
-    """Seconds from a fault (an outage's end) until its run was seen training beyond where its attempt began, or ended."""
+    """Seconds from a fault (an outage: its end) until its run was seen beyond where its attempt began, or ended."""
     shown = hit.step  # while a new attempt is claimed but not begun, the old one's step is still shown
     for sample in samples:
         if sample.at <= injury.ended:
             continue
+        if sample.state == "failed":
+            return None
         if sample.state in ENDED:
             return sample.at - injury.ended
         if injury.kind == Kind.CANCEL or sample.state != "running":

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 from benchmarks.faults.api import Api
@@ -73,10 +74,10 @@ class Watch:
 def watching(port: int) -> Iterator[Watch]:
     """A watch that looks while the block runs."""
     watch = Watch(port)
-    thread = threading.Thread(target=watch.look, name="watch")
-    thread.start()
-    try:
-        yield watch
-    finally:
-        watch.stop()
-        thread.join()
+    with ThreadPoolExecutor(1, "watch") as pool:
+        looking = pool.submit(watch.look)
+        try:
+            yield watch
+        finally:
+            watch.stop()
+            looking.result()

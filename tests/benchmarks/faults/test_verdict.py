@@ -167,6 +167,12 @@ def test_recovery_of_a_killed_attempt_is_not_its_own_late_step() -> None:
     assert recovery(injury(ends_attempt=False), hit, late) == pytest.approx(0.1)
 
 
+def test_a_run_that_failed_has_not_recovered() -> None:
+    [hit] = injury().hit
+    assert recovery(injury(), hit, [*GOOD.samples[:3], sample(4.0, "failed", 2, 25)]) is None
+    assert recovery(injury(), hit, [*GOOD.samples[:3], sample(4.0, "succeeded", 2, 40)]) == 1.5
+
+
 def test_a_kill_that_met_a_run_which_had_ended_is_no_recovery() -> None:
     ended = replace(GOOD, samples=[GOOD.samples[1], sample(2.6, "succeeded", 1, 40)], final=final(attempt=1))
     seen = Seen("up", [ended], [injury()], [UNDISTURBED], known=1, outage="full")
