@@ -3,7 +3,7 @@
 import random
 import signal
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ from benchmarks.faults.api import Api
 from benchmarks.faults.backends import Backend, Servers, Trainee, kill
 from benchmarks.faults.loads import Loader
 from benchmarks.faults.scenario import Fault, Kind
-from benchmarks.faults.seen import ENDED, Injury, Sample
+from benchmarks.faults.seen import ENDED, Injury, Sample, has_trained
 from benchmarks.faults.verdict import recovery
 from benchmarks.faults.watch import Watch
 
@@ -254,19 +254,7 @@ def _victim(scene: Scene) -> tuple[Trainee, Sample]:
 
 def _training(scene: Scene) -> tuple[Sample, ...]:
     """The runs that have done a step of their attempt, and that nobody has cancelled."""
-    return tuple(
-        sample
-        for sample in _unfinished(scene)
-        if sample.state == "running" and _has_begun(scene.watch.samples(sample.run_id))
-    )
-
-
-def _has_begun(samples: Sequence[Sample]) -> bool:
-    """Whether the attempt that was last seen has shown a step of its own."""
-    last = samples[-1]
-    before = [s for s in samples if s.attempt < last.attempt]
-    shown = before[-1].step if before else 0
-    return last.step != shown and last.step > (last.resumed_from or 0)
+    return tuple(sample for sample in _unfinished(scene) if has_trained(sample, scene.watch.samples(sample.run_id)))
 
 
 def _unfinished(scene: Scene) -> tuple[Sample, ...]:

@@ -25,6 +25,15 @@ class Sample:
         return replace(before, at=self.at) != self
 
 
+def has_trained(sample: Sample, samples: Sequence[Sample]) -> bool:
+    """Whether the attempt in training then had done a step, as ``samples`` show it.
+
+    Between its claim and its beginning the step of the attempt before is still shown: the first one seen says nothing.
+    """
+    claimed = next((s.step for s in samples if (s.state, s.attempt) == ("running", sample.attempt)), sample.step)
+    return sample.state == "running" and sample.step != claimed and sample.step > (sample.resumed_from or 0)
+
+
 @dataclass(frozen=True, slots=True)
 class Injury:
     """A fault as it happened.

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from benchmarks.faults.scenario import Kind
-from benchmarks.faults.seen import ENDED, Injury, Rows, RunSeen, Sample, Seen, Undisturbed
+from benchmarks.faults.seen import ENDED, Injury, Rows, RunSeen, Sample, Seen, Undisturbed, has_trained
 
 SECONDS = ("train_seconds", "seconds_to_target")  # of a result; no two trainings take equally long
 
@@ -174,20 +174,13 @@ def came_too_late(injury: Injury, hit: Sample, samples: Sequence[Sample]) -> boo
 
 def recovery(injury: Injury, hit: Sample, samples: Sequence[Sample]) -> float | None:
     """Seconds from a fault (an outage: its end) until its run was seen beyond where its attempt began, or ended."""
-    shown = hit.step  # while a new attempt is claimed but not begun, the old one's step is still shown
     for sample in samples:
         if sample.at <= injury.ended:
             continue
         if sample.state == "failed":
             return None
-        if sample.state in ENDED:
-            return sample.at - injury.ended
-        if injury.kind == Kind.CANCEL or sample.state != "running":
-            continue
-        if sample.attempt == hit.attempt:
-            if sample.step > hit.step and not injury.ends_attempt:
-                return sample.at - injury.ended
-            shown = sample.step
-        elif sample.step != shown and sample.step > (sample.resumed_from or 0):
+        goes_on = sample.step > hit.step and not injury.ends_attempt
+        is_next = sample.attempt > hit.attempt and injury.kind != Kind.CANCEL and has_trained(sample, samples)
+        if sample.state in ENDED or is_next or (goes_on and (sample.state, sample.attempt) == ("running", hit.attempt)):
             return sample.at - injury.ended
     return None

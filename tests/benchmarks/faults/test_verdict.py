@@ -167,6 +167,15 @@ def test_recovery_of_a_killed_attempt_is_not_its_own_late_step() -> None:
     assert recovery(injury(ends_attempt=False), hit, late) == pytest.approx(0.1)
 
 
+def test_steps_that_were_reported_only_when_the_attempt_was_lost_are_no_recovery() -> None:
+    [hit] = injury().hit
+    claimed = [*GOOD.samples[:2], sample(2.6, "running", 2, 29)]  # the queue was left before anybody looked
+    assert recovery(injury(), hit, claimed) is None
+    assert (
+        recovery(injury(), hit, [*claimed, sample(3.0, "running", 2, 20, 20), sample(4.0, "running", 2, 21, 20)]) == 1.5
+    )
+
+
 def test_a_run_that_failed_has_not_recovered() -> None:
     [hit] = injury().hit
     assert recovery(injury(), hit, [*GOOD.samples[:3], sample(4.0, "failed", 2, 25)]) is None
