@@ -14,8 +14,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from benchmarks import initial_gain, latency, leaderboard, mlflow, overhead, reporting, submitting, trained_models
-from benchmarks.number import Number
+from benchmarks import (
+    faults,
+    initial_gain,
+    latency,
+    leaderboard,
+    mlflow,
+    overhead,
+    reporting,
+    submitting,
+    trained_models,
+)
+from benchmarks.number import Number, promises_kept
 from benchmarks.processes import ROOT
 from benchmarks.table import markdown, plain
 
@@ -27,11 +37,13 @@ GROUPS: dict[str, Callable[[Path], list[Number]]] = {
     "leaderboard": leaderboard.measure,
     "trained_models": trained_models.measure,
     "initial_gain": initial_gain.measure,
+    "faults": faults.measure,
 }
+BRIEF = {**GROUPS, "faults": faults.measure_briefly}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code. A missed target is a finding, not an error."""
+    """Run the command line; returns the exit code. A missed target is a finding, a broken promise an error."""
     options = _parser().parse_args(arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # unwinds, which ends the servers
     machine = _machine()
@@ -40,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     numbers: list[Number] = []
     groups: dict[str, Any] = {}
     for name in options.only or GROUPS:
-        measured, groups[name] = _measure(name)
+        measured, groups[name] = _measure(name, BRIEF[name] if options.brief else GROUPS[name])
         numbers += measured
     print("{date}, commit {commit}, {cores} cores, {system}, Python {python}\n".format(**machine))
     print(markdown(numbers))
@@ -48,21 +60,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.json is not None:
         content = {"machine": machine, "groups": groups, "numbers": [plain(number) for number in numbers]}
         options.json.write_text(json.dumps(content, indent=1) + "\n")
-    return 0
+    return 0 if promises_kept(numbers) else 1
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--only", choices=list(GROUPS), action="append", help="measure this group; repeatable (all)")
+    parser.add_argument("--brief", action="store_true", help="two minutes of `faults` instead of an hour")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all samples there, too")
     return parser
 
 
-def _measure(name: str) -> tuple[list[Number], dict[str, float]]:
+def _measure(name: str, measure: Callable[[Path], list[Number]]) -> tuple[list[Number], dict[str, float]]:
     before, began = os.getloadavg()[0], time.monotonic()
     _say(f"{name}: load average {before:.2f} …")
     with tempfile.TemporaryDirectory(prefix=f"bench-{name}-", ignore_cleanup_errors=True) as scratch:
-        numbers = GROUPS[name](Path(scratch))
+        numbers = measure(Path(scratch))
     seconds, after = time.monotonic() - began, os.getloadavg()[0]
     _say(f"{name}: {seconds:.0f} s, load average {after:.2f}")
     return numbers, {"seconds": seconds, "load_before": before, "load_after": after}

@@ -32,6 +32,7 @@ class Number:
 
     Attributes:
         versus: what ``theirs`` is.
+        is_promise: whether missing the target is an error, not only a finding.
         met: None without a target, or where the comparison could not be measured.
         pairs: least and greatest ratio of one pair, which says how steady ``ratio`` is.
         samples: what ``ours`` and ``theirs`` are the statistic of, in the order of measuring.
@@ -43,6 +44,7 @@ class Number:
     versus: str = ""
     theirs: float | None = None
     target: Target | None = None
+    is_promise: bool = False
     pairs: tuple[float, float] | None = None
     samples: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
@@ -79,6 +81,11 @@ def number(
         pairs=(min(ratios), max(ratios)) if ratios else None,
         samples={"ours": list(ours), "theirs": list(theirs)},
     )
+
+
+def promises_kept(numbers: Sequence[Number]) -> bool:
+    """Whether no number misses a target that it promises to meet."""
+    return not any(number.is_promise and number.met is False for number in numbers)
 
 
 def percentile(percent: float) -> Statistic:

@@ -36,8 +36,8 @@ def cluster(folder: Path, broker_url: str) -> Iterator[int]:
     environment = _environment(folder, settings)
     with (
         _service("api", folder, settings) as port,
-        running(_command("scheduler"), folder / "log", is_ready=lambda: True, environment=environment),
-        running(_command("worker", "--device", "cpu"), folder / "log", is_ready=lambda: True, environment=environment),
+        running(command("scheduler"), folder / "log", is_ready=lambda: True, environment=environment),
+        running(command("worker", "--device", "cpu"), folder / "log", is_ready=lambda: True, environment=environment),
     ):
         _worker_joined(port)
         warm_up(port)
@@ -77,7 +77,7 @@ def _service(kind: str, folder: Path, settings: Mapping[str, str], *options: str
     folder.mkdir(parents=True, exist_ok=True)
     port = free_port()
     with running(
-        _command(kind, "--port", str(port), *options),
+        command(kind, "--port", str(port), *options),
         folder / "log",
         is_ready=lambda: answers(port),
         environment=_environment(folder, settings),
@@ -88,7 +88,7 @@ def _service(kind: str, folder: Path, settings: Mapping[str, str], *options: str
         yield port
 
 
-def _command(kind: str, *options: str) -> list[str]:
+def command(kind: str, *options: str) -> list[str]:
     return [sys.executable, "-P", "-m", "normbench", kind, *options]
 
 

@@ -1,0 +1,99 @@
+"""A TCP relay that can turn into a black hole: connections stay open, and the kernel drops what comes for them.
+
+A relay that merely stopped reading would still have its kernel acknowledge every packet, so that no keepalive and no
+time-out of TCP would ever notice. A packet filter on its sockets (Linux) leaves packets unanswered, like a cut cable.
+"""
+
+import ctypes
+import socket
+import struct
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+SO_ATTACH_FILTER, SO_DETACH_FILTER = 26, 27  # of SOL_SOCKET on Linux
+DROP_EVERYTHING = struct.pack("HBBI", 0x06, 0, 0, 0)  # one instruction: return 0, keep no byte of the packet
+PIECE = 1 << 16
+
+
+class Relay:
+    """Hands on what comes to ``port`` of 127.0.0.1 to ``target``, a port there, and back."""
+
+    def __init__(self, target: int) -> None:
+        self._target = target
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listening.getsockname()[1]
+        self._lock = threading.Lock()
+        self._clients: set[socket.socket] = set()
+        self._open = threading.Event()
+        self._open.set()
+        threading.Thread(target=self._accept, name="relay", daemon=True).start()
+
+    def swallow(self) -> None:
+        """From now on packets vanish, those that would open a connection, too."""
+        with self._lock:
+            self._open.clear()
+            for client in (self._listening, *self._clients):
+                _drop_packets(client)
+
+    def restore(self) -> None:
+        """From now on packets arrive again; TCP repeats those that vanished."""
+        with self._lock:
+            for client in (self._listening, *self._clients):
+                client.setsockopt(socket.SOL_SOCKET, SO_DETACH_FILTER, 0)
+            self._open.set()
+
+    def close(self) -> None:
+        """Cut every connection and listen no more."""
+        self._listening.close()
+        with self._lock:
+            for client in self._clients:
+                _shut(client)
+            self._open.set()
+
+    def _accept(self) -> None:
+        with suppress(OSError):  # closed
+            while True:
+                client = self._listening.accept()[0]
+                try:
+                    server = socket.create_connection(("127.0.0.1", self._target))
+                except OSError:
+                    client.close()
+                    continue
+                with self._lock:
+                    self._clients.add(client)
+                    if not self._open.is_set():
+                        _drop_packets(client)
+                for source, sink in ((client, server), (server, client)):
+                    threading.Thread(target=self._hand_on, args=(source, sink, client), daemon=True).start()
+
+    def _hand_on(self, source: socket.socket, sink: socket.socket, client: socket.socket) -> None:
+        with suppress(OSError):
+            while piece := source.recv(PIECE):
+                self._open.wait()
+                sink.sendall(piece)
+        _shut(sink)
+        if source is client:
+            with self._lock:
+                self._clients.discard(client)
+
+
+@contextmanager
+def relay(target: int) -> Iterator[Relay]:
+    """A relay that is closed in the end."""
+    between = Relay(target)
+    try:
+        yield between
+    finally:
+        between.close()
+
+
+def _drop_packets(connection: socket.socket) -> None:
+    program = ctypes.create_string_buffer(DROP_EVERYTHING)
+    with suppress(OSError):  # closed meanwhile
+        connection.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("HL", 1, ctypes.addressof(program)))
+
+
+def _shut(connection: socket.socket) -> None:
+    with suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)

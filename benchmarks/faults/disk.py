@@ -1,0 +1,78 @@
+"""A place for artifacts that can be full for a while."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+SIZE = "64m"
+FILLER = ".filler"
+PIECE = 1 << 20
+GUARD = """
+mount -t tmpfs -o size=$0 tmpfs "$1" || exit
+echo mounted
+cat > /dev/null  # ends when our standard input does, however our parent went
+umount -l "$1"
+"""
+
+
+class SmallDisk:
+    """A file system of its own: what is written to it when it is full fails with ENOSPC."""
+
+    trouble = "full"
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def fill(self) -> None:
+        """Leave no byte free."""
+        with (self.folder / FILLER).open("wb", buffering=0) as file:
+            size = PIECE
+            while size:
+                try:
+                    file.write(b"\0" * size)
+                except OSError:
+                    size //= 2
+
+    def free(self) -> None:
+        (self.folder / FILLER).unlink()
+
+
+class Absent:
+    """Where nobody may mount: a file takes the folder's place, and what is written fails with ENOTDIR."""
+
+    trouble = "absent"
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._aside = folder.with_name(f"{folder.name}.aside")
+
+    def fill(self) -> None:
+        os.rename(self.folder, self._aside)
+        self.folder.touch()
+
+    def free(self) -> None:
+        self.folder.unlink()
+        os.rename(self._aside, self.folder)
+
+
+@contextmanager
+def disk(folder: Path) -> Iterator[SmallDisk | Absent]:
+    """A small disk mounted on ``folder``, unmounted in the end, also if we are killed; ``Absent`` without the right."""
+    folder.mkdir(parents=True)
+    guard = subprocess.Popen(
+        ["sh", "-c", GUARD, SIZE, str(folder)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    assert guard.stdin is not None
+    assert guard.stdout is not None
+    try:
+        yield SmallDisk(folder) if guard.stdout.readline() else Absent(folder)
+    finally:
+        guard.stdin.close()
+        guard.stdout.close()
+        guard.wait()

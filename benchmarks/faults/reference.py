@@ -1,0 +1,39 @@
+"""What every training gives when nothing happens to it: ``python -m normcore``, no service."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.faults.scenario import Load
+from benchmarks.faults.seen import Undisturbed
+from benchmarks.faults.verdict import without_seconds
+from benchmarks.processes import ROOT
+
+
+def undisturbed(loads: Sequence[Load], folder: Path) -> list[Undisturbed]:
+    """Train each once, one after the other.
+
+    Raises:
+        subprocess.CalledProcessError: one did not end well.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    return [_train(load, folder / f"{number}.json") for number, load in enumerate(loads)]
+
+
+def _train(load: Load, file: Path) -> Undisturbed:
+    file.write_text(json.dumps(load.body()))
+    command = [sys.executable, "-m", "normcore", str(file)]
+    told = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+    events = [json.loads(line) for line in told.splitlines()]
+    [finished] = [event for event in events if event["event"] == "finished"]
+    return Undisturbed(
+        rows={
+            (series, event["step"]): value
+            for event in events
+            if event["event"] == "measured"
+            for series, value in event["values"].items()
+        },
+        result=without_seconds({**finished["result"], "outcome": finished["outcome"]}),
+    )

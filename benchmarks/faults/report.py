@@ -1,0 +1,77 @@
+"""The verdict as numbers with their goals, and as a table of recovery by kind of fault."""
+
+from collections.abc import Sequence
+
+from benchmarks.faults.scenario import Kind
+from benchmarks.faults.verdict import Verdict
+from benchmarks.number import Number, Target, number, percentile
+
+NONE_AT_ALL = Target("ours", "at most", 0)
+KILLS = (Kind.WORKER, Kind.CHILD)
+GOALS = {"up": Target("ours", "at most", 3), "cluster": Target("ours", "under", 20)}  # seconds
+OUTAGES = (Kind.DISK, Kind.BLACK_HOLE, Kind.FROZEN)  # whose recovery counts from their end
+P50, P95 = percentile(50), percentile(95)
+
+
+def numbers(name: str, verdict: Verdict, faults: int) -> list[Number]:
+    """What the table of all benchmarks says of one backend."""
+
+    def count(what: str, value: int) -> Number:
+        return Number(f"faults, {name}: {what}", "", value)
+
+    def none_of(what: str, value: int) -> Number:
+        return Number(f"faults, {name}: {what}", "", value, target=NONE_AT_ALL, is_promise=True)
+
+    seconds = [s for kind in KILLS for s in verdict.recoveries.get(kind, []) if s is not None]
+    return [
+        Number(f"faults, {name}: inflicted", "", faults, target=Target("ours", "at least", 1), is_promise=True),
+        count("runs accepted", verdict.accepted),
+        count("runs succeeded", verdict.succeeded),
+        count("runs cancelled", verdict.cancelled),
+        none_of("runs failed", len(verdict.failed)),
+        none_of("runs lost", len(verdict.lost)),
+        none_of("runs doubled", len({what.partition(":")[0] for what in verdict.doubled})),
+        none_of("rows missing or different", verdict.rows_wrong),
+        none_of("results different", len(verdict.results)),
+        none_of("cancelled, but ran on", len(verdict.ran_on)),
+        none_of("faults never overcome", sum(s is None for found in verdict.recoveries.values() for s in found)),
+        *(_recovery(name, seconds) if seconds else []),
+    ]
+
+
+def _recovery(name: str, seconds: Sequence[float]) -> list[Number]:
+    of = f"faults, {name}: recovery of a killed worker or training"
+    return [
+        number(f"{of}, p50", "s", seconds, statistic=P50),
+        number(f"{of}, p95", "s", seconds, statistic=P95, target=GOALS[name]),
+    ]
+
+
+def kinds(name: str, verdict: Verdict, injuries: Sequence[Kind], outage: str) -> str:
+    """Markdown: how often each kind was inflicted, and how long until what it hit trained again."""
+    lines = [f"| {name}: fault | times | runs hit | p50 | p95 | worst |", "|---|---|---|---|---|---|"]
+    for kind in dict.fromkeys(sorted(injuries, key=list(Kind).index)):
+        found = verdict.recoveries.get(kind, [])
+        seconds = [s for s in found if s is not None]
+        shown = [f"{value:.1f} s" for value in (P50(seconds), P95(seconds), max(seconds))] if seconds else ["–"] * 3
+        if len(seconds) < len(found):
+            shown[-1] = f"**never** ({len(found) - len(seconds)} of {len(found)})"
+        title = f"artifact disk {outage}" if kind == Kind.DISK else str(kind)
+        title += " (from its end)" if kind in OUTAGES else ""
+        lines.append(f"| {title} | {injuries.count(kind)} | {len(found)} | {' | '.join(shown)} |")
+    return "\n".join(lines)
+
+
+def complaints(name: str, verdict: Verdict) -> list[str]:
+    """One line for everything that should not have happened."""
+    return [
+        *(f"{name}: failed: {what}" for what in verdict.failed),
+        *(f"{name}: lost: {what}" for what in verdict.lost),
+        *(f"{name}: doubled: {what}" for what in verdict.doubled),
+        *(
+            f"{name}: rows: {run_id}: {rows.missing} missing, {rows.different} different, {rows.extra} too many"
+            for run_id, rows in verdict.wrong.items()
+        ),
+        *(f"{name}: result differs: {run_id}" for run_id in verdict.results),
+        *(f"{name}: cancelled, but ran on: {run_id}" for run_id in verdict.ran_on),
+    ]
