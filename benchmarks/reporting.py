@@ -5,6 +5,7 @@ in it, and that is the design, not an oversight. A batch of ours holds what a wo
 the rate aimed at; one of MLflow's is as large as it admits. Series are four on both sides.
 """
 
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -47,7 +48,7 @@ class Store:
             lifecycle.submit(session, spec, request_digest="")
             claim = lifecycle.claim(session, queues=("cpu",), worker_id=BENCH, lease_seconds=60.0)
         assert claim is not None
-        return Report(self.db, self._settings, claim.lease, "cpu")
+        return Report(self.db, self._settings, claim.lease, "cpu", threading.Event())
 
     def write(self, messages: Sequence[Measured]) -> float:
         """Seconds to take in the messages and flush them."""
