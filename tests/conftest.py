@@ -16,7 +16,7 @@ from service.app import create_app
 from service.db import Database
 from service.migrate import migrate
 from service.settings import Settings
-from tests.servers import NotInstalled, postgres_database, private_postgres, private_redis
+from tests.servers import NotInstalled, postgres_database, private_postgres, private_rabbitmq, private_redis
 
 
 @pytest.fixture(scope="session")
@@ -47,6 +47,16 @@ def redis_url(worker_id: str) -> Iterator[str]:
             yield url
     except NotInstalled as missing:
         pytest.skip(f"needs a server: Redis ({missing} is not installed, NORMBENCH_TEST_BROKER_URL is not set)")
+
+
+@pytest.fixture(scope="session")
+def rabbitmq_url() -> Iterator[str]:
+    """A private RabbitMQ server."""
+    try:
+        with private_rabbitmq() as url:
+            yield url
+    except NotInstalled as missing:
+        pytest.skip(f"needs a server: RabbitMQ ({missing} is not installed)")
 
 
 @pytest.fixture(scope="session")

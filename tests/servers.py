@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import amqp
 import psycopg
 import redis
 from sqlalchemy import create_engine, make_url, text
 
-START_SECONDS = 30.0
+START_SECONDS = 60.0
 STOP_SECONDS = 20.0
 ROOM_BYTES = 2 << 30  # of memory, for the databases of a session
 GUARD = """
@@ -94,6 +95,41 @@ def private_redis(port: int | None = None) -> Iterator[str]:
 
 
 @contextmanager
+def private_rabbitmq() -> Iterator[str]:
+    """A RabbitMQ server without plug-ins; yields its URL.
+
+    Raises:
+        NotInstalled: there is no ``rabbitmq-server``.
+    """
+    program = _program("rabbitmq-server")
+    with _folder(None) as folder:
+        port, distribution = free_port(), free_port()
+        (folder / "plugins").write_text("[].")
+        (folder / "rabbitmq.conf").write_text(f"listeners.tcp.default = 127.0.0.1:{port}\n")
+        (folder / "environment").touch()
+        environment = {
+            "HOME": folder,
+            "RABBITMQ_NODENAME": f"normbench-{port}@localhost",
+            "RABBITMQ_CONF_ENV_FILE": folder / "environment",
+            "RABBITMQ_CONFIG_FILE": folder / "rabbitmq.conf",
+            "RABBITMQ_DIST_PORT": distribution,
+            "RABBITMQ_MNESIA_BASE": folder,
+            "RABBITMQ_LOG_BASE": folder,
+            "RABBITMQ_LOGS": "-",
+            "RABBITMQ_ENABLED_PLUGINS_FILE": folder / "plugins",
+            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": f"-start_epmd false -erl_epmd_port {distribution}",
+        }
+        command = ["env", *(f"{name}={value}" for name, value in environment.items()), program]
+
+        def answers() -> bool:
+            with amqp.Connection(f"127.0.0.1:{port}", connect_timeout=2, read_timeout=2):
+                return True
+
+        with _running(command, folder, answers, stop_with=signal.SIGTERM, user=None):
+            yield f"amqp://guest:guest@127.0.0.1:{port}//"
+
+
+@contextmanager
 def postgres_database(server_url: str, template: str = "template1") -> Iterator[str]:
     """A database on a PostgreSQL server, empty or as its template is, dropped in the end; yields its URL."""
     server = make_url(server_url)
@@ -112,7 +148,8 @@ def postgres_database(server_url: str, template: str = "template1") -> Iterator[
 def _program(name: str) -> str:
     """Where the program is; Debian keeps those of PostgreSQL off the PATH."""
     versions = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda p: float(p.parent.name), reverse=True)
-    found = shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", ""), *map(str, versions)]))
+    versions += [Path("/usr/lib/rabbitmq/bin")]  # beside it a wrapper that starts it as a user of its own
+    found = shutil.which(name, path=os.pathsep.join([*map(str, versions), os.environ.get("PATH", "")]))
     if found is None:
         raise NotInstalled(name)
     return found
@@ -181,5 +218,5 @@ def _running(
 def _quietly(answers: Callable[[], bool]) -> bool:
     try:
         return answers()
-    except (psycopg.OperationalError, redis.ConnectionError):
+    except (psycopg.OperationalError, redis.ConnectionError, amqp.AMQPError, OSError):
         return False

@@ -121,6 +121,21 @@ def test_a_run_is_watched_as_it_happens(api: Client, db: Database) -> None:
     assert events[-1].run["state"] == "succeeded"
 
 
+def test_an_experiment_is_watched_through_all_its_runs(api: Client, db: Database) -> None:
+    made = api.submit(written(seeds=[0, 1]))
+    for step in (10, 20):
+        lease = claimed(db).lease
+        recorded(db, lease, measured(step))
+        finished(db, lease)
+    events = list(api.watch(made["id"]))
+    steps = {event.run_id: event.step for event in events if isinstance(event, Measured)}
+    assert steps == {made["runs"][0]["id"]: 10, made["runs"][1]["id"]: 20}
+    ended = [
+        event.run["id"] for event in events if isinstance(event, StateChanged) if event.run["state"] == "succeeded"
+    ]
+    assert sorted(ended) == [run["id"] for run in made["runs"]]
+
+
 def test_a_stream_that_breaks_goes_on_after_the_last_event() -> None:
     def event(id: str, step: int) -> bytes:
         return f'event: measurement\nid: {id}\ndata: {{"step": {step}, "seconds": 1.0, "values": {{}}}}\n\n'.encode()

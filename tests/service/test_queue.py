@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import redis
@@ -17,6 +18,7 @@ from service.app import create_app
 from service.experiments.lifecycle import Bell
 from service.queue import RUN_EXPERIMENT, Doorbell, broker_problem, make_celery, queue_name
 from service.settings import Settings
+from tests.proxies import proxy_to
 from tests.servers import free_port
 from tests.service.given import written
 
@@ -91,6 +93,22 @@ def test_a_bell_rings_on_the_queue_of_its_device_and_can_be_taken_once(tmp_path:
 
 def test_a_broker_that_answers_has_no_problem(tmp_path: Path, broker_url: str) -> None:
     assert broker_problem(make_celery(on_broker(tmp_path, broker_url))) is None
+
+
+def test_rabbitmq_answers_and_carries_messages_and_its_silence_is_soon_known(tmp_path: Path, rabbitmq_url: str) -> None:
+    with proxy_to(urlsplit(rabbitmq_url).port or 0) as proxy:
+        app = make_celery(on_broker(tmp_path, f"amqp://guest:guest@127.0.0.1:{proxy.port}//"))
+        assert broker_problem(app) is None
+        doorbell = Doorbell(app)
+        doorbell.ring([Bell("run_1", "auto")])
+        with app.connection_for_read() as connection:
+            message = eventually(lambda: connection.default_channel.basic_get(queue_name("auto"), no_ack=True))
+        doorbell.close()
+        assert json.loads(message.body)[0] == ["run_1"]
+        proxy.swallow()
+        began = time.monotonic()
+        assert broker_problem(app)
+        assert time.monotonic() - began < PATIENCE
 
 
 def away() -> str:
