@@ -85,6 +85,17 @@ class Artifacts:
 
         return pieces()
 
+    def version(self, run_id: str, attempt: int, name: str) -> str:
+        """A text that is another one when the file's content is.
+
+        Raises:
+            NotFound: the attempt left no such file.
+        """
+        try:
+            return f"{self._fs.checksum(self._path(run_id, attempt, name)):x}"
+        except FileNotFoundError:
+            raise NotFound(f"run {run_id} has no artifact {name!r}") from None
+
     def list(self, run_id: str) -> list[Artifact]:
         """What a run has stored, by attempt and name."""
         folder = f"{self._root}/{run_id}"

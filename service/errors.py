@@ -3,15 +3,19 @@
 ServiceError
 ├── BadRequest        400   the request cannot be read
 ├── Unauthorized      401   no key, or none that is known
+├── Forbidden         403   a browser sent this for another site's page
 ├── NotFound          404   no such thing
 ├── Conflict          409   the thing is in a state that forbids this
 ├── TooLarge          413   the body is larger than any spec
+├── BadRange          416   the file ends before the range that was asked for
+├── Misdirected       421   the request is for a host that the service does not serve
 ├── Invalid           422   the request is readable and wrong; ``errors`` says where
 └── Unavailable       503   something the service needs is away
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from types import MappingProxyType
 from typing import Any
 
 from normcore.spec import SpecError
@@ -22,6 +26,7 @@ class ServiceError(Exception):
 
     status: int
     title: str
+    headers: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, detail: str) -> None:
         super().__init__(detail)
@@ -38,6 +43,11 @@ class BadRequest(ServiceError):
 
 class Unauthorized(ServiceError):
     status, title = 401, "Unauthorized"
+    headers = MappingProxyType({"WWW-Authenticate": "Bearer"})
+
+
+class Forbidden(ServiceError):
+    status, title = 403, "Forbidden"
 
 
 class NotFound(ServiceError):
@@ -50,6 +60,18 @@ class Conflict(ServiceError):
 
 class TooLarge(ServiceError):
     status, title = 413, "Body too large"
+
+
+class BadRange(ServiceError):
+    status, title = 416, "Range not satisfiable"
+
+    def __init__(self, size: int) -> None:
+        super().__init__(f"the file has {size} bytes")
+        self.headers = {"Content-Range": f"bytes */{size}"}
+
+
+class Misdirected(ServiceError):
+    status, title = 421, "Misdirected request"
 
 
 class Invalid(ServiceError):
@@ -65,3 +87,4 @@ class Invalid(ServiceError):
 
 class Unavailable(ServiceError):
     status, title = 503, "Unavailable"
+    headers = MappingProxyType({"Retry-After": "1"})

@@ -2,9 +2,9 @@
 
 import inspect
 from functools import cache
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import Path
 
 from normcore.data import registry
 from normcore.spec import resolve
@@ -13,9 +13,11 @@ from normcore.spec.metric import Metric
 from normcore.spec.tasks import TASKS, Benchmark, ProfileName, Task, TrainedAnalysis
 from service.catalogue import schemas
 from service.errors import NotFound
-from service.http import PartsDep
+from service.http.openapi import refusals
+from service.http.parts import PartsDep
+from service.http.routing import Router
 
-router = APIRouter(prefix="/v1", tags=["catalogue"])
+router = Router(prefix="/v1", tags=["catalogue"])
 
 
 @router.get("/tasks")
@@ -24,8 +26,10 @@ def list_tasks() -> schemas.TaskList:
     return schemas.TaskList(items=[_task(name) for name in TASKS])
 
 
-@router.get("/tasks/{name}")
-def get_task(name: str) -> schemas.TaskOut:
+@router.get("/tasks/{name}", responses=refusals(NotFound))
+def get_task(
+    name: Annotated[str, Path(description="The task's name.", examples=["permuted_digits"])],
+) -> schemas.TaskOut:
     """One task: description, citation, metric, profiles with their resolved specs, JSON Schema of its options."""
     if name not in TASKS:
         raise NotFound(f"no task {name!r}; choose from {', '.join(sorted(TASKS))}")
@@ -38,8 +42,10 @@ def list_methods() -> schemas.MethodList:
     return schemas.MethodList(items=[_method(name) for name in METHODS])
 
 
-@router.get("/methods/{name}")
-def get_method(name: str) -> schemas.MethodOut:
+@router.get("/methods/{name}", responses=refusals(NotFound))
+def get_method(
+    name: Annotated[str, Path(description="The method's name.", examples=["layer_norm"])],
+) -> schemas.MethodOut:
     """One method: description, citation, JSON Schema of its options."""
     if name not in METHODS:
         raise NotFound(f"no method {name!r}; choose from {', '.join(sorted(METHODS))}")

@@ -2,9 +2,10 @@
 
 from typing import Any, Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from normcore.spec.tasks import Kind
+from service.http.openapi import ResolvedSpec
 
 
 class MetricOut(BaseModel):
@@ -16,10 +17,10 @@ class MetricOut(BaseModel):
 
 
 class ProfileOut(BaseModel):
-    """One size of a task and the spec that naming it resolves to; null if more than its name is needed."""
+    """One size of a task."""
 
     description: str
-    spec: dict[str, Any] | None
+    spec: ResolvedSpec | None = Field(description="What its name resolves to; null if more than the name is needed.")
 
 
 class TaskOut(BaseModel):
@@ -32,7 +33,7 @@ class TaskOut(BaseModel):
     citation: str
     metric: MetricOut | None
     profiles: dict[str, ProfileOut]
-    options: dict[str, Any]
+    options: dict[str, Any] = Field(description="JSON Schema of its options.")
 
 
 class MethodOut(BaseModel):
@@ -43,7 +44,7 @@ class MethodOut(BaseModel):
     description: str
     citation: str
     cells: list[str]
-    options: dict[str, Any]
+    options: dict[str, Any] = Field(description="JSON Schema of its options.")
 
 
 class DatasetOut(BaseModel):

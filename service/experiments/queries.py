@@ -12,6 +12,8 @@ from service.experiments import schemas
 from service.experiments.downsampling import downsample
 from service.experiments.tables import Experiment, Label, Measurement, Run
 
+AFTER_HEX = "g"  # after every hexadecimal digit: a range can use the index, as LIKE cannot everywhere
+
 
 def experiment(session: Session, experiment_id: str) -> schemas.ExperimentOut:
     """Raises:
@@ -37,6 +39,7 @@ def experiments(
     session: Session,
     *,
     columns: Mapping[str, str],
+    fingerprint: str | None,
     labels: Sequence[tuple[str, str]],
     state: schemas.State | None,
     before: str | None,
@@ -46,12 +49,15 @@ def experiments(
 
     Args:
         columns: exact values of columns of ``Experiment``.
+        fingerprint: what the fingerprint begins with.
         labels: (key, value) pairs that an experiment must all have.
         before: the id after which the list goes on.
     """
     query = select(Experiment).order_by(Experiment.id.desc()).limit(limit)
     for name, value in columns.items():
         query = query.where(getattr(Experiment, name) == value)
+    if fingerprint is not None:
+        query = query.where(Experiment.fingerprint.between(fingerprint, fingerprint + AFTER_HEX))
     for key, value in labels:
         query = query.where(
             exists().where(Label.key == key, Label.value == value, Label.experiment_id == Experiment.id)

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from normcore.spec.metric import Direction
 from service.experiments.tables import Experiment, Run
+from service.http.openapi import ResolvedSpec, described_as
 
 State = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 UNKNOWN_YET: dict[str, Any] = dict.fromkeys(  # of a run that no worker has begun
@@ -15,12 +16,26 @@ UNKNOWN_YET: dict[str, Any] = dict.fromkeys(  # of a run that no worker has begu
 )
 
 
+AnyResult = Annotated[
+    Annotated[dict[str, Any], described_as("AnyResult")] | None, Field(description="Null until the run has succeeded.")
+]
+
+
 class ProgressOut(BaseModel):
-    """How far a run is; ``eta_seconds`` is null until its pace is known."""
+    """How far a run is."""
 
     step: int
     max_steps: int
-    eta_seconds: float | None
+    eta_seconds: float | None = Field(description="Seconds left; null until the run's pace is known.")
+
+
+class HistoryEntry(BaseModel):
+    """Something that went wrong with an attempt."""
+
+    attempt: int
+    at: datetime
+    reason: str
+    lost: bool = Field(description="Whether the attempt broke off, which counts against the run.")
 
 
 class RunOut(BaseModel):
@@ -31,15 +46,15 @@ class RunOut(BaseModel):
     seed: int
     state: State
     attempt: int
-    resumed_from_step: int | None
+    resumed_from_step: int | None = Field(description="The checkpoint's step that this attempt went on from.")
     outcome: Literal["completed", "reached_target", "diverged"] | None
     progress: ProgressOut
-    result: dict[str, Any] | None
+    result: AnyResult
     device: str | None
-    kernel: str | None
-    environment: dict[str, Any] | None
+    kernel: str | None = Field(description="The implementation that ran: `reference` or `fused`.")
+    environment: dict[str, Any] | None = Field(description="Packages, hardware, code version and data checksums.")
     error: str | None
-    history: list[dict[str, Any]]
+    history: list[HistoryEntry]
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
@@ -51,7 +66,7 @@ class ExperimentSummary(BaseModel):
     id: str
     fingerprint: str
     state: State
-    spec: dict[str, Any]
+    spec: ResolvedSpec
     runs_by_state: dict[State, int]
     created_at: datetime
 
@@ -62,17 +77,30 @@ class ExperimentOut(BaseModel):
     id: str
     fingerprint: str
     state: State
-    spec: dict[str, Any]
+    spec: ResolvedSpec
     runs: list[RunOut]
     created_at: datetime
 
 
+class PlanOut(BaseModel):
+    """What an experiment would be, were it submitted."""
+
+    spec: ResolvedSpec
+    fingerprint: str
+    runs: int
+    measured_seeds: list[int] = Field(description="Seeds of this spec that have been measured here already.")
+    seconds_per_run: float | None = Field(description="Expected seconds of training of one run; null if unknown.")
+    total_seconds: float | None = Field(description="Expected seconds of training of all runs, one after the other.")
+    basis: str | None = Field(description="What was measured on this service to expect that; null if nothing was.")
+    queue_position: int = Field(description="Place of its first run in the queue; 1 is the next to be taken.")
+
+
 class SeriesOut(BaseModel):
-    """A curve: points of step, value and training seconds. ``direction`` is null where neither way is better."""
+    """A curve."""
 
     unit: str
-    direction: Direction | None
-    points: list[tuple[int, float, float]]
+    direction: Direction | None = Field(description="Null where neither way is better.")
+    points: list[tuple[int, float, float]] = Field(description="Step, value and training seconds.")
 
 
 class MeasurementsOut(BaseModel):
@@ -85,7 +113,7 @@ class ArtifactOut(BaseModel):
     """A file of a run."""
 
     name: str
-    size: int
+    size: int = Field(description="Bytes.")
     url: str
 
 

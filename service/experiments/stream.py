@@ -1,86 +1,169 @@
-"""A run as it happens: server-sent events, resumable wherever a client broke off.
+"""Runs as they happen: server-sent events, resumable wherever a client broke off.
 
-An event's id says what the client has seen: ``attempt-step``, and ``-end`` once the run has ended. A run that was
-taken over measures some steps again under its new attempt; those are sent again.
+An event's id is a position: what the client has seen of each run, in the order of the runs' ids. ``1-20`` is the
+first attempt up to step 20, ``1-end`` all of it and its end, ``0`` nothing; ``1-end*7`` says so of seven runs. A run
+that was taken over measures some steps again in its new attempt; those are sent again. After a retry a run that had
+ended goes on, and so does a stream that is resumed from its end.
 """
 
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any
 
 from fastapi.sse import format_sse_event
-from sqlalchemy import or_, select
+from sqlalchemy import ColumnElement, Row, or_, select
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
+from normcore.spec.experiment import MAX_SEEDS
 from normcore.spec.training import MAX_STEPS
 from service.db import Database
-from service.experiments import queries, schemas
+from service.experiments import queries
 from service.experiments.lifecycle import ENDED
-from service.experiments.tables import Measurement
+from service.experiments.tables import Measurement, Run
 
 POLL_SECONDS = 0.25
 PING_SECONDS = 15.0
 MAX_ROWS = 5000  # of one look at the measurements
-SEEN = re.compile(r"([0-9]{1,9})-([0-9]{1,10})(-end)?")
+SEEN = re.compile(r"(?:(0)|([0-9]{1,9})-(end|[0-9]{1,10}))(?:\*([0-9]{1,4}))?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a client has received: measurements of ``attempt`` up to ``step``, and whether that was all."""
+    """What a client has received of a run: measurements of ``attempt`` up to ``step``, and whether that was all."""
 
     attempt: int = 0
     step: int = 0
     ended: bool = False
 
     def __str__(self) -> str:
-        return f"{self.attempt}-{self.step}" + ("-end" if self.ended else "")
+        return f"{self.attempt}-{'end' if self.ended else self.step}" if self.attempt else "0"
 
 
-def parse_seen(last_event_id: str | None) -> Seen:
+def write_position(seen: Sequence[Seen]) -> str:
+    """An event's id."""
+    counted = ((text, len(list(same))) for text, same in groupby(map(str, seen)))
+    return ",".join(f"{text}*{count}" if count > 1 else text for text, count in counted)
+
+
+def read_position(last_event_id: str | None, runs: int) -> list[Seen]:
     """What ``Last-Event-ID`` stands for; anything that is not ours starts from the beginning."""
-    match = SEEN.fullmatch(last_event_id or "")
-    if match is None or int(match[2]) > MAX_STEPS:
+    seen: list[Seen] = []
+    for text in (last_event_id or "").split(",", MAX_SEEDS):
+        match = SEEN.fullmatch(text)
+        if match is None or len(seen) > runs or (match[3] not in (None, "end") and int(match[3]) > MAX_STEPS):
+            return [Seen()] * runs
+        seen += [_seen(match)] * int(match[4] or 1)
+    return seen if len(seen) == runs else [Seen()] * runs
+
+
+def _seen(match: re.Match[str]) -> Seen:
+    if match[1]:
         return Seen()
-    return Seen(int(match[1]), int(match[2]), bool(match[3]))
+    return Seen(int(match[2]), MAX_STEPS, True) if match[3] == "end" else Seen(int(match[2]), int(match[3]))
 
 
-async def events(db: Database, run_id: str, seen: Seen) -> AsyncIterator[bytes]:
-    """``state`` events with the run, ``measurement`` events with a step's values; ends with the run."""
-    shown: tuple[object, ...] = ()
-    silent = 0.0
-    while True:
-        run, steps = await run_in_threadpool(_look, db, run_id, seen)
-        now = (run.state, run.attempt, run.resumed_from_step)
-        if now != shown and run.state not in ENDED:
-            shown, silent = now, 0.0
-            yield _event("state", run.model_dump_json(exclude={"environment"}), seen)
-        for attempt, step, seconds, values in steps:
-            seen, silent = Seen(attempt, step), 0.0
-            yield _event("measurement", json.dumps({"step": step, "seconds": seconds, "values": values}), seen)
-        if not steps and run.state in ENDED:
-            yield _event("state", run.model_dump_json(exclude={"environment"}), Seen(run.attempt, seen.step, True))
-            return
-        if not steps:
-            await asyncio.sleep(POLL_SECONDS)
-            silent += POLL_SECONDS
+@dataclass
+class Stream:
+    """What one client is sent of some runs, all of one experiment.
+
+    Attributes:
+        runs: a condition that chooses the runs.
+        seen: what the client has received of each, in the order of their ids.
+        shown: state, attempt and beginning of each run as the client knows them.
+    """
+
+    runs: ColumnElement[bool]
+    seen: list[Seen]
+    shown: dict[str, Row[Any]] = field(default_factory=dict)
+
+    @classmethod
+    def resumed(cls, session: Session, runs: ColumnElement[bool], last_event_id: str | None) -> "Stream":
+        """A stream that goes on from the event with this id."""
+        return cls(runs, read_position(last_event_id, len(_states(session, runs))))
+
+    def is_over(self, session: Session) -> bool:
+        """Whether all runs have ended and the client has received all of them."""
+        states = _states(session, self.runs)
+        return all(_is_known(run, seen) for run, seen in zip(states, self.seen, strict=True))
+
+    async def events(self, db: Database) -> AsyncIterator[bytes]:
+        """``state`` events with a run, ``measurement`` events with a step's values; ends when all runs have."""
+        silent = 0.0
+        while True:
+            events, is_over = await run_in_threadpool(self._look, db)
+            for event in events:
+                yield event
+            if is_over:
+                return
+            silent = 0.0 if events else silent + POLL_SECONDS
             if silent >= PING_SECONDS:
                 silent = 0.0
                 yield format_sse_event(comment="still here")
+            if not events:
+                await asyncio.sleep(POLL_SECONDS)
+
+    def _look(self, db: Database) -> tuple[list[bytes], bool]:
+        """What is new, and whether there is nothing more to come."""
+        events: list[bytes] = []
+        is_over = True
+        with db.snapshot() as session:
+            for place, run in enumerate(_states(session, self.runs)):
+                if not _is_known(run, self.seen[place]):
+                    events += self._news(session, place, run)
+                    is_over = is_over and self.seen[place].ended
+                if len(events) >= MAX_ROWS:
+                    return events, False
+        return events, is_over
+
+    def _news(self, session: Session, place: int, run: Row[Any]) -> list[bytes]:
+        """What is new of one run; its end only once all else has been sent."""
+        before, after = self.seen[:place], self.seen[place + 1 :]
+        around = [write_position(before), write_position(after)]
+
+        def event(kind: str, data: str) -> bytes:
+            position = ",".join(part for part in (around[0], str(self.seen[place]), around[1]) if part)
+            return format_sse_event(data_str=data, event=kind, id=position)
+
+        news = []
+        if run.state not in ENDED and self.shown.get(run.id) != run:
+            self.shown[run.id] = run
+            news.append(event("state", _run(session, run.id)))
+        steps = _measured_since(session, run, self.seen[place])
+        for attempt, step, seconds, values in steps:
+            self.seen[place] = Seen(attempt, step)
+            data = {"run_id": run.id, "step": step, "seconds": seconds, "values": values}
+            news.append(event("measurement", json.dumps(data)))
+        if not steps and run.state in ENDED:
+            self.seen[place] = Seen(run.attempt, MAX_STEPS, True)
+            news.append(event("state", _run(session, run.id)))
+        return news
+
+
+def _states(session: Session, runs: ColumnElement[bool]) -> Sequence[Row[Any]]:
+    columns = select(Run.id, Run.state, Run.attempt, Run.resumed_from_step)
+    return list(session.execute(columns.where(runs).order_by(Run.id)))
+
+
+def _is_known(run: Row[Any], seen: Seen) -> bool:
+    """Whether the run has ended and the client knows how."""
+    return run.state in ENDED and seen.ended and seen.attempt == run.attempt
+
+
+def _run(session: Session, run_id: str) -> str:
+    return queries.run(session, run_id).model_dump_json(exclude={"environment"})
 
 
 Step = tuple[int, int, float, dict[str, float]]
 
 
-def _look(db: Database, run_id: str, seen: Seen) -> tuple[schemas.RunOut, list[Step]]:
-    with db.snapshot() as session:
-        run = queries.run(session, run_id)
-        return run, _measured_since(session, run, seen)
-
-
-def _measured_since(session: Session, run: schemas.RunOut, seen: Seen) -> list[Step]:
+def _measured_since(session: Session, run: Row[Any], seen: Seen) -> list[Step]:
+    if run.state == "queued" and run.attempt == 1:
+        return []
     new = Measurement.step > seen.step
     if run.attempt > seen.attempt:
         new = or_(new, Measurement.attempt > seen.attempt)
@@ -96,7 +179,3 @@ def _measured_since(session: Session, run: schemas.RunOut, seen: Seen) -> list[S
     if len(rows) == MAX_ROWS:
         steps.popitem()  # its other series may be beyond the limit
     return list(steps.values())
-
-
-def _event(kind: str, data: str, seen: Seen) -> bytes:
-    return format_sse_event(data_str=data, event=kind, id=str(seen))

@@ -1,14 +1,15 @@
-"""Live workers over HTTP."""
+"""Live workers and what waits for them, over HTTP."""
 
+from dataclasses import asdict
 from datetime import UTC, datetime
 
-from fastapi import APIRouter
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
-from service.fleet import attendance
-from service.http import PartsDep
+from service.fleet import attendance, backlog
+from service.http.parts import PartsDep
+from service.http.routing import Router
 
-router = APIRouter(prefix="/v1/workers", tags=["workers"])
+router = Router(prefix="/v1", tags=["workers"])
 
 
 class WorkerOut(BaseModel):
@@ -18,8 +19,8 @@ class WorkerOut(BaseModel):
     host: str
     pid: int
     device: str
-    queues: list[str]
-    run_id: str | None
+    queues: list[str] = Field(description="The devices that runs may have asked for.")
+    run_id: str | None = Field(description="The run it is training.")
     started_at: datetime
     heartbeat_at: datetime
 
@@ -31,7 +32,35 @@ class WorkerList(BaseModel):
     next_cursor: None = None
 
 
-@router.get("")
+class QueueOut(BaseModel):
+    """What waits for a device that runs may ask for."""
+
+    device: str
+    queued: int
+    running: int
+    oldest_seconds: float | None = Field(description="Since the oldest queued run was submitted; null if none is.")
+    workers: int = Field(description="Live workers that take its runs.")
+    expected_wait_seconds: float | None = Field(
+        description="Of a run submitted now; null while no worker takes it, or no run has ended yet."
+    )
+
+
+class QueueList(BaseModel):
+    """The queue of each device, in one page."""
+
+    items: list[QueueOut]
+    next_cursor: None = None
+
+
+@router.get("/queue")
+def get_queue(parts: PartsDep) -> QueueList:
+    """What waits for each device, and how long a run would wait."""
+    with parts.db.snapshot() as session:
+        backlogs = backlog.backlogs(session, parts.settings.heartbeat_seconds)
+    return QueueList(items=[QueueOut(**asdict(found)) for found in backlogs])
+
+
+@router.get("/workers")
 def list_workers(parts: PartsDep) -> WorkerList:
     """Workers whose heartbeat was heard lately."""
     with parts.db.snapshot() as session:

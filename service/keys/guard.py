@@ -8,7 +8,7 @@ from starlette.concurrency import run_in_threadpool
 
 from service.db import Database
 from service.errors import Unauthorized
-from service.http import DatabaseDep
+from service.http.parts import DatabaseDep
 from service.keys import keyring
 
 bearer = HTTPBearer(auto_error=False, description="A key made by `normbench keys create`.")

@@ -2,18 +2,19 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Path, Query, Response
 
-from normcore.spec import SpecError
 from normcore.spec.methods import METHODS
 from normcore.spec.tasks import BENCHMARKS, DEFAULT_PROFILE, ProfileName
-from service.errors import Invalid, NotFound
-from service.http import DatabaseDep
+from service.errors import NotFound
+from service.http.openapi import refusals
+from service.http.parts import DatabaseDep
+from service.http.routing import Router, check_known
 from service.leaderboards import queries
 from service.leaderboards.ranking import RankBy
 from service.leaderboards.schemas import LEADERBOARD, Leaderboard, LeaderboardList
 
-router = APIRouter(prefix="/v1/leaderboards", tags=["leaderboards"])
+router = Router(prefix="/v1/leaderboards", tags=["leaderboards"])
 
 
 @router.get("")
@@ -23,20 +24,24 @@ def list_leaderboards(db: DatabaseDep) -> LeaderboardList:
         return LeaderboardList(items=queries.leaderboards(session))
 
 
-@router.get("/{task}", response_model=Leaderboard)
+@router.get("/{task}", response_model=Leaderboard, responses=refusals(NotFound))
 def get_leaderboard(
-    task: str,
+    task: Annotated[str, Path(description="The task's name.", examples=["permuted_digits"])],
     db: DatabaseDep,
-    profile: ProfileName = DEFAULT_PROFILE,
-    rank_by: RankBy = "metric",
-    baseline: Annotated[str, Query(description="The method that speed-ups are measured against.")] = "none",
+    profile: Annotated[ProfileName, Query(description="The task's size.")] = DEFAULT_PROFILE,
+    rank_by: Annotated[RankBy, Query(description="What decides the rank.")] = "metric",
+    baseline: Annotated[
+        str,
+        Query(
+            description="The method that speed-ups are measured against.", json_schema_extra={"enum": sorted(METHODS)}
+        ),
+    ] = "none",
     published: Annotated[bool, Query(description="Rank the papers' own numbers among the measured ones.")] = False,
 ) -> Response:
     """Ranked entries: every succeeded run that shares a fingerprint, pooled over seeds."""
     if task not in BENCHMARKS:
         raise NotFound(f"no task {task!r} with a leaderboard; choose from {', '.join(sorted(BENCHMARKS))}")
-    if baseline not in METHODS:
-        raise Invalid([SpecError(("baseline",), f"choose from {', '.join(sorted(METHODS))}", "unknown_method")])
+    check_known("baseline", baseline, METHODS)
     with db.snapshot() as session:
         board = queries.leaderboard(session, task, profile, rank_by=rank_by, baseline=baseline, published=published)
     return Response(LEADERBOARD.dump_json(board), media_type="application/json")

@@ -1,18 +1,24 @@
 """Report cards over HTTP."""
 
-from fastapi import APIRouter
+from typing import Annotated
+
+from fastapi import Path
 
 from normcore.spec.methods import METHODS
 from service.errors import NotFound
-from service.http import DatabaseDep
+from service.http.openapi import refusals
+from service.http.parts import DatabaseDep
+from service.http.routing import Router
 from service.report_cards import queries
 from service.report_cards.schemas import ReportCard
 
-router = APIRouter(prefix="/v1/methods", tags=["report cards"])
+router = Router(prefix="/v1/methods", tags=["report cards"])
 
 
-@router.get("/{name}/report-card")
-def get_report_card(name: str, db: DatabaseDep) -> ReportCard:
+@router.get("/{name}/report-card", responses=refusals(NotFound))
+def get_report_card(
+    name: Annotated[str, Path(description="The method's name.", examples=["layer_norm"])], db: DatabaseDep
+) -> ReportCard:
     """What has been measured of a method: invariances, gradient flow, cost of a training step, the smallest batch it
     trains at, its standing on each leaderboard. What has not been yet is listed under `missing`, ready to submit."""
     if name not in METHODS:

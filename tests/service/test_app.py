@@ -1,5 +1,6 @@
 """The application as a whole: its description, and the form of every refusal."""
 
+import re
 from typing import Any
 
 import jsonschema
@@ -33,6 +34,7 @@ def test_the_api_describes_itself_as_openapi_3_1(document: Any) -> None:
         "GET /v1/experiments/{experiment_id}",
         "POST /v1/experiments/{experiment_id}/cancel",
         "POST /v1/experiments/{experiment_id}/retry",
+        "GET /v1/experiments/{experiment_id}/events",
         "GET /v1/runs/{run_id}",
         "GET /v1/runs/{run_id}/measurements",
         "GET /v1/runs/{run_id}/events",
@@ -46,6 +48,7 @@ def test_the_api_describes_itself_as_openapi_3_1(document: Any) -> None:
         "GET /v1/methods/{name}",
         "GET /v1/methods/{name}/report-card",
         "GET /v1/datasets",
+        "GET /v1/queue",
         "GET /v1/workers",
         "GET /healthz",
         "GET /readyz",
@@ -171,13 +174,18 @@ def test_a_method_that_is_not_allowed_is_a_problem_too(shared_client: TestClient
     answer = shared_client.request(method, path)
     assert answer.status_code == 405
     assert answer.headers["content-type"] == "application/problem+json"
-    assert answer.headers["allow"] in ("GET", "POST")
+    takes_posts = path == "/v1/experiments"
+    assert answer.headers["allow"] == ("GET, HEAD, OPTIONS, POST" if takes_posts else "GET, HEAD, OPTIONS")
 
 
-def test_there_is_documentation_to_read(shared_client: TestClient) -> None:
+def test_there_is_documentation_to_read_without_internet(shared_client: TestClient) -> None:
     answer = shared_client.get("/docs")
     assert answer.status_code == 200
     assert "/openapi.json" in answer.text
+    assert "https://" not in answer.text
+    files = re.findall(r'(?:src|href)="([^"]+)"', answer.text)
+    assert {file.rpartition(".")[2] for file in files} == {"css", "js", "png"}
+    assert [shared_client.get(file).status_code for file in files] == [200] * len(files)
 
 
 def test_even_a_defect_is_answered_with_a_problem(shared_client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,3 +200,53 @@ def test_even_a_defect_is_answered_with_a_problem(shared_client: TestClient, mon
     assert answer.headers["content-type"] == "application/problem+json"
     assert answer.json()["title"] == "Internal error"
     assert "Traceback" not in answer.text
+
+
+def test_every_answer_is_described(document: Any) -> None:
+    problem = {"$ref": "#/components/schemas/Problem"}
+    for path, methods in document["paths"].items():
+        for method, call in methods.items():
+            name = f"{method} {path}"
+            assert call["summary"], name
+            assert call["description"], name
+            for parameter in call.get("parameters", []):
+                assert parameter["description"], f"{name}: {parameter['name']}"
+            for status, answer in call["responses"].items():
+                assert answer["description"], f"{name}: {status}"
+                if status >= "400":
+                    assert answer["content"]["application/problem+json"]["schema"] == problem, f"{name}: {status}"
+                elif status not in ("204", "304"):
+                    assert answer["content"], f"{name}: {status}"
+            assert {"400", "403", "421", "422", "503"} <= set(call["responses"]), name
+
+
+def test_statuses_and_headers_of_single_calls_are_described(document: Any) -> None:
+    def answers(method: str, path: str) -> Any:
+        return document["paths"][path][method]["responses"]
+
+    submitted = answers("post", "/v1/experiments")
+    assert set(submitted) == {"200", "201", "400", "403", "409", "413", "421", "422", "503"}
+    assert "Location" in submitted["201"]["headers"]
+    assert "Retry-After" in submitted["503"]["headers"]
+    assert {"200", "204", "404"} <= set(answers("get", "/v1/runs/{run_id}/events"))
+    file = answers("get", "/v1/runs/{run_id}/artifacts/{name}")
+    assert {"200", "206", "304", "404", "416"} <= set(file)
+    assert {"ETag", "Accept-Ranges", "Content-Range"} <= set(file["206"]["headers"])
+    assert "ETag" in answers("get", "/v1/tasks")["200"]["headers"]
+    assert "304" in answers("get", "/v1/tasks")
+    assert list(answers("get", "/metrics")["200"]["content"]) == ["text/plain"]
+
+
+def test_specs_results_and_problems_have_schemas(document: Any) -> None:
+    schemas = document["components"]["schemas"]
+    assert schemas["ExperimentOut"]["properties"]["spec"]["$ref"] == "#/components/schemas/ResolvedSpec"
+    assert {"$ref": "#/components/schemas/AnyResult"} in schemas["RunOut"]["properties"]["result"]["anyOf"]
+    assert set(schemas["HistoryEntry"]["properties"]) == {"attempt", "at", "reason", "lost"}
+    assert set(schemas["ProblemError"]["properties"]) == {"loc", "msg", "type"}
+    validator = jsonschema.Draft202012Validator(
+        {"$ref": "#/components/schemas/ResolvedSpec", "components": document["components"]}
+    )
+    for spec in ({"task": {"name": "char_lm"}}, {"task": {"name": "gradient_flow"}}):
+        resolved = resolve(spec).model_dump(mode="json")
+        validator.validate(resolved)
+        assert not validator.is_valid({**resolved, "task": {"name": "char_lm"}})

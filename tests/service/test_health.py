@@ -1,12 +1,20 @@
 """Alive, ready, and measured."""
 
+import platform
+import threading
+from importlib.metadata import version
+from pathlib import Path
+
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from starlette.testclient import TestClient
 
+from service import health
+from service.artifacts import Artifacts
 from service.db import Database
 from service.fleet import attendance
 from service.fleet.attendance import Badge
+from service.settings import Settings
 from tests.service.given import claimed, finished, submitted
 
 
@@ -30,14 +38,18 @@ def test_the_service_is_alive_and_ready_on_its_default_broker(client: TestClient
 
 
 def test_runs_and_workers_are_counted_as_they_are_now(client: TestClient, db: Database) -> None:
-    assert samples(client, "normbench_runs") == {}
+    none = {(state,): 0 for state in ("queued", "running", "succeeded", "failed", "cancelled")}
+    assert samples(client, "normbench_runs") == none
+    assert samples(client, "normbench_queue_oldest_seconds") == {(device,): 0 for device in ("auto", "cpu", "cuda")}
     submitted(db, seeds=range(4))
     finished(db, claimed(db).lease)
     claimed(db, worker_id="wrk_0")
     with db.transaction() as session:
         for k in range(3):
             attendance.beat(session, Badge(f"wrk_{k}", "host", k, "cpu" if k else "cuda:0", ("auto",)))
-    assert samples(client, "normbench_runs") == {("queued",): 2, ("running",): 1, ("succeeded",): 1}
+    assert samples(client, "normbench_runs") == {**none, ("queued",): 2, ("running",): 1, ("succeeded",): 1}
+    assert samples(client, "normbench_queue_oldest_seconds")[("auto",)] > 0
+    assert samples(client, "normbench_build_info") == {(platform.python_version(), version("normbench")): 1}
     assert samples(client, "normbench_workers") == {("true", "cuda:0"): 1, ("false", "cpu"): 2}
 
 
@@ -60,3 +72,40 @@ def test_each_route_has_a_name_of_its_own(client: TestClient) -> None:
     client.get("/v1/experiments/exp_1")
     routes = {route for key in samples(client, "normbench_http_requests_total") for route in key if "/" in route}
     assert {"/v1/tasks", "/v1/experiments/{experiment_id}"} <= routes
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_a_store_that_takes_no_files_is_named(client: TestClient, settings: Settings) -> None:
+    store = Path(settings.artifacts_url)
+    store.parent.mkdir(parents=True, exist_ok=True)
+    store.write_text("no folder")
+    answer = client.get("/readyz")
+    assert answer.status_code == 503
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.headers["retry-after"] == "1"
+    assert "artifact store" in answer.json()["detail"]
+    store.unlink()
+    assert client.get("/readyz").status_code == 200
+
+
+class Hanging(Artifacts):
+    """A store on a network file system whose server is away."""
+
+    def __init__(self) -> None:
+        self.back, self.asked = threading.Event(), 0
+
+    def check_writable(self, size: int = 1) -> None:
+        self.asked += 1
+        self.back.wait(20)
+
+
+def test_a_store_that_hangs_is_named_in_time_and_holds_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "STORE_SECONDS", 0.05)
+    store = Hanging()
+    check = health.StoreCheck(store)
+    for _ in range(3):
+        assert "does not answer" in str(check.problem())
+    assert store.asked == 1
+    store.back.set()
+    monkeypatch.setattr(health, "STORE_SECONDS", 10.0)
+    assert check.problem() is None

@@ -170,7 +170,28 @@ def test_a_list_can_be_narrowed_by_every_filter_and_by_several_at_once(client: T
     assert ids(client, label=["team:vision", "day:1"]) == [n]
     assert ids(client, label="team:vis") == []
     assert ids(client, task="permuted_digits", method="layer_norm", label="team:vision", state="queued") == [ln]
-    assert ids(client, task="no_such_task") == []
+    assert ids(client, fingerprint=norm["fingerprint"][:8]) == [ln]
+    assert ids(client, fingerprint="0123abcd") == []
+
+
+@SQLITE
+@pytest.mark.parametrize(
+    ("name", "given", "meant"),
+    [
+        ("task", "permuted_digist", "'permuted_digits'"),
+        ("method", "layer_nrom", "'layer_norm'"),
+        ("profile", "smal", "'small'"),
+        ("fingerprint", "0123abc", "^[0-9a-f]{8,64}$"),
+    ],
+)
+def test_a_filter_that_nothing_can_match_is_refused_by_name(
+    client: TestClient, name: str, given: str, meant: str
+) -> None:
+    answer = client.get("/v1/experiments", params={name: given})
+    assert is_problem(answer, 422)
+    [error] = answer.json()["errors"]
+    assert error["loc"] == [name]
+    assert meant in error["msg"]
 
 
 def test_a_label_may_hold_a_colon(client: TestClient) -> None:
@@ -389,8 +410,9 @@ def test_files_of_a_run_are_listed_and_downloaded(client: TestClient, db: Databa
     assert client.get(url).json() == {"items": [], "next_cursor": None}
     store = Artifacts(settings.artifacts_url)
     model = bytes(range(256)) * 10_000
-    store.write(run_id, "model.pt", model)
-    store.write(run_id, "environment.json", b'{"torch": "2.9"}')
+    store.write(run_id, 1, "model.pt", model)
+    store.write(run_id, 1, "environment.json", b'{"torch": "2.9"}')
+    finished(db, claimed(db).lease)
     assert client.get(url).json()["items"] == [
         {"name": "environment.json", "size": 16, "url": f"{url}/environment.json"},
         {"name": "model.pt", "size": 2_560_000, "url": f"{url}/model.pt"},
@@ -403,6 +425,61 @@ def test_files_of_a_run_are_listed_and_downloaded(client: TestClient, db: Databa
     assert answer.json() == {"torch": "2.9"}
     assert answer.headers["content-type"] == "application/json"
     assert is_problem(client.get(f"{url}/other.pt"), 404)
+
+
+@SQLITE
+@pytest.mark.parametrize(
+    ("asked", "first", "last"),
+    [("bytes=0-9", 0, 9), ("bytes=90-", 90, 99), ("bytes=-5", 95, 99), ("bytes=95-200", 95, 99), ("bytes=-200", 0, 99)],
+)
+def test_a_part_of_a_file_can_be_asked_for(
+    client: TestClient, db: Database, settings: Settings, asked: str, first: int, last: int
+) -> None:
+    url = stored_file(db, settings, bytes(range(100)))
+    answer = client.get(url, headers={"Range": asked})
+    assert answer.status_code == 206
+    assert answer.content == bytes(range(first, last + 1))
+    assert answer.headers["content-range"] == f"bytes {first}-{last}/100"
+    assert answer.headers["content-length"] == str(last - first + 1)
+
+
+@SQLITE
+@pytest.mark.parametrize("asked", ["bytes=100-", "bytes=100-200", "bytes=-0"])
+def test_a_part_beyond_the_end_is_refused(client: TestClient, db: Database, settings: Settings, asked: str) -> None:
+    answer = client.get(stored_file(db, settings, bytes(100)), headers={"Range": asked})
+    assert is_problem(answer, 416)
+    assert answer.headers["content-range"] == "bytes */100"
+
+
+@SQLITE
+@pytest.mark.parametrize("asked", ["bytes=5-1", "bytes=0-1,5-6", "lines=1-2", "bytes=-", "nonsense"])
+def test_a_range_that_says_nothing_sends_the_whole_file(
+    client: TestClient, db: Database, settings: Settings, asked: str
+) -> None:
+    answer = client.get(stored_file(db, settings, bytes(100)), headers={"Range": asked})
+    assert (answer.status_code, answer.content) == (200, bytes(100))
+
+
+@SQLITE
+def test_a_download_goes_on_only_where_the_file_is_still_the_same(
+    client: TestClient, db: Database, settings: Settings
+) -> None:
+    url = stored_file(db, settings, bytes(100))
+    etag = client.get(url).headers["etag"]
+    assert client.get(url, headers={"If-None-Match": etag}).status_code == 304
+    rest = {"Range": "bytes=50-", "If-Range": etag}
+    assert client.get(url, headers=rest).status_code == 206
+    Artifacts(settings.artifacts_url).write(url.split("/")[3], 1, "weights.bin", bytes(range(100)))
+    answer = client.get(url, headers=rest)
+    assert (answer.status_code, answer.content) == (200, bytes(range(100)))
+    assert client.get(url, headers={"If-None-Match": etag}).status_code == 200
+
+
+def stored_file(db: Database, settings: Settings, content: bytes) -> str:
+    """The address of a file of a new run."""
+    run_id = submitted(db).runs[0].id
+    Artifacts(settings.artifacts_url).write(run_id, 1, "weights.bin", content)
+    return f"/v1/runs/{run_id}/artifacts/weights.bin"
 
 
 @SQLITE
@@ -424,7 +501,7 @@ def test_files_of_a_run_are_listed_and_downloaded(client: TestClient, db: Databa
 def test_no_name_leads_out_of_a_runs_files(client: TestClient, db: Database, settings: Settings, name: str) -> None:
     run_id = submitted(db).runs[0].id
     root = Path(settings.artifacts_url)
-    Artifacts(settings.artifacts_url).write(run_id, "model.pt", b"model")
+    Artifacts(settings.artifacts_url).write(run_id, 1, "model.pt", b"model")
     (root / "secret").write_bytes(b"secret")
     (root / run_id / ".hidden").write_bytes(b"secret")
     answer = client.get(f"/v1/runs/{run_id}/artifacts/{name}")

@@ -10,9 +10,11 @@ import httpx
 import pytest
 from starlette.testclient import TestClient
 
+from normcore.spec.training import MAX_STEPS
 from service.db import Database
 from service.experiments import lifecycle, stream
-from service.experiments.stream import Seen, parse_seen
+from service.experiments.lifecycle import Lease
+from service.experiments.stream import Seen, read_position, write_position
 from service.settings import Settings
 from tests.service.given import begun, claimed, failed, finished, measured, recorded, submitted
 from tests.service.live import live_api
@@ -45,19 +47,23 @@ def parsed(lines: Iterator[str]) -> Iterator[Event]:
             fields = {}
 
 
-def listen(url: str, run_id: str, last_event_id: str | None = None) -> Iterator[Event]:
+def path_of(id: str) -> str:
+    return f"/v1/{'runs' if id.startswith('run_') else 'experiments'}/{id}/events"
+
+
+def listen(url: str, id: str, last_event_id: str | None = None) -> Iterator[Event]:
     headers = {"Last-Event-ID": last_event_id} if last_event_id else {}
-    with httpx.stream("GET", f"{url}/v1/runs/{run_id}/events", headers=headers, timeout=TIMEOUT) as answer:
+    with httpx.stream("GET", url + path_of(id), headers=headers, timeout=TIMEOUT) as answer:
         assert answer.status_code == 200
         assert answer.headers["content-type"].startswith("text/event-stream")
         assert answer.headers["cache-control"] == "no-cache"
         yield from parsed(answer.iter_lines())
 
 
-def whole(client: TestClient, run_id: str, last_event_id: str | None = None) -> list[Event]:
-    """All events of a run that has ended."""
+def whole(client: TestClient, id: str, last_event_id: str | None = None) -> list[Event]:
+    """All events of a run or an experiment that has ended."""
     headers = {"Last-Event-ID": last_event_id} if last_event_id else {}
-    answer = client.get(f"/v1/runs/{run_id}/events", headers=headers)
+    answer = client.get(path_of(id), headers=headers)
     assert answer.status_code == 200
     return list(parsed(iter(answer.text.split("\n"))))
 
@@ -81,7 +87,8 @@ def test_a_client_sees_a_run_from_the_queue_to_its_end_as_it_happens(url: str, d
     recorded(db, lease, measured(5, valid__accuracy=0.25, valid__loss=2.0))
     event = next(events)
     assert (event.kind, event.id) == ("measurement", "1-5")
-    assert event.data == {"step": 5, "seconds": 2.5, "values": {"valid.accuracy": 0.25, "valid.loss": 2.0}}
+    values = {"valid.accuracy": 0.25, "valid.loss": 2.0}
+    assert event.data == {"run_id": run_id, "step": 5, "seconds": 2.5, "values": values}
     recorded(db, lease, measured(10), measured(15))
     assert [next(events).step for _ in range(2)] == [10, 15]
     recorded(db, lease, measured(20))
@@ -89,7 +96,7 @@ def test_a_client_sees_a_run_from_the_queue_to_its_end_as_it_happens(url: str, d
     event = next(events)
     assert (event.kind, event.step) == ("measurement", 20)
     event = next(events)
-    assert (event.kind, event.id, event.data["state"]) == ("state", "1-20-end", "succeeded")
+    assert (event.kind, event.id, event.data["state"]) == ("state", "1-end", "succeeded")
     assert event.data["result"]["value"] == 0.5
     assert next(events, None) is None, "the stream ends with the run"
 
@@ -110,24 +117,37 @@ def test_a_client_that_comes_back_gets_exactly_the_rest(client: TestClient, db: 
     finished(db, lease)
     everything = whole(client, run_id)
     assert [event.step for event in everything[:-1]] == list(range(0, 50, 5))
-    assert [event.id for event in everything] == [*(f"1-{step}" for step in range(0, 50, 5)), "1-45-end"]
+    assert [event.id for event in everything] == [*(f"1-{step}" for step in range(0, 50, 5)), "1-end"]
     for k, event in enumerate(everything[:-1]):
         assert whole(client, run_id, event.id) == everything[k + 1 :]
 
 
 @pytest.mark.parametrize(
-    "foreign", ["nonsense", "1", "-1-5", "99999999999-1", "1-1000000001", "1-5-end-end", "٣-٤", "1-5\n"]
+    "foreign",
+    ["nonsense", "1", "-1-5", "99999999999-1", "1-1000000001", "1-5-end", "٣-٤", "1-5\n", "1-5*2", "1-5,1-5", "0*9999"],
 )
 def test_an_id_that_is_not_ours_starts_from_the_beginning(foreign: str) -> None:
-    assert parse_seen(foreign) == Seen()
+    assert read_position(foreign, 1) == [Seen()]
 
 
-@pytest.mark.parametrize("seen", [Seen(1, 0), Seen(3, 120), Seen(2, 45, True)])
-def test_an_id_of_ours_says_what_was_seen(seen: Seen) -> None:
-    assert parse_seen(str(seen)) == seen
+ENDED = Seen(2, MAX_STEPS, True)
 
 
-@pytest.mark.parametrize("id", ["999999999-1000000000", "0-9999999999", "1-1000000001", "7-0"])
+@pytest.mark.parametrize(
+    ("seen", "id"),
+    [
+        ([Seen(1, 0)], "1-0"),
+        ([Seen(3, 120)], "3-120"),
+        ([ENDED], "2-end"),
+        ([ENDED, ENDED, Seen(1, 5), *[Seen()] * 997], "2-end*2,1-5,0*997"),
+    ],
+)
+def test_an_id_of_ours_says_what_was_seen(seen: list[Seen], id: str) -> None:
+    assert write_position(seen) == id
+    assert read_position(id, len(seen)) == seen
+
+
+@pytest.mark.parametrize("id", ["999999999-1000000000", "0-9999999999", "1-1000000001", "7-0", "7-end"])
 def test_an_id_beyond_all_that_was_measured_does_no_harm(client: TestClient, db: Database, id: str) -> None:
     run_id = submitted(db).runs[0].id
     lease = claimed(db).lease
@@ -153,7 +173,7 @@ def test_after_a_takeover_the_steps_that_were_measured_again_are_sent_again(url:
     rest = list(events)
     assert [event.id for event in rest if event.kind == "measurement"] == ["2-15", "2-20", "2-25"]
     assert all(event.data["values"] == {"valid.loss": 2.0} for event in rest if event.kind == "measurement")
-    assert rest[-1].id == "2-25-end"
+    assert rest[-1].id == "2-end"
     assert rest[-1].data["resumed_from_step"] == 10
 
     late = [event for event in listen(url, run_id, last_event_id=seen[-1].id) if event.kind == "measurement"]
@@ -216,3 +236,102 @@ def test_several_clients_see_the_same(url: str, db: Database) -> None:
     assert len(got) == 3
     assert got[0] == got[1] == got[2]
     assert [event.kind for event in got[0]] == ["state", "measurement", "measurement", "measurement", "state"]
+
+
+# -- after a retry ----------------------------------------------------------------------------------
+
+
+def retried(db: Database, experiment_id: str) -> Lease:
+    """Its runs are queued again, and the next one is claimed."""
+    with db.transaction() as session:
+        lifecycle.retry(session, experiment_id)
+    return claimed(db).lease
+
+
+@pytest.mark.parametrize("by_header", [True, False], ids=["header", "parameter"])
+def test_a_stream_that_had_ended_goes_on_after_a_retry(client: TestClient, db: Database, by_header: bool) -> None:
+    experiment = submitted(db)
+    run_id = experiment.runs[0].id
+    lease = claimed(db).lease
+    begun(db, lease)
+    recorded(db, lease, measured(5), measured(10))
+    failed(db, lease)
+    end = whole(client, run_id)[-1]
+    given: dict[str, Any] = (
+        {"headers": {"Last-Event-ID": end.id}} if by_header else {"params": {"last_event_id": end.id}}
+    )
+    assert client.get(path_of(run_id), **given).status_code == 204
+    again = retried(db, experiment.id)
+    begun(db, again, step=5, resumed_from=5)
+    recorded(db, again, measured(10), measured(15))
+    finished(db, again)
+    answer = client.get(path_of(run_id), **given)
+    assert answer.status_code == 200
+    rest = list(parsed(iter(answer.text.split("\n"))))
+    assert [event.id for event in rest] == ["2-10", "2-15", "2-end"]
+    assert rest[-1].data["state"] == "succeeded"
+
+
+# -- all runs of an experiment ----------------------------------------------------------------------
+
+
+def test_an_experiments_stream_tells_of_each_of_its_runs_and_ends_with_the_last(
+    client: TestClient, db: Database
+) -> None:
+    submitted(db, seeds=[9])  # another experiment, whose events are not to be heard
+    finished(db, claimed(db).lease)
+    experiment = submitted(db, seeds=[0, 1, 2])
+    for steps in ((5, 10), (5,), ()):
+        lease = claimed(db).lease
+        begun(db, lease)
+        recorded(db, lease, *map(measured, steps))
+        finished(db, lease)
+    events = whole(client, experiment.id)
+    first, second, third = (run.id for run in experiment.runs)
+    told = [(event.kind, event.data.get("run_id") or event.data["id"], event.id) for event in events]
+    assert sorted(told) == sorted(
+        [
+            ("measurement", first, "1-5,0*2"),
+            ("measurement", first, "1-10,0*2"),
+            ("measurement", second, "1-10,1-5,0"),
+            ("state", third, "1-10,1-5,1-end"),
+            ("state", first, "1-end,1-5,1-end"),
+            ("state", second, "1-end,1-end,1-end"),
+        ]
+    )
+    for k, event in enumerate(events[:-1]):
+        rest = whole(client, experiment.id, event.id)
+        assert {(e.kind, e.data.get("run_id") or e.data["id"]) for e in rest} == {
+            (e.kind, e.data.get("run_id") or e.data["id"]) for e in events[k + 1 :]
+        }
+    assert client.get(path_of(experiment.id), headers={"Last-Event-ID": events[-1].id}).status_code == 204
+
+
+def test_an_experiments_stream_goes_on_with_the_runs_that_were_retried(client: TestClient, db: Database) -> None:
+    experiment = submitted(db, seeds=[0, 1])
+    finished(db, claimed(db).lease)
+    failed(db, claimed(db).lease)
+    end = whole(client, experiment.id)[-1]
+    again = retried(db, experiment.id)
+    recorded(db, again, measured(5))
+    finished(db, again)
+    rest = whole(client, experiment.id, end.id)
+    assert [(event.kind, event.data.get("run_id") or event.data["id"]) for event in rest] == [
+        ("measurement", experiment.runs[1].id),
+        ("state", experiment.runs[1].id),
+    ]
+    assert rest[-1].id == "1-end,2-end"
+
+
+def test_an_experiment_is_followed_live(url: str, db: Database) -> None:
+    experiment = submitted(db, seeds=[0, 1])
+    events = listen(url, experiment.id)
+    assert [(next(events).data["id"]) for _ in range(2)] == [run.id for run in experiment.runs]
+    leases = [claimed(db).lease for _ in range(2)]
+    assert {next(events).data["state"] for _ in range(2)} == {"running"}
+    recorded(db, leases[1], measured(5))
+    event = next(events)
+    assert (event.data["run_id"], event.id) == (experiment.runs[1].id, "0,1-5")
+    for lease in leases:
+        finished(db, lease)
+    assert [event.data["state"] for event in events] == ["succeeded", "succeeded"]

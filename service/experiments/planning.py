@@ -1,0 +1,80 @@
+"""What an experiment would cost, were it submitted: read from what was measured on this service."""
+
+import statistics
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Row, select
+from sqlalchemy.orm import Session
+
+from normcore.spec import ExperimentSpec
+from service.experiments import schemas
+from service.experiments.tables import Experiment, Run
+from service.experiments.turns import queue_position
+
+NEWEST = 50  # runs that an expectation rests on; older ones may be of older code
+
+
+def plan(session: Session, spec: ExperimentSpec) -> schemas.PlanOut:
+    """What ``spec`` would be, and how long it would take."""
+    fingerprint = spec.fingerprint()
+    measured = session.scalars(
+        select(Run.seed)
+        .join(Experiment)
+        .where(Experiment.fingerprint == fingerprint, Run.state == "succeeded", Run.seed.in_(spec.seeds))
+        .distinct()
+        .order_by(Run.seed)
+    )
+    seconds, basis = _expected(session, spec, fingerprint)
+    return schemas.PlanOut(
+        spec=spec.model_dump(mode="json"),
+        fingerprint=fingerprint,
+        runs=len(spec.seeds),
+        measured_seeds=list(measured),
+        seconds_per_run=seconds,
+        total_seconds=None if seconds is None else round(seconds * len(spec.seeds), 3),
+        basis=basis,
+        queue_position=queue_position(session, spec.device, spec.priority),
+    )
+
+
+def _expected(session: Session, spec: ExperimentSpec, fingerprint: str) -> tuple[float | None, str | None]:
+    """Seconds of one run, and what they rest on: the same spec before, or else the same model on the same task."""
+    same, device = _of_one_device(_newest(session, spec, Experiment.fingerprint == fingerprint))
+    if same:
+        return _median([run.seconds for run in same]), f"measured: {_runs(same)} of this spec on {device}"
+    task = spec.task
+    alike = _newest(session, spec, Experiment.task == task.name, Experiment.profile == task.profile, Run.step > 0)
+    model = spec.model_dump(mode="json")["model"]
+    alike, device = _of_one_device([run for run in alike if run.spec["model"] == model])
+    if not alike:
+        return None, None
+    seconds = _median([run.seconds / run.step * spec.max_steps for run in alike])
+    return seconds, f"measured: {_runs(alike)} of {task.name}, {task.profile}, with this model on {device}, by steps"
+
+
+def _newest(session: Session, spec: ExperimentSpec, *conditions: Any) -> Sequence[Row[Any]]:
+    query = (
+        select(Run.device, Run.seconds, Run.step, Experiment.spec)
+        .join(Experiment)
+        .where(Run.state == "succeeded", *conditions)
+        .order_by(Run.id.desc())
+        .limit(NEWEST)
+    )
+    if spec.device != "auto":
+        query = query.where(Run.device.startswith(spec.device))
+    return session.execute(query).all()
+
+
+def _of_one_device(runs: Sequence[Row[Any]]) -> tuple[Sequence[Row[Any]], str]:
+    """Those on the kind of device that the newest ran on, for the kinds differ by far."""
+    kinds = [(run.device or "").partition(":")[0] for run in runs]
+    return [run for run, kind in zip(runs, kinds, strict=True) if kind == kinds[0]], kinds[0] if kinds else ""
+
+
+def _median(seconds: list[float]) -> float:
+    return round(statistics.median(seconds), 3)
+
+
+def _runs(runs: Sequence[Row[Any]]) -> str:
+    return "1 run" if len(runs) == 1 else f"{len(runs)} runs"

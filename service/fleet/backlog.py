@@ -1,0 +1,78 @@
+"""How long the queues are, and how long a run would wait."""
+
+import statistics
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime
+from typing import get_args
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from normcore.spec import ExperimentSpec
+from service.db import utc_now
+from service.experiments.tables import Run
+from service.experiments.turns import SERVED_TOGETHER
+from service.fleet import attendance
+
+DEVICES: tuple[str, ...] = get_args(ExperimentSpec.model_fields["device"].annotation)
+NEWEST = 50  # runs that an expectation rests on
+
+
+_COUNTS = (
+    select(Run.queue, Run.state, func.count())
+    .where(Run.state.in_(("queued", "running")))
+    .group_by(Run.queue, Run.state)
+)
+_OLDEST = select(Run.queue, func.min(Run.created_at)).where(Run.state == "queued").group_by(Run.queue)
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """What waits for a device.
+
+    Attributes:
+        oldest_seconds: how long ago the oldest queued run was submitted; None if none is queued.
+        workers: live ones that take its runs.
+        expected_wait_seconds: of a run submitted now; None if no worker takes it, or no run has ended yet.
+    """
+
+    device: str
+    queued: int
+    running: int
+    oldest_seconds: float | None
+    workers: int
+    expected_wait_seconds: float | None
+
+
+def backlogs(session: Session, heartbeat_seconds: float) -> list[Backlog]:
+    """One for each device that a spec may ask for."""
+    counts = {(queue, state): count for queue, state, count in session.execute(_COUNTS)}
+    oldest: dict[str, datetime] = dict(session.execute(_OLDEST).all())
+    live = attendance.live(session, heartbeat_seconds)
+    workers = Counter(queue for worker, _ in live for queue in worker.queues.split(","))
+    now = utc_now()
+    return [
+        Backlog(
+            device=device,
+            queued=counts.get((device, "queued"), 0),
+            running=counts.get((device, "running"), 0),
+            oldest_seconds=(now - oldest[device]).total_seconds() if device in oldest else None,
+            workers=workers[device],
+            expected_wait_seconds=_wait(session, device, counts, workers[device]),
+        )
+        for device in DEVICES
+    ]
+
+
+def _wait(session: Session, device: str, counts: dict[tuple[str, str], int], workers: int) -> float | None:
+    """All runs that the same workers have before them, at the mean time of those that ended last."""
+    together = {queue for served in SERVED_TOGETHER.values() if device in served for queue in served}
+    waiting = sum(count for (queue, _), count in counts.items() if queue in together)
+    if not workers:
+        return None
+    if waiting < workers:
+        return 0.0
+    ended = select(Run.seconds).where(Run.state == "succeeded", Run.queue.in_(together))
+    lately = session.scalars(ended.order_by(Run.id.desc()).limit(NEWEST)).all()
+    return round(statistics.fmean(lately) * (waiting - workers + 1) / workers, 1) if lately else None

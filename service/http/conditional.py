@@ -1,0 +1,60 @@
+"""``ETag`` and ``304 Not Modified``: who asks again for what has not changed is told so in a few bytes."""
+
+import hashlib
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+KEPT_IN_304 = ("etag", "cache-control", "vary", "date")
+
+
+class Revalidate:
+    """Gives each JSON answer to a ``GET`` an ``ETag`` made from its content, and 304 to whoever has that content.
+
+    The tag is weak, because it is the same for the answer compressed and as it is.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "GET":
+            await self._app(scope, receive, send)
+            return
+        start: Message | None = None
+
+        async def tagged(message: Message) -> None:
+            nonlocal start
+            if message["type"] == "http.response.start" and _can_be_tagged(message):
+                start = message
+                return
+            if start is not None and message["type"] == "http.response.body":
+                if not message.get("more_body", False):
+                    start, message = _revalidated(start, message, Headers(scope=scope).get("if-none-match", ""))
+                await send(start)
+                start = None
+            await send(message)
+
+        await self._app(scope, receive, tagged)
+
+
+def etag_matches(if_none_match: str, etag: str) -> bool:
+    """The weak comparison of RFC 9110, section 13.1.2."""
+    known = {tag.strip().removeprefix("W/") for tag in if_none_match.split(",")}
+    return "*" in known or etag.removeprefix("W/") in known
+
+
+def _can_be_tagged(start: Message) -> bool:
+    headers = Headers(raw=start["headers"])
+    return start["status"] == 200 and headers.get("content-type") == "application/json" and "etag" not in headers
+
+
+def _revalidated(start: Message, body: Message, if_none_match: str) -> tuple[Message, Message]:
+    etag = f'W/"{hashlib.blake2b(body.get("body", b""), digest_size=16).hexdigest()}"'
+    headers = MutableHeaders(raw=list(start["headers"]))
+    headers["ETag"] = etag
+    headers.setdefault("Cache-Control", "no-cache")  # keep it, and ask whether it has changed
+    if if_none_match and etag_matches(if_none_match, etag):
+        kept = [(name, value) for name, value in headers.raw if name.decode() in KEPT_IN_304]
+        return {**start, "status": 304, "headers": kept}, {**body, "body": b""}
+    return {**start, "headers": headers.raw}, body

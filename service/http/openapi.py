@@ -1,0 +1,220 @@
+"""The OpenAPI document, completed: what FastAPI cannot see from the routes alone.
+
+That is the specification's schemas, as written and as resolved, the results', and what middleware and error handlers
+add to every call.
+"""
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+from fastapi import FastAPI
+from pydantic import BaseModel, TypeAdapter, WithJsonSchema
+
+from normcore.events import Finding, Result
+from normcore.spec import AnalysisSpec, ExperimentSpec, TrainingSpec
+from normcore.spec.tasks import TASKS
+from service.errors import (
+    BadRange,
+    BadRequest,
+    Conflict,
+    Forbidden,
+    Invalid,
+    Misdirected,
+    NotFound,
+    ServiceError,
+    TooLarge,
+    Unauthorized,
+    Unavailable,
+)
+from service.http.problems import MEDIA_TYPE, Problem
+
+Document = dict[str, Any]
+Responses = dict[int | str, Document]
+
+DESCRIPTION = """\
+Submit a specification, follow its runs, read the leaderboards. Times are ISO 8601 in UTC; ids sort by creation.
+Every `GET` also answers `HEAD`, and is compressed for clients that accept gzip. Refusals are
+`application/problem+json`."""
+NAMED = "x-schema"
+REFERENCE = "#/components/schemas/{model}"
+SPEC_KINDS: tuple[type[ExperimentSpec], ...] = (TrainingSpec, AnalysisSpec)
+OF_EVERY_CALL: tuple[type[ServiceError], ...] = (BadRequest, Forbidden, Misdirected, Invalid, Unavailable)
+WHEN: dict[type[ServiceError], str] = {
+    BadRequest: "The request cannot be read.",
+    Unauthorized: "No API key was sent, or none that is valid.",
+    Forbidden: "A page of another site had a browser send this.",
+    NotFound: "There is no such thing.",
+    Conflict: "The `Idempotency-Key` was used with another body.",
+    TooLarge: "The body is larger than any specification.",
+    BadRange: "The file ends before the range that was asked for.",
+    Misdirected: "The request is for a host that the service does not serve (`NORMBENCH_ALLOWED_HOSTS`).",
+    Invalid: "Fields or parameters are wrong; `errors` names each.",
+    Unavailable: "The database, the broker or the artifact store is away; try again after `Retry-After`.",
+}
+HEADERS: dict[str, str] = {
+    "ETag": "Stands for this content; send it as `If-None-Match` to hear only of changes.",
+    "Location": "Where the experiment is.",
+    "Retry-After": "Seconds to wait before trying again.",
+    "WWW-Authenticate": "`Bearer`.",
+    "Content-Disposition": "The file's name.",
+    "Accept-Ranges": "`bytes`: parts of the file can be asked for by `Range`.",
+    "Content-Range": "Which bytes these are, and of how many.",
+    "Cache-Control": "`no-cache`: keep it, and ask whether it has changed.",
+}
+IF_NONE_MATCH = {
+    "name": "If-None-Match",
+    "in": "header",
+    "required": False,
+    "description": "The `ETag` of an earlier answer: 304 if that is still the answer.",
+    "schema": {"type": "string"},
+}
+
+
+class AnalysisResult(BaseModel):
+    """What an analysis found."""
+
+    findings: list[Finding]
+    seconds: float
+
+
+def reference(name: str) -> dict[str, str]:
+    return {"$ref": REFERENCE.format(model=name)}
+
+
+def described_as(name: str) -> WithJsonSchema:
+    """For a type that is described by a schema of this document and not validated. Pydantic would look for the schema
+    of a ``$ref`` among its own; ``complete`` makes it one."""
+    return WithJsonSchema({NAMED: name})
+
+
+ResolvedSpec = Annotated[dict[str, Any], described_as("ResolvedSpec")]
+"""A spec out of our own rows: described, and not validated again."""
+
+
+def headers(*names: str) -> Document:
+    """Response headers, described."""
+    return {name: {"description": HEADERS[name], "required": True, "schema": {"type": "string"}} for name in names}
+
+
+def refusals(*kinds: type[ServiceError]) -> Responses:
+    """Responses of a route that may refuse in these ways, besides those of every call."""
+    return {kind.status: _refusal(kind) for kind in kinds}
+
+
+def complete(app: FastAPI) -> None:
+    """Have the application's description say everything."""
+    generate = app.openapi
+
+    def openapi() -> Document:
+        if app.openapi_schema is None:
+            document = generate()
+            schemas = document["components"]["schemas"]
+            schemas.update(_schemas())
+            for unused in ("HTTPValidationError", "ValidationError"):  # FastAPI's own form of a refusal
+                schemas.pop(unused, None)
+            for method, operation in _operations(document):
+                _complete(method, operation)
+            app.openapi_schema = _linked(document)
+        return generate()
+
+    app.openapi = openapi  # type: ignore[method-assign]
+
+
+def _linked(node: Any) -> Any:
+    if isinstance(node, list):
+        return [_linked(inner) for inner in node]
+    if not isinstance(node, dict):
+        return node
+    own = reference(node[NAMED]) if NAMED in node else {}
+    return own | {name: _linked(inner) for name, inner in node.items() if name != NAMED}
+
+
+def _operations(document: Document) -> Iterator[tuple[str, Document]]:
+    for calls in document["paths"].values():
+        yield from calls.items()
+
+
+def _complete(method: str, operation: Document) -> None:
+    """Add what middleware and error handlers do to every call."""
+    responses = operation["responses"]
+    kinds: list[type[ServiceError]] = [*OF_EVERY_CALL]
+    if "security" in operation:
+        kinds.append(Unauthorized)
+    for kind in kinds:
+        responses[str(kind.status)] = _refusal(kind)
+    if method == "get" and "application/json" in responses["200"].get("content", {}):
+        responses["200"].setdefault("headers", {}).update(headers("ETag", "Cache-Control"))
+        responses.setdefault("304", {"description": "Not modified.", "headers": headers("ETag")})
+        parameters = operation.setdefault("parameters", [])
+        if all(parameter["name"].lower() != "if-none-match" for parameter in parameters):
+            parameters.append(IF_NONE_MATCH)
+    operation["responses"] = dict(sorted(responses.items()))
+
+
+def _refusal(kind: type[ServiceError]) -> Document:
+    example = {"type": "about:blank", "title": kind.title, "status": kind.status, "detail": WHEN[kind]}
+    if kind is Invalid:
+        error = {"loc": ["norm", "eps"], "msg": "Input should be greater than 0", "type": "greater_than"}
+        example |= {"detail": "norm.eps: Input should be greater than 0", "errors": [error]}
+    named = [*kind.headers, *(["Content-Range"] if kind is BadRange else [])]
+    return {
+        "description": WHEN[kind],
+        "content": {MEDIA_TYPE: {"schema": reference("Problem"), "example": example}},
+        **({"headers": headers(*named)} if named else {}),
+    }
+
+
+# -- schemas ---------------------------------------------------------------------------------------
+
+
+def _schemas() -> Document:
+    answers = {**_described(Problem), **_described(Result, name="TrainingResult"), **_described(AnalysisResult)}
+    answers["AnyResult"] = {"anyOf": [reference("TrainingResult"), reference("AnalysisResult")]}
+    return {**answers, **_written_spec(), **_resolved_spec()}
+
+
+def _described(kind: type[Any], *, name: str | None = None, template: str = REFERENCE) -> Document:
+    """The schema of what a class is in an answer, and those it refers to."""
+    schema = TypeAdapter(kind).json_schema(mode="serialization", ref_template=template)
+    parts = schema.pop("$defs", {})
+    named = {template.format(model=part).rpartition("/")[2]: inner for part, inner in parts.items()}
+    return {**named, name or kind.__name__: schema}
+
+
+def _resolved_spec() -> Document:
+    schemas: Document = {}
+    for kind in SPEC_KINDS:
+        template = REFERENCE.format(model="Resolved{model}")
+        schemas |= _described(kind, name=f"Resolved{kind.__name__}", template=template)
+    for schema in schemas.values():
+        schema["required"] = list(schema["properties"])
+    choice = [reference(f"Resolved{kind.__name__}") for kind in SPEC_KINDS]
+    return {**schemas, "ResolvedSpec": {"anyOf": choice, "description": "A specification with nothing left out."}}
+
+
+def _written_spec() -> Document:
+    """A spec as users write it: everything but the task is optional."""
+    written: Document = {}
+    for kind in SPEC_KINDS:
+        schema = kind.model_json_schema(ref_template=REFERENCE)
+        parts = schema.pop("$defs")
+        for part in [schema, *parts.values()]:
+            part.pop("required", None)
+            part["properties"] = {n: f if n == "task" else _untagged(f) for n, f in part["properties"].items()}
+        written |= {**parts, kind.__name__: {**schema, "required": ["task"]}}
+    for task in TASKS.values():
+        needed = [name for name, field in task.model_fields.items() if field.is_required()]
+        written[task.__name__]["required"] = ["name", *needed]
+    choice = [reference(kind.__name__) for kind in SPEC_KINDS]
+    return {**written, "WrittenSpec": {"anyOf": choice, "description": "What is omitted comes from the profile."}}
+
+
+def _untagged(schema: Any) -> Any:
+    """A spec without a tag can match several union members, so ``oneOf`` must become ``anyOf``."""
+    if isinstance(schema, list):
+        return [_untagged(inner) for inner in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        "anyOf" if key == "oneOf" else key: _untagged(inner) for key, inner in schema.items() if key != "discriminator"
+    }

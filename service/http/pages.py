@@ -1,0 +1,27 @@
+"""Lists come in pages; a cursor, the id of the last item shown, asks for the next one."""
+
+from collections.abc import Callable, Sequence
+from typing import Annotated, Generic, TypeVar
+
+from fastapi import Query
+from pydantic import BaseModel, Field
+
+Item = TypeVar("Item")
+ID = "^[a-z]{3}_[0-9A-Z]{26}$"
+
+
+class Page(BaseModel, Generic[Item]):
+    """A part of a list."""
+
+    items: list[Item]
+    next_cursor: str | None = Field(None, description="Asks for what follows; null at the end.")
+
+
+def page(rows: Sequence[Item], limit: int, id_of: Callable[[Item], str]) -> Page[Item]:
+    """Of ``limit + 1`` rows asked for, those to show and the cursor to the rest."""
+    shown = list(rows[:limit])
+    return Page(items=shown, next_cursor=id_of(shown[-1]) if len(rows) > limit else None)
+
+
+Limit = Annotated[int, Query(ge=1, le=200, description="Items on a page.")]
+Cursor = Annotated[str | None, Query(pattern=ID, description="`next_cursor` of the page before.")]

@@ -1,0 +1,41 @@
+"""What routes depend on: the parts of the application that ``create_app`` has put together.
+
+Dependencies are ``async def``, because FastAPI runs plain functions in a thread pool. Each costs time, so a route that
+needs more than the database takes ``PartsDep``.
+"""
+
+from typing import TYPE_CHECKING, Annotated, Protocol
+
+from fastapi import Depends, Request
+
+from service.artifacts import Artifacts
+from service.db import Database
+from service.queue import Doorbell
+from service.settings import Settings
+
+if TYPE_CHECKING:
+    from service.health import StoreCheck
+
+
+class Parts(Protocol):
+    """What ``create_app`` keeps in the application's state."""
+
+    settings: Settings
+    db: Database
+    artifacts: Artifacts
+    doorbell: Doorbell
+    store_check: "StoreCheck"
+
+
+async def parts(request: Request) -> Parts:
+    state: Parts = request.app.state
+    return state
+
+
+async def database(request: Request) -> Database:
+    db: Database = request.app.state.db
+    return db
+
+
+PartsDep = Annotated[Parts, Depends(parts)]
+DatabaseDep = Annotated[Database, Depends(database)]

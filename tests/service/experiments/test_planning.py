@@ -1,0 +1,93 @@
+"""A dry run says what an experiment would be and stores nothing."""
+
+from typing import Any
+
+import pytest
+from sqlalchemy import func, select
+from starlette.testclient import TestClient
+
+from normcore.events import Measured
+from normcore.spec import resolve
+from service.db import Database
+from service.experiments import lifecycle
+from service.experiments.tables import Experiment, Run
+from tests.service.given import begun, claimed, recorded, result_of, submitted, written
+
+
+def plan(client: TestClient, *args: Any, **parts: Any) -> Any:
+    answer = client.post("/v1/experiments", params={"dry_run": "true"}, json=written(*args, **parts))
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def trained(db: Database, seconds: float, *, device: str = "cpu", step: int = 40) -> None:
+    """The next queued run has trained so long."""
+    lease = claimed(db).lease
+    begun(db, lease)
+    recorded(db, lease, Measured(step, seconds, {"valid.loss": 1.0}))
+    with db.transaction() as session:
+        session.get_one(Run, lease.run_id).device = device
+        lifecycle.finish(session, lease, "completed", result_of(train_seconds=seconds))
+
+
+def test_nothing_is_stored_and_nothing_is_known_yet(client: TestClient, db: Database) -> None:
+    body = written("layer_norm", seeds=[3, 4])
+    planned = plan(client, "layer_norm", seeds=[3, 4])
+    assert planned == {
+        "spec": resolve(body).model_dump(mode="json"),
+        "fingerprint": resolve(body).fingerprint(),
+        "runs": 2,
+        "measured_seeds": [],
+        "seconds_per_run": None,
+        "total_seconds": None,
+        "basis": None,
+        "queue_position": 1,
+    }
+    with db.snapshot() as session:
+        assert session.scalar(select(func.count()).select_from(Experiment)) == 0
+        assert session.scalar(select(func.count()).select_from(Run)) == 0
+
+
+def test_what_was_measured_of_this_spec_says_how_long_it_takes(client: TestClient, db: Database) -> None:
+    submitted(db, seeds=[1, 2, 7])
+    for seconds in (2.0, 4.0, 3.0):
+        trained(db, seconds)
+    submitted(db, seeds=[3])  # queued, and so not measured
+    planned = plan(client, seeds=[0, 2, 1, 3])
+    assert planned["measured_seeds"] == [1, 2]
+    assert (planned["runs"], planned["seconds_per_run"], planned["total_seconds"]) == (4, 3.0, 12.0)
+    assert planned["basis"] == "measured: 3 runs of this spec on cpu"
+
+
+def test_the_same_model_with_another_norm_is_scaled_by_its_steps(client: TestClient, db: Database) -> None:
+    submitted(db, "none", seeds=[0])
+    trained(db, 4.0)
+    planned = plan(client, "layer_norm", training={"max_steps": 80})
+    assert planned["measured_seeds"] == []
+    assert planned["seconds_per_run"] == 8.0
+    assert planned["basis"] == "measured: 1 run of permuted_digits, smoke, with this model on cpu, by steps"
+    assert plan(client, "layer_norm", model={"hidden_size": 17})["basis"] is None, "another model is no basis"
+
+
+def test_only_runs_on_the_device_that_is_asked_for_count(client: TestClient, db: Database) -> None:
+    submitted(db, seeds=[0, 1])
+    trained(db, 9.0, device="cpu")
+    trained(db, 1.0, device="cuda:1")
+    assert plan(client, device="cpu")["seconds_per_run"] == 9.0
+    assert plan(client, device="cuda")["basis"] == "measured: 1 run of this spec on cuda"
+    assert plan(client, device="auto")["seconds_per_run"] == 1.0, "auto: the kind that ran last"
+
+
+def test_its_place_is_behind_what_is_more_urgent(client: TestClient, db: Database) -> None:
+    submitted(db, seeds=[0, 1], priority=9)
+    submitted(db, seeds=[0], priority=1)
+    assert plan(client, priority=5)["queue_position"] == 3
+    assert plan(client, priority=0)["queue_position"] == 4
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_a_plan_is_refused_for_what_an_experiment_would_be(client: TestClient) -> None:
+    for body in ({"task": {"name": "permuted_mnist"}}, written(seeds=[]), written(colour="red")):
+        answer = client.post("/v1/experiments?dry_run=true", json=body)
+        assert answer.status_code == 422
+        assert answer.json()["errors"]

@@ -1,0 +1,55 @@
+"""What waits, and how long it would."""
+
+from typing import Any
+
+from starlette.testclient import TestClient
+
+from service.db import Database
+from service.fleet import attendance
+from service.fleet.attendance import Badge
+from tests.service.given import claimed, finished, submitted
+
+
+def queue(client: TestClient, device: str) -> Any:
+    items = {item["device"]: item for item in client.get("/v1/queue").json()["items"]}
+    assert set(items) == {"auto", "cpu", "cuda"}
+    return items[device]
+
+
+def join(db: Database, *workers: str) -> None:
+    with db.transaction() as session:
+        for name in workers:
+            attendance.beat(session, Badge(name, "host", 1, "cpu", ("auto", "cpu")))
+
+
+def test_an_empty_queue_without_workers_promises_nothing(client: TestClient) -> None:
+    assert queue(client, "cpu") == {
+        "device": "cpu",
+        "queued": 0,
+        "running": 0,
+        "oldest_seconds": None,
+        "workers": 0,
+        "expected_wait_seconds": None,
+    }
+
+
+def test_runs_and_workers_are_counted_by_device(client: TestClient, db: Database) -> None:
+    submitted(db, seeds=range(3), device="cpu")
+    submitted(db, device="cuda")
+    claimed(db, worker_id="wrk_1")
+    join(db, "wrk_1", "wrk_2")
+    cpu, cuda = queue(client, "cpu"), queue(client, "cuda")
+    assert (cpu["queued"], cpu["running"], cpu["workers"]) == (2, 1, 2)
+    assert cpu["oldest_seconds"] > 0
+    assert (cuda["queued"], cuda["workers"], cuda["expected_wait_seconds"]) == (1, 0, None)
+
+
+def test_the_wait_is_what_the_workers_have_before_them(client: TestClient, db: Database) -> None:
+    join(db, "wrk_1", "wrk_2")
+    assert queue(client, "auto")["expected_wait_seconds"] == 0.0
+    submitted(db)
+    finished(db, claimed(db).lease, train_seconds=4.0)
+    submitted(db, seeds=range(5))
+    # five runs of 4 s for two workers: one is free for a sixth when four have ended, two at a time
+    assert queue(client, "auto")["expected_wait_seconds"] == 8.0
+    assert queue(client, "cpu")["expected_wait_seconds"] == 8.0

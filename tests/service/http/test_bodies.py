@@ -1,0 +1,83 @@
+"""A spec may come as JSON or as YAML; whatever says something twice, or never ends, is refused."""
+
+import json
+import time
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from tests.service.given import written
+
+YAML = b"""
+task: {name: permuted_digits, profile: smoke}
+norm: {method: layer_norm, eps: 1e-3}  # text for YAML 1.1, a number for people
+labels: {day: 2026-11-22}
+"""
+FORM = "application/x-www-form-urlencoded"
+
+
+def post(client: TestClient, content: bytes, kind: str | None) -> Any:
+    return client.post("/v1/experiments", content=content, headers={"Content-Type": kind} if kind else {})
+
+
+@pytest.mark.parametrize("kind", [None, FORM, "text/plain", "application/yaml", "text/yaml; charset=utf-8"])
+def test_yaml_is_a_spec_like_any_other(shared_client: TestClient, kind: str | None) -> None:
+    answer = post(shared_client, YAML, kind)
+    assert answer.status_code == 201, answer.text
+    assert answer.json()["spec"]["norm"]["eps"] == 1e-3
+    assert answer.json()["spec"]["labels"] == {"day": "2026-11-22"}
+
+
+@pytest.mark.parametrize("kind", [None, FORM, "text/plain", "application/json"])
+def test_json_needs_no_content_type(shared_client: TestClient, kind: str | None) -> None:
+    assert post(shared_client, json.dumps(written()).encode(), kind).status_code == 201
+
+
+TWICE: dict[str, tuple[bytes, str]] = {
+    "JSON": (b'{"task": {"name": "permuted_digits"}, "task": {"name": "char_lm"}}', "task"),
+    "JSON within": (b'{"task": {"name": "char_lm", "name": "permuted_digits"}}', "name"),
+    "YAML": (b"task: {name: char_lm}\nseeds: [0]\ntask: {name: char_lm}\n", "task"),
+    "YAML within": (b"task:\n  name: char_lm\n  name: char_lm\n", "name"),
+}
+
+
+@pytest.mark.parametrize(("content", "key"), TWICE.values(), ids=TWICE)
+def test_a_key_that_stands_twice_is_refused_by_name(shared_client: TestClient, content: bytes, key: str) -> None:
+    answer = post(shared_client, content, None)
+    assert answer.status_code == 400
+    assert f"'{key}' stands twice" in answer.json()["detail"]
+
+
+BOMBS: dict[str, bytes] = {
+    "aliases of aliases": b"a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n"
+    + b"".join(b"a%d: &a%d [%s]\n" % (n, n, b",".join([b"*a%d" % (n - 1)] * 10)) for n in range(1, 10)),
+    "an alias to what it stands in": b"task: &t [*t]\n",
+    "levels": b"task: " + b"[" * 20_000,
+    "dashes": b"- " * 16_000,
+    "an object of Python's": b"task: !!python/object/apply:os.system [true]\n",
+    "more than any spec": b"task: " + b"x" * 40_000,
+    "text": b"hello",
+    "a list": b"- task\n- norm\n",
+}
+
+
+@pytest.mark.parametrize("content", BOMBS.values(), ids=BOMBS)
+def test_yaml_that_is_no_spec_is_refused_soon(shared_client: TestClient, content: bytes) -> None:
+    began = time.monotonic()
+    answer = post(shared_client, content, "application/yaml")
+    assert answer.status_code in (400, 413)
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert time.monotonic() - began < 10
+
+
+def test_what_is_said_to_be_json_is_not_read_as_yaml(shared_client: TestClient) -> None:
+    answer = post(shared_client, YAML, "application/json")
+    assert answer.status_code == 400
+    assert "not JSON" in answer.json()["detail"]
+
+
+def test_numbers_that_json_lacks_are_refused_in_yaml_too(shared_client: TestClient) -> None:
+    answer = post(shared_client, b"task: {name: permuted_digits}\nnorm: {method: layer_norm, eps: .nan}\n", None)
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["loc"] == ["norm", "eps"]

@@ -1,0 +1,62 @@
+"""The API answers as its own description says, whatever it is sent.
+
+Schemathesis draws requests from the description, right ones and wrong ones, and checks every answer. Some 500 by
+default; with ``NORMBENCH_TEST_SCHEMA_CASES=5000`` as many, and every boundary of the description besides.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from service.artifacts import Artifacts
+from service.db import Database
+from service.settings import Settings
+from tests.service.given import begun, claimed, finished, measured, recorded, submitted
+from tests.service.live import live_api
+
+CALLS = 24
+CASES = int(os.environ.get("NORMBENCH_TEST_SCHEMA_CASES", "500"))
+CONFIG = """\
+[parameters]
+"path.experiment_id" = "{experiment_id}"
+"path.run_id" = "{run_id}"
+"path.task" = "permuted_digits"
+
+[[operations]]  # no JSON Schema can say which parts of a spec go together, or which data is at hand
+include-name = "POST /v1/experiments"
+checks.positive_data_acceptance.expected-statuses = ["2xx", "409", "422"]
+
+[[operations]]  # what is stored under other names is not there
+include-path = "/v1/runs/{{run_id}}/artifacts/{{name}}"
+checks.positive_data_acceptance.expected-statuses = ["2xx", "404", "416"]
+"""
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_the_api_answers_as_it_is_described(settings: Settings, db: Database, tmp_path: Path) -> None:
+    experiment = submitted(db)
+    run_id, lease = experiment.runs[0].id, claimed(db).lease
+    begun(db, lease)
+    recorded(db, lease, measured(5), measured(10))
+    finished(db, lease)
+    Artifacts(settings.artifacts_url).write(run_id, 1, "log.txt", bytes(100))
+    config = tmp_path / "schemathesis.toml"
+    config.write_text(CONFIG.format(experiment_id=experiment.id, run_id=run_id))
+    with live_api(settings) as url:
+        command = [
+            Path(sys.executable).with_name("schemathesis"),
+            "--config-file",
+            config,
+            "run",
+            f"{url}/openapi.json",
+        ]
+        command += ["--checks", "all", "--exclude-checks", "ignored_auth", "--seed", "1", "--no-color"]
+        command += ["--phases", "fuzzing" if CASES <= 500 else "examples,coverage,fuzzing"]
+        command += ["--max-examples", str(CASES // CALLS), "--no-shrink", "--generation-database", "none"]
+        ran = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert ran.returncode == 0, ran.stdout[-8000:] + ran.stderr[-2000:]
+    assert f"Tested: {CALLS}" in ran.stdout, "every call was tried"
