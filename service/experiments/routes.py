@@ -85,10 +85,13 @@ DOWNLOADED: Responses = {
 }
 ExperimentId = Annotated[str, Path(description="The experiment's id.", examples=["exp_01KAJ3V1Z8Q4N7M2X5C6B9D0EF"])]
 RunId = Annotated[str, Path(description="The run's id.", examples=["run_01KAJ3V1Z8Q4N7M2X5C6B9D0EG"])]
+NO_NUL = r"^[^\x00]*$"
+LABEL = r"^[^\x00]*:[^\x00]*$"
 IfNoneMatch = Annotated[str | None, Header(description="The `ETag` of an earlier answer: 304 if it still stands.")]
 LastEventId = Annotated[str | None, Header(description="The id of the last event received; the rest follows.")]
 LastEventIdParameter = Annotated[
-    str | None, Query(alias="last_event_id", description="As the header, for clients that cannot set it.")
+    str | None,
+    Query(alias="last_event_id", pattern=NO_NUL, description="As the header, for clients that cannot set it."),
 ]
 
 
@@ -164,7 +167,8 @@ def list_experiments(
     ] = None,
     state: Annotated[schemas.State | None, Query(description="The experiment's state.")] = None,
     label: Annotated[
-        list[Annotated[str, Field(pattern=":")]], Query(description="`key:value`; repeat it to ask for several.")
+        list[Annotated[str, Field(pattern=LABEL)]],
+        Query(description="`key:value`; repeat it to ask for several."),
     ] = [],  # noqa: B006
     limit: Limit = 50,
     cursor: Cursor = None,
@@ -235,7 +239,9 @@ def get_run(run_id: RunId, db: DatabaseDep) -> schemas.RunOut:
 def get_measurements(
     run_id: RunId,
     db: DatabaseDep,
-    series: Annotated[list[str], Query(description="Names of series; all of them if omitted.")] = [],  # noqa: B006
+    series: Annotated[
+        list[Annotated[str, Field(pattern=NO_NUL)]], Query(description="Names of series; all of them if omitted.")
+    ] = [],  # noqa: B006
     max_points: Annotated[int | None, Query(ge=4, le=100_000, description="Of each series, extremes kept.")] = None,
 ) -> schemas.MeasurementsOut:
     """Curves of a run: step, value, training seconds."""

@@ -137,7 +137,9 @@ def _operations(document: Document) -> Iterator[tuple[str, Document]]:
 def _complete(method: str, operation: Document) -> None:
     """Add what middleware and error handlers do to every call."""
     responses = operation["responses"]
-    kinds: list[type[ServiceError]] = [*OF_EVERY_CALL, Unauthorized] if "security" in operation else [*OF_EVERY_CALL]
+    kinds: list[type[ServiceError]] = [*OF_EVERY_CALL]
+    if "security" in operation:
+        kinds.append(Unauthorized)
     for kind in kinds:
         responses[str(kind.status)] = _refusal(kind)
     if method == "get" and "application/json" in responses["200"].get("content", {}):

@@ -1,5 +1,6 @@
 """The application as a whole: its description, and the form of every refusal."""
 
+import re
 from typing import Any
 
 import jsonschema
@@ -177,10 +178,14 @@ def test_a_method_that_is_not_allowed_is_a_problem_too(shared_client: TestClient
     assert answer.headers["allow"] == ("GET, HEAD, OPTIONS, POST" if takes_posts else "GET, HEAD, OPTIONS")
 
 
-def test_there_is_documentation_to_read(shared_client: TestClient) -> None:
+def test_there_is_documentation_to_read_without_internet(shared_client: TestClient) -> None:
     answer = shared_client.get("/docs")
     assert answer.status_code == 200
     assert "/openapi.json" in answer.text
+    assert "https://" not in answer.text
+    files = re.findall(r'(?:src|href)="([^"]+)"', answer.text)
+    assert {file.rpartition(".")[2] for file in files} == {"css", "js", "png"}
+    assert [shared_client.get(file).status_code for file in files] == [200] * len(files)
 
 
 def test_even_a_defect_is_answered_with_a_problem(shared_client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:

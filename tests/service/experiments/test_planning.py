@@ -52,6 +52,7 @@ def test_what_was_measured_of_this_spec_says_how_long_it_takes(client: TestClien
     submitted(db, seeds=[1, 2, 7])
     for seconds in (2.0, 4.0, 3.0):
         trained(db, seconds)
+    submitted(db, seeds=[3])  # queued, and so not measured
     planned = plan(client, seeds=[0, 2, 1, 3])
     assert planned["measured_seeds"] == [1, 2]
     assert (planned["runs"], planned["seconds_per_run"], planned["total_seconds"]) == (4, 3.0, 12.0)

@@ -410,8 +410,9 @@ def test_files_of_a_run_are_listed_and_downloaded(client: TestClient, db: Databa
     assert client.get(url).json() == {"items": [], "next_cursor": None}
     store = Artifacts(settings.artifacts_url)
     model = bytes(range(256)) * 10_000
-    store.write(run_id, "model.pt", model)
-    store.write(run_id, "environment.json", b'{"torch": "2.9"}')
+    store.write(run_id, 1, "model.pt", model)
+    store.write(run_id, 1, "environment.json", b'{"torch": "2.9"}')
+    finished(db, claimed(db).lease)
     assert client.get(url).json()["items"] == [
         {"name": "environment.json", "size": 16, "url": f"{url}/environment.json"},
         {"name": "model.pt", "size": 2_560_000, "url": f"{url}/model.pt"},

@@ -1,12 +1,16 @@
 """Every address answers the methods it has, and says which they are."""
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import AsyncIterator, Iterator
 
 import httpx
 import pytest
+from starlette.responses import StreamingResponse
 from starlette.testclient import TestClient
+from starlette.types import Message
 
 from service.db import Database
+from service.http.methods import AnswerHead
 from service.settings import Settings
 from tests.service.given import submitted
 from tests.service.live import live_api
@@ -70,3 +74,24 @@ def test_options_and_a_refused_method_say_what_is_allowed(client: TestClient, pa
 
 def test_options_of_nothing_is_404(client: TestClient) -> None:
     assert client.options("/v1/nothing").status_code == 404
+
+
+def test_head_stops_a_stream_that_would_never_end() -> None:
+    async def endless() -> AsyncIterator[bytes]:
+        while True:
+            await asyncio.sleep(0)
+            yield b"more"
+
+    async def silent() -> Message:
+        await asyncio.Event().wait()
+        raise AssertionError("unreachable")
+
+    sent: list[Message] = []
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "HEAD", "headers": [], "asgi": {"spec_version": "2.3"}}
+    asyncio.run(asyncio.wait_for(AnswerHead(StreamingResponse(endless()))(scope, silent, send), 10))
+    assert [message["type"] for message in sent] == ["http.response.start", "http.response.body"]
+    assert (sent[1]["body"], sent[1]["more_body"]) == (b"", False)
