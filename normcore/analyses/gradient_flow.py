@@ -4,9 +4,10 @@ Shapes: T steps, B cases, F inputs, H hidden units.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from statistics import NormalDist
 from typing import Any, cast
 
@@ -19,6 +20,7 @@ from torch.nn import functional
 
 from normcore.analyses.report import Place, Report, Work
 from normcore.data import digits, mnist
+from normcore.data.images import ImageSplits
 from normcore.events import Finding
 from normcore.models.assembly import recurrent_of
 from normcore.models.readout import orthogonal_readout
@@ -28,6 +30,7 @@ from normcore.spec import AnalysisSpec, resolve, tasks
 from normcore.spec.model import RecurrentModel
 from normcore.spec.norm import Method
 
+IMAGES: Mapping[str, Callable[[Path | None], ImageSplits]] = {"digits": lambda _: digits.load(), "mnist": mnist.load}
 NUM_CLASSES = 10
 FIRST_STEPS = 3  # the published norms have a spike before
 BETWEEN_BATCHES = 1.3  # decades by which norms of different batches differ at t = 100
@@ -81,7 +84,7 @@ def prepare(spec: AnalysisSpec, seed: int, place: Place) -> Work:
     numbers.
     """
     task = cast(tasks.GradientFlow, spec.task)
-    splits = digits.load() if task.images == "digits" else mnist.load(place.datasets_dir)
+    splits = IMAGES[task.images](place.datasets_dir)
     drawn = torch.randperm(len(splits.train), generator=order_generator(seed))[: task.cases]
     images = splits.train[drawn].to(place.device)
     model, norm = cast(RecurrentModel, spec.model), cast(Method, spec.norm)

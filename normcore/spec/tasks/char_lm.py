@@ -21,6 +21,7 @@ class CharLM(Benchmark):
     metric: ClassVar[Metric] = BITS_PER_CHAR
     selection: ClassVar[Metric] = ACCURACY  # the authors select by error rate, not by loss
     may_look_ahead: ClassVar[bool] = False
+    dataset_field: ClassVar[str] = "corpus"
     published: ClassVar[tuple[Published, ...]] = (
         Published("none", 1.38, "RBN, Table 2"),
         Published("recurrent_batch_norm", 1.32, "RBN, Table 2"),
