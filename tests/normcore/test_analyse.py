@@ -68,14 +68,19 @@ def test_layer_norms_row_of_table_1_is_the_papers() -> None:
     }
     assert {name: finding.verdict for name, finding in found.items() if name in row} == row
     assert all(finding.holds for finding in found.values())
-    assert {finding.source for finding in found.values()} == {"LN Table 1", "normbench: LN Table 1 with eps added to the variance"}
+    assert {finding.source for finding in found.values()} == {
+        "LN Table 1",
+        "normbench: LN Table 1 with eps added to the variance",
+    }
 
 
 @pytest.mark.parametrize("changed", [{"images": "digits"}, {"images": "digits", "cases": 20}])
 def test_fig_1a_claims_nothing_of_other_images(changed: dict[str, Any]) -> None:
     task = {"name": "gradient_flow", "profile": "paper", "gains": [0.1], **changed}
     spec = resolve({"task": task, "norm": {"method": "recurrent_batch_norm"}})
-    assert not [name for name, finding in findings_of(run(spec, 0)).items() if (finding.source or "").startswith("RBN Fig. 1a")]
+    assert not [
+        name for name, finding in findings_of(run(spec, 0)).items() if (finding.source or "").startswith("RBN Fig. 1a")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -99,7 +104,9 @@ def test_fig_1a_claims_nothing_of_another_network(datasets_dir: Path, changed: d
             }
         )
         found = findings_of(run(spec, 0, datasets_dir=datasets_dir))
-        claimed[name] = [finding.claim for finding in found.values() if (finding.source or "").startswith("RBN Fig. 1a")]
+        claimed[name] = [
+            finding.claim for finding in found.values() if (finding.source or "").startswith("RBN Fig. 1a")
+        ]
     assert claimed == {"figure": ["-3.1", "-2.02"], "changed": []}
 
 
@@ -139,7 +146,10 @@ def trained(task: dict[str, Any], **norm: Any) -> bytes:
 
 def papers_run(**changed: dict[str, Any]) -> TrainingSpec:
     """The paper's own language model, or one that differs from it."""
-    parts: dict[str, Any] = {"task": {"name": "char_lm", "profile": "paper"}, "norm": {"method": "recurrent_batch_norm"}}
+    parts: dict[str, Any] = {
+        "task": {"name": "char_lm", "profile": "paper"},
+        "norm": {"method": "recurrent_batch_norm"},
+    }
     spec = resolve(parts | {part: {**parts.get(part, {}), **options} for part, options in changed.items()})
     assert isinstance(spec, TrainingSpec)
     return spec
@@ -175,7 +185,8 @@ def test_another_run_is_not_the_papers(changed: dict[str, dict[str, Any]]) -> No
 
 
 @pytest.mark.parametrize(
-    "task", [{"name": "population_statistics", "run": RUN}, {"name": "length_generalization", "run": RUN, "lengths": [20]}]
+    "task",
+    [{"name": "population_statistics", "run": RUN}, {"name": "length_generalization", "run": RUN, "lengths": [20]}],
 )
 def test_of_a_run_that_is_not_the_papers_nothing_is_claimed(task: dict[str, Any]) -> None:
     found = findings_of(run(resolve({"task": task}), 0, trained=trained({"name": "char_lm"})))

@@ -28,7 +28,7 @@ class CharLM(Benchmark):
     )
     profiles: ClassVar = {
         "paper": Profile(
-            description="RBN section 5.2: Penn Treebank, 1000 units, 50 epochs.",
+            description="RBN section 5.2: Penn Treebank, 1000 units; 50 epochs, as in the authors' code.",
             task={"corpus": "ptb", "sequence_length": 100, "eval_chars": None},
             model={**LSTM, "hidden_size": 1000},
             training={**ADAM, "batch_size": 64, "max_steps": 39_550, "eval_every": 791, "target": 1.5},

@@ -13,8 +13,9 @@ UNALIKE = {"bias_init": 1.0}
 """Of layer norm on MNIST, a deviation: neither paper has LN on pixels, and biases start at 0 elsewhere (LN section 6).
 
 On blank pixels, units that start alike stay alike, and LN multiplies their gradients by 1/sqrt(eps) per step; random
-biases break the tie. Without them the first gradient of permuted MNIST is nan. The digits have few blank pixels in a
-row and do without.
+biases break the tie. Without them the first gradient on permuted MNIST is nan (seeds 0, 1, 2). After 60 updates of
+profile ``small``, biases up to 1.0 had a test accuracy of .346, .309 and .292 with these seeds; an earlier measurement
+had .354, .331 and .295, and .271, .245 and .170 with biases up to 0.1. On the digits nothing overflows without.
 """
 NOISE = {"initial_state_noise": 0.1}
 """In-order images begin with a constant border. Noise is in RBN section 5.1; its 0.1 is in the authors' code alone."""
@@ -45,7 +46,10 @@ def _profile(
     lr: float,
     **training: Any,
 ) -> Profile:
-    """One LSTM layer, RMSProp and clipping as in RBN section 5.1; ``training`` holds what the size decides."""
+    """One LSTM layer, RMSProp and clipping as in RBN section 5.1; ``training`` holds what the size decides.
+
+    The text has RMSProp with "0.9 momentum"; the authors' code has a decay and no momentum, so 0.9 is read as the decay.
+    """
     return Profile(
         description=description,
         model={
@@ -70,7 +74,7 @@ def mnist_profiles(**norm: Mapping[str, Any]) -> Mapping[ProfileName, Profile]:
     paper: dict[str, Any] = {"hidden_size": 100, "recurrent_init": "identity", "lr": 1e-3, "batch_size": 100}
     return {
         "paper": _profile(
-            "RBN section 5.1: 784 steps, 100 units, 200 epochs.",
+            "RBN section 5.1: 784 steps, 100 units; batches of 100 and 200 epochs, as in the authors' code.",
             norm,
             **paper,
             max_steps=100_000,
