@@ -1,4 +1,4 @@
-"""Where data is kept when nobody says otherwise: the folders that ``normbench up`` and ``normbench data`` use. Torch-free."""
+"""Where data is kept when nobody says otherwise: the folders of ``normbench up`` and ``normbench data``. Torch-free."""
 
 from collections.abc import Mapping
 from pathlib import Path

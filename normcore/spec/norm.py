@@ -181,7 +181,7 @@ class RecurrentBatchNorm(SiteMethod):
     )
     initial_state_noise: NonNegativeFloat = Field(
         0.0,
-        description="Standard deviation of the noise added to h0; RBN section 5.1 adds noise on in-order pixels, of 0.1 in its code.",
+        description="Standard deviation of the noise added to h0. RBN section 5.1 has noise on in-order pixels; its code: 0.1.",
     )
 
     @property

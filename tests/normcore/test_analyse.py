@@ -18,6 +18,7 @@ from normcore.spec import AnalysisSpec, TrainingSpec, resolve
 from normcore.spec.norm import LayerNorm, RecurrentBatchNorm
 from normcore.spec.tasks import ANALYSES, TrainedAnalysis
 
+FIGURE_1A = "RBN Fig. 1a, read off the figure"
 RUN = "run_00000000000000000000000000"  # analyses name a run; here its model is handed over
 BY_THEMSELVES = [name for name, task in ANALYSES.items() if not issubclass(task, TrainedAnalysis)]
 

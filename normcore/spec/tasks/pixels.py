@@ -48,7 +48,7 @@ def _profile(
 ) -> Profile:
     """One LSTM layer, RMSProp and clipping as in RBN section 5.1; ``training`` holds what the size decides.
 
-    The text has RMSProp with "0.9 momentum"; the authors' code has a decay and no momentum, so 0.9 is read as the decay.
+    The text has RMSProp with "0.9 momentum"; the authors' code has a decay and no momentum, so 0.9 is the decay.
     """
     return Profile(
         description=description,
