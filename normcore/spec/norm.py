@@ -181,7 +181,7 @@ class RecurrentBatchNorm(SiteMethod):
     )
     initial_state_noise: NonNegativeFloat = Field(
         0.0,
-        description="Standard deviation of the noise added to h0 (RBN section 5.1: on in-order pixels; 0.1 in its code).",
+        description="Standard deviation of the noise added to h0 (RBN section 5.1: in-order pixels; 0.1 in its code).",
     )
 
     @property
