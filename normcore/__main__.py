@@ -9,13 +9,13 @@ from pathlib import Path
 
 import torch
 
+from normcore.data.folders import DATASETS_DIR, datasets_dir
 from normcore.data.registry import DatasetError, pin
 from normcore.events import Advanced, Stepped, to_json
 from normcore.memory import keep_freed_memory
 from normcore.run import run
 from normcore.spec import ExperimentSpec, InvalidSpec, read_spec, resolve
 
-DATASETS_DIR = "NORMBENCH_DATASETS_DIR"
 USAGE_ERROR, INTERRUPTED = 2, 130
 
 
@@ -53,8 +53,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--datasets-dir",
         type=Path,
-        default=os.environ.get(DATASETS_DIR) or None,
-        help=f"where data sets are (${DATASETS_DIR})",
+        default=datasets_dir(os.environ),
+        help=f"where data sets are (${DATASETS_DIR}, or the folder that normbench data fills)",
     )
     parser.add_argument("--model", type=Path, help="model.pt of the run that an analysis names as task.run")
     return parser

@@ -43,7 +43,10 @@ class Stepped:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Values of several series at one step, all finite. In an analysis a step is whatever its curves go over."""
+    """Values of several series at one step, all finite.
+
+    In an analysis, ``step`` is the curve's x value: time step, length or batch size.
+    """
 
     step: int
     seconds: float

@@ -17,9 +17,9 @@ def init_weights_(weight_ih: Tensor, weight_hh: Tensor, how: RecurrentInit, iden
     """Fill both matrices in place.
 
     ``orthogonal`` makes each orthogonal as a whole, no gate's block by itself (the code of Cooijmans et al. 2017).
-    ``identity`` puts the identity into those blocks of W_h and one orthogonal matrix into the others together; what
-    they ran on pixels with the candidate's block, where the text (section 4) has the identity alone. ``uniform`` draws
-    from -1 / sqrt(H) to 1 / sqrt(H), as ``torch.nn`` does.
+    ``identity`` puts the identity into those blocks of W_h and one orthogonal matrix into the others together. The
+    authors' code for pixels has the identity in the candidate's block only; RBN section 5.1 says all of W_h.
+    ``uniform`` draws from -1 / sqrt(H) to 1 / sqrt(H), as ``torch.nn`` does.
     """
     if how == "uniform":
         bound = _uniform_bound(weight_hh.shape[1])

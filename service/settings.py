@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 from kombu.transport import TRANSPORT_ALIASES
-from platformdirs import user_data_path
 from pydantic import AfterValidator, Field, PositiveFloat, PositiveInt, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
+
+from normcore.data.folders import user_data_dir
 
 
 def _absolute(path: Path) -> Path:
@@ -59,7 +60,7 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="NORMBENCH_", env_ignore_empty=True, frozen=True, extra="ignore")
 
-    data_dir: AbsolutePath = Field(default_factory=lambda: user_data_path("normbench"))
+    data_dir: AbsolutePath = Field(default_factory=user_data_dir)
     datasets_dir: AbsolutePath = Field(default_factory=lambda before: before["data_dir"] / "datasets")
     database_url: Annotated[str, AfterValidator(_database)] = Field(
         default_factory=lambda before: f"sqlite:///{before['data_dir'] / 'normbench.db'}"

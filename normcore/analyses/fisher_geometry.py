@@ -266,7 +266,7 @@ def _wide_rate_finding(draw: Draw) -> Finding:
     value = row_factor(theta, weight_fisher, WIDE_ROWS)
     return _finding(
         f"rate.layer_norm.row.h{len(theta)}",
-        "LN section 5.2",
+        "LN section 5.2.2",
         value,
         "corrected: in a wide layer the curvature stays, as one w_i hardly changes sigma",
         abs(value - 1) < abs(value - 1 / 2),
@@ -276,7 +276,7 @@ def _wide_rate_finding(draw: Draw) -> Finding:
 
 def _rate_finding(name: str, value: float, remark: str) -> Finding:
     claimed = "curvature changes by a factor of 1/2 when w_i doubles"
-    return _finding(f"rate.{name}", "LN section 5.2", value, claimed, abs(value - 1 / 2) < SAME, remark)
+    return _finding(f"rate.{name}", "LN section 5.2.2", value, claimed, abs(value - 1 / 2) < SAME, remark)
 
 
 def _gain_findings(draw: Draw, fishers: Fishers) -> Iterator[Finding]:

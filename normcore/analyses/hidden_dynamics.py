@@ -80,7 +80,7 @@ def _claim(spec: AnalysisSpec, scale: float) -> str | None:
 def _measured(network: Recurrent, scale: float, seed: int, claim: str | None) -> Report:
     dynamics = section_3_1(network, scale, seed)
     return Report(
-        [_finding(d, name, claim) for d in dynamics for name in ("summed_inputs", "normalized")],
+        [finding_of(d, name, claim) for d in dynamics for name in ("summed_inputs", "normalized")],
         {
             f"{d.site}.{name} W_h*{scale:g}": list(enumerate(getattr(d, name)))
             for d in dynamics
@@ -89,8 +89,9 @@ def _measured(network: Recurrent, scale: float, seed: int, claim: str | None) ->
     )
 
 
-def _finding(dynamics: SiteDynamics, name: str, claim: str | None) -> Finding:
-    """The claim is about all that enters the nonlinearity, ``norm_sum``."""
+def finding_of(dynamics: SiteDynamics, name: str, claim: str | None) -> Finding:
+    """How ``summed_inputs`` or ``normalized`` grows. The claim is about all that enters the nonlinearity,
+    ``norm_sum``."""
     growth = dynamics.growth if name == "summed_inputs" else dynamics.normalized_growth
     verdict = None if growth is None else "stable" if abs(growth) < STABLE else "grows" if growth > 0 else "shrinks"
     finding = Finding(
@@ -101,7 +102,7 @@ def _finding(dynamics: SiteDynamics, name: str, claim: str | None) -> Finding:
     )
     if claim is None or verdict is None or "norm_sum" not in dynamics.site:
         return finding
-    return finding.against(claim, (verdict == "stable") == (claim == "stable"), "LN section 3.1")
+    return finding.against(claim, verdict in claim.split(" or "), "LN section 3.1")
 
 
 def hidden_dynamics(network: Recurrent, x: Tensor, weight_scales: Iterable[float]) -> list[SiteDynamics]:

@@ -106,8 +106,10 @@ class OneStep(nn.Module):
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """Weights (H, F) with a normalization on top; what else it trains stays as it was built, and so do statistics that
-    it keeps."""
+    """Weights (H, F) with a normalization on top.
+
+    Only the weight matrix changes; other parameters and running statistics keep their initial values.
+    """
 
     linear: nn.Linear
     norm: nn.Module
@@ -132,15 +134,16 @@ def prepare(spec: AnalysisSpec, seed: int, place: Place) -> Work:
     method = cast(Method, spec.norm)
 
     def measure() -> Report:
-        findings = [_finding(invariance, method) for invariance in invariances(method, seed)]
+        findings = [finding_of(invariance, method) for invariance in invariances(method, seed)]
         if isinstance(method, LayerNorm) and method.sites:
-            findings.append(_finding_with_eps(rescaling_with_eps(method, seed)))
+            findings.append(finding_with_eps(rescaling_with_eps(method, seed)))
         return Report(findings)
 
     return Work([measure])
 
 
-def _finding(invariance: Invariance, method: Method) -> Finding:
+def finding_of(invariance: Invariance, method: Method) -> Finding:
+    """The measured column, held against Table 1's where the table has the method, at some site and unmixed."""
     plain = not getattr(method, "mean_only_batch_norm", False) and len(getattr(method, "sites", SITES)) > 0
     printed = TABLE_1.get(method.method, {}).get(invariance.change) if plain else None
     finding = Finding(
@@ -154,7 +157,8 @@ def _finding(invariance: Invariance, method: Method) -> Finding:
     return finding.against(WORDS[printed], invariance.invariant == printed, "LN Table 1")
 
 
-def _finding_with_eps(rescaling: RescalingWithEps) -> Finding:
+def finding_with_eps(rescaling: RescalingWithEps) -> Finding:
+    """Held against what LN Table 1's first column becomes with an eps, which the paper does not have."""
     return Finding(
         "weight_matrix_rescaling.eps",
         rescaling.deviation,
@@ -162,7 +166,7 @@ def _finding_with_eps(rescaling: RescalingWithEps) -> Finding:
         f" with eps {rescaling.eps:g} and scale {rescaling.scale:g}",
         claim="sqrt((v + eps) / (v + eps / scale^2)), v being the variance of the summed inputs",
         holds=rescaling.deviation <= INVARIANT,
-        source="LN Table 1, with eps",
+        source="normbench: LN Table 1 with eps added to the variance",
     )
 
 

@@ -10,9 +10,12 @@ from pathlib import Path
 import torch
 
 from normcore.events import Finding
+from normcore.spec import TrainingSpec, changes
+from normcore.spec.norm import Method
 from normcore.trained import Trained, load
 
 CPU = torch.device("cpu")
+NO_MATTER = frozenset({"training.kernel", "training.target"})  # fields of a spec that decide none of its numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,3 +69,10 @@ class Work:
     pieces: Sequence[Callable[[], Report]]
     checksums: Mapping[str, str] = field(default_factory=dict)
     device: torch.device = CPU
+
+
+def is_the_papers_run(spec: TrainingSpec, method: type[Method]) -> bool:
+    """Whether a run is one that the paper reports: its task's profile ``paper`` with nothing changed, and this method
+    with its usual options. What a paper claims of a trained network is held only against such runs."""
+    changed = changes(spec).keys() - NO_MATTER
+    return spec.task.profile == "paper" and isinstance(spec.norm, method) and not changed

@@ -52,7 +52,7 @@ def prepare(spec: AnalysisSpec, seed: int, place: Place) -> Work:
     """Train the spec's model and norm with batches of 1, 2, 4, ... 64 digits, as many updates each, and validate it.
 
     All sizes start from the same weights and draw their batches from the same shuffled images. Small batches see fewer
-    of them: what a size is worth is in the accuracies, the smallest that trains only tells learning from guessing.
+    of them. Compare sizes by accuracy; ``smallest_batch`` only says which size does better than guessing.
     """
     model, norm = cast(RecurrentModel, spec.model), cast(Method, spec.norm)
     updates = cast(tasks.SmallestBatch, spec.task).updates

@@ -25,7 +25,7 @@ class LSTM(nn.Module):
     """i, f, g, o = norm_h(W_h h) + norm_x(W_x x) + b; c' = σ(f) c + σ(i) tanh(g); h' = σ(o) tanh(norm_c(c')).
 
     LN Eq. 20-22 (Ba et al. 2016, arXiv:1607.06450v1) and RBN Eq. 14-16 (Cooijmans et al. 2017, arXiv:1603.09025v5),
-    of which LN Eq. 17-19 are the baseline; with a layer norm of the cell alone, LN Eq. 29-31, which
+    of which LN Eq. 17-19 and RBN Eq. 6-8 are the baseline; with a layer norm of the cell alone, LN Eq. 29-31, which
     DRAW has. With the bias inside, the input's term is norm_x(W_x x + b). A method may
     normalize the sum of both terms instead, and carry norm_c(c') on.
 

@@ -22,9 +22,9 @@ class RNNState(NamedTuple):
 class RNN(nn.Module):
     """h' = tanh(norm(W_h h + W_x x) + b).
 
-    One norm for the sum of both terms: LN Eq. 4 (Ba et al. 2016, arXiv:1607.06450v1), and Fig. 1a of Cooijmans et al.
-    2017, arXiv:1603.09025v5. With the bias inside, h' = tanh(norm(W_h h + W_x x + b)). A method may normalize the
-    terms by themselves instead.
+    One norm for the sum of both terms: LN Eq. 4 (Ba et al. 2016, arXiv:1607.06450v1), of which RBN Eq. 1 (Cooijmans et
+    al. 2017, arXiv:1603.09025v5) is the baseline. With the bias inside, h' = tanh(norm(W_h h + W_x x + b)). A method
+    may normalize the terms by themselves instead.
 
     The first state is trained; it starts at zero.
     """

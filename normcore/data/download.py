@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from normcore.data.datasets import DataFile, Dataset
-from normcore.data.stored import CHUNK, DatasetCorrupt, DatasetError, content_sha256, locate, verify
+from normcore.data.stored import CHUNK, DatasetCorrupt, DatasetError, by_hand, content_sha256, locate, verify
 
 TIMEOUT = 60.0  # seconds without a byte
 MAX_DOWNLOAD = 1 << 30  # bytes
@@ -29,20 +29,29 @@ class DownloadFailed(DatasetError):
 def fetch(dataset: Dataset, datasets_dir: Path, progress: Progress | None = None) -> list[Path]:
     """Download what is not there yet into ``<datasets_dir>/<dataset>/``; files that are there and right stay.
 
+    One file that cannot be had does not keep the others from being fetched.
+
     Returns:
         The files' paths; none for a bundled data set.
 
     Raises:
-        DownloadFailed: no source answers.
+        DownloadFailed: no source of some file answers; the message says why, and where files go by hand.
         DatasetCorrupt: what came is not the official content; nothing of it is kept.
     """
     if not dataset.files:
         return []
     datasets_dir.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".fetch-{dataset.name}-", dir=datasets_dir) as scratch:
-        for file in dataset.files:
-            if not _is_right(dataset, file, datasets_dir):
-                _fetch_file(dataset, file, datasets_dir, Path(scratch), progress)
+        failures = [
+            failure
+            for file in dataset.files
+            if not _is_right(dataset, file, datasets_dir)
+            for failure in _fetch_file(dataset, file, datasets_dir, Path(scratch), progress)
+        ]
+    if failures:
+        kind = DatasetCorrupt if any(isinstance(failure, DatasetCorrupt) for failure in failures) else DownloadFailed
+        reasons = "; ".join(map(str, failures))
+        raise kind(f"data set '{dataset.name}' could not be fetched: {reasons}; {by_hand(dataset, datasets_dir)}")
     verify(dataset, datasets_dir)
     return [locate(dataset, file, datasets_dir) for file in dataset.files]
 
@@ -54,8 +63,10 @@ def _is_right(dataset: Dataset, file: DataFile, datasets_dir: Path) -> bool:
         return False
 
 
-def _fetch_file(dataset: Dataset, file: DataFile, datasets_dir: Path, scratch: Path, progress: Progress | None) -> None:
-    """Try one source after the other, then move the verified file into its place."""
+def _fetch_file(
+    dataset: Dataset, file: DataFile, datasets_dir: Path, scratch: Path, progress: Progress | None
+) -> list[DatasetError]:
+    """Try one source after the other, then move the verified file into its place; why none served, if none did."""
     failures: list[DatasetError] = []
     for url in file.urls:
         try:
@@ -69,9 +80,8 @@ def _fetch_file(dataset: Dataset, file: DataFile, datasets_dir: Path, scratch: P
             failures.append(error)
             continue
         _put(got, datasets_dir / dataset.name, file)
-        return
-    kind = DatasetCorrupt if any(isinstance(f, DatasetCorrupt) for f in failures) else DownloadFailed
-    raise kind(f"data set '{dataset.name}' could not be fetched: " + "; ".join(map(str, failures)))
+        return []
+    return failures
 
 
 def _put(got: Path, folder: Path, file: DataFile) -> None:

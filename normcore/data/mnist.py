@@ -1,6 +1,7 @@
 """MNIST: 28x28 images, grey levels 0 to 255.
 
-The first 50,000 training images train, the last 10,000 validate, the 10,000 test images test (RBN section 5.1).
+The first 50,000 training images train, the last 10,000 validate, the 10,000 test images test: the split of the RBN
+authors' code, which their text does not state.
 """
 
 from pathlib import Path

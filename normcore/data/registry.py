@@ -4,6 +4,7 @@ They live at ``<data sets' directory>/<data set>/<file>``, in their official for
 each file is checked against the SHA-256 of its uncompressed content. Two come bundled with installed packages.
 """
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from normcore.data.datasets import DATASETS, DataFile, Dataset
@@ -14,7 +15,9 @@ from normcore.data.stored import (
     DatasetError,
     DatasetMissing,
     Status,
+    by_hand,
     locate,
+    problems,
     read_bytes,
     status,
     verify,
@@ -33,9 +36,11 @@ __all__ = [
     "DownloadFailed",
     "Progress",
     "Status",
+    "by_hand",
     "fetch",
     "locate",
     "pin",
+    "problems",
     "read_bytes",
     "status",
     "verify",
@@ -53,17 +58,40 @@ def pin(spec: ExperimentSpec, datasets_dir: Path | None) -> ExperimentSpec:
         DatasetCorrupt: it is there with other content, or cannot be used.
         InvalidSpec: the text is too short for the task's examples.
     """
-    for name in spec.task.datasets():
-        verify(DATASETS[name], datasets_dir)
     task = spec.task
-    if not isinstance(task, CharLM) or task.corpus == "ptb":
-        return spec
-    if task.file is None:
-        _check_lengths(task, len(pydoc_text()))
-        return spec
+    try:
+        for name in task.datasets():
+            verify(DATASETS[name], datasets_dir)
+    except DatasetError as error:
+        error.field = ("task", task.dataset_field)
+        raise
+    if isinstance(task, CharLM):
+        return spec.model_copy(update={"task": PINS[task.corpus](task, datasets_dir)})
+    return spec
+
+
+def _pin_pydoc(task: CharLM, datasets_dir: Path | None) -> CharLM:
+    _check_lengths(task, len(pydoc_text()))
+    return task
+
+
+def _pin_ptb(task: CharLM, datasets_dir: Path | None) -> CharLM:
+    return task
+
+
+def _pin_file(task: CharLM, datasets_dir: Path | None) -> CharLM:
+    assert task.file is not None
     facts = examine_text(task.file, datasets_dir, expected=task.sha256)
     _check_lengths(task, facts.characters)
-    return spec.model_copy(update={"task": task.model_copy(update={"sha256": facts.sha256})})
+    return task.model_copy(update={"sha256": facts.sha256})
+
+
+PINS: Mapping[str, Callable[[CharLM, Path | None], CharLM]] = {
+    "pydoc": _pin_pydoc,
+    "ptb": _pin_ptb,
+    "file": _pin_file,
+}
+"""What is checked of a text, by ``task.corpus``."""
 
 
 def _check_lengths(task: CharLM, characters: int) -> None:

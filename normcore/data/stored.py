@@ -19,7 +19,15 @@ CHUNK = 1 << 20  # bytes
 
 
 class DatasetError(Exception):
-    """A data set that a task needs cannot be used."""
+    """A data set that a task needs cannot be used.
+
+    Attributes:
+        field: the path of the field of the spec that asks for it.
+    """
+
+    def __init__(self, message: str, field: tuple[str, ...] = ("task",)) -> None:
+        super().__init__(message)
+        self.field = field
 
 
 class DatasetMissing(DatasetError):
@@ -47,6 +55,12 @@ def locate(dataset: Dataset, file: DataFile, datasets_dir: Path | None) -> Path:
     )
 
 
+def by_hand(dataset: Dataset, datasets_dir: Path) -> str:
+    """Where somebody who has the files from elsewhere puts them; for a data set that has files."""
+    names = ", ".join(file.name for file in dataset.files)
+    return f"to add it by hand, put {names} (as they are, or each with .gz) into {datasets_dir / dataset.name}"
+
+
 def verify(dataset: Dataset, datasets_dir: Path | None) -> None:
     """Check every file of the data set; one that is bundled has none.
 
@@ -55,12 +69,32 @@ def verify(dataset: Dataset, datasets_dir: Path | None) -> None:
         DatasetCorrupt: a file's content is not the official one.
     """
     for file in dataset.files:
-        path = locate(dataset, file, datasets_dir)
-        if content_sha256(path, limit=file.size) != file.sha256:
-            raise DatasetCorrupt(
-                f"data set '{dataset.name}': {path} is not the official file (its SHA-256 differs);"
-                f" remove it, then: normbench data fetch {dataset.name}"
-            )
+        _verify_file(dataset, file, datasets_dir)
+
+
+def problems(dataset: Dataset, datasets_dir: Path | None) -> list[DatasetError]:
+    """What is wrong with each file of the data set; nothing if it can be used."""
+    found: list[DatasetError] = []
+    for file in dataset.files:
+        try:
+            _verify_file(dataset, file, datasets_dir)
+        except DatasetError as error:
+            found.append(error)
+    return found
+
+
+def _verify_file(dataset: Dataset, file: DataFile, datasets_dir: Path | None) -> None:
+    path = locate(dataset, file, datasets_dir)
+    try:
+        sha256 = content_sha256(path, limit=file.size)
+    except DatasetCorrupt as error:
+        raise _corrupt(dataset, str(error)) from error
+    if sha256 != file.sha256:
+        raise _corrupt(dataset, f"{path} is not the official file (its SHA-256 differs)")
+
+
+def _corrupt(dataset: Dataset, problem: str) -> DatasetCorrupt:
+    return DatasetCorrupt(f"data set '{dataset.name}': {problem}; remove it, then: normbench data fetch {dataset.name}")
 
 
 def status(dataset: Dataset, datasets_dir: Path | None) -> Status:
@@ -84,9 +118,12 @@ def read_bytes(dataset: Dataset, name: str, datasets_dir: Path | None) -> bytes:
     """
     file = next(file for file in dataset.files if file.name == name)
     path = locate(dataset, file, datasets_dir)
-    content = b"".join(chunks(path, limit=file.size))
+    try:
+        content = b"".join(chunks(path, limit=file.size))
+    except DatasetCorrupt as error:
+        raise _corrupt(dataset, str(error)) from error
     if hashlib.sha256(content).hexdigest() != file.sha256:
-        raise DatasetCorrupt(f"data set '{dataset.name}': {path} is not the official file (its SHA-256 differs)")
+        raise _corrupt(dataset, f"{path} is not the official file (its SHA-256 differs)")
     return content
 
 

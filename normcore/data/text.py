@@ -2,6 +2,7 @@
 
 import hashlib
 import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,13 +43,18 @@ def load(task: CharLM, datasets_dir: Path | None) -> Corpus:
     Raises:
         DatasetMissing, DatasetCorrupt: it is not there, or not usable as it is.
     """
-    if task.corpus == "ptb":
-        return ptb(datasets_dir)
-    if task.corpus == "file":
-        assert task.file is not None
-        text, sha256 = read_text(task.file, datasets_dir, task.sha256)
-        return split(text, {task.file: sha256})
-    return pydoc()
+    return LOADERS[task.corpus](task, datasets_dir)
+
+
+def text_file(task: CharLM, datasets_dir: Path | None) -> Corpus:
+    """The user's own text that the task names.
+
+    Raises:
+        DatasetMissing, DatasetCorrupt: it is not there, or not usable as it is.
+    """
+    assert task.file is not None
+    text, sha256 = read_text(task.file, datasets_dir, task.sha256)
+    return split(text, {task.file: sha256})
 
 
 def pydoc() -> Corpus:
@@ -94,3 +100,11 @@ def _numbers(text: str, symbols: str) -> Tensor:
     points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
     alphabet = np.frombuffer(symbols.encode("utf-32-le", "surrogatepass"), np.uint32)
     return torch.from_numpy(np.searchsorted(alphabet, points).astype(np.int64))
+
+
+LOADERS: Mapping[str, Callable[[CharLM, Path | None], Corpus]] = {
+    "pydoc": lambda task, datasets_dir: pydoc(),
+    "ptb": lambda task, datasets_dir: ptb(datasets_dir),
+    "file": text_file,
+}
+"""By ``task.corpus``."""

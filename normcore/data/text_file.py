@@ -9,6 +9,7 @@ from pathlib import Path
 
 from normcore.data.stored import DatasetCorrupt, DatasetMissing, chunks
 
+TEXT = ("task", "file")  # the field of a spec that names the text
 MAX_TEXT_BYTES = 1 << 30
 MAX_SYMBOLS = 10_000
 MIN_CHARACTERS = 200  # so that the smaller splits have 10
@@ -34,12 +35,12 @@ def locate_text(file: str, datasets_dir: Path | None) -> Path:
         DatasetMissing: it is not there.
     """
     if datasets_dir is None:
-        raise DatasetMissing(f"text file '{file}': no data sets' directory was given (NORMBENCH_DATASETS_DIR)")
+        raise DatasetMissing(f"text file '{file}': no data sets' directory was given (NORMBENCH_DATASETS_DIR)", TEXT)
     path = (datasets_dir / file).resolve()
     if not path.is_relative_to(datasets_dir.resolve()):
-        raise DatasetMissing(f"text file '{file}' leads out of {datasets_dir}; copy it there")
+        raise DatasetMissing(f"text file '{file}' leads out of {datasets_dir}; copy it there", TEXT)
     if not path.is_file():
-        raise DatasetMissing(f"text file '{file}' is not in {datasets_dir}; copy it there")
+        raise DatasetMissing(f"text file '{file}' is not in {datasets_dir}; copy it there", TEXT)
     return path
 
 
@@ -55,7 +56,7 @@ def examine_text(file: str, datasets_dir: Path | None, expected: str | None) -> 
     try:
         found = path.stat()
     except OSError as error:
-        raise DatasetCorrupt(f"{path} cannot be read: {error}") from error
+        raise DatasetCorrupt(f"{path} cannot be read: {error}", TEXT) from error
     facts = _facts(file, path, found.st_size, found.st_mtime_ns)
     _check_digest(file, facts.sha256, expected)
     return facts
@@ -81,9 +82,9 @@ def check_text(name: str, characters: int, symbols: int) -> None:
         DatasetCorrupt: it is too short, or has too many different symbols.
     """
     if characters < MIN_CHARACTERS:
-        raise DatasetCorrupt(f"text '{name}' has {characters} characters; use {MIN_CHARACTERS} or more")
+        raise DatasetCorrupt(f"text '{name}' has {characters} characters; use {MIN_CHARACTERS} or more", TEXT)
     if symbols > MAX_SYMBOLS:
-        raise DatasetCorrupt(f"text '{name}' has {symbols:,} different characters; use {MAX_SYMBOLS:,} at most")
+        raise DatasetCorrupt(f"text '{name}' has {symbols:,} different characters; use {MAX_SYMBOLS:,} at most", TEXT)
 
 
 def split_points(characters: int) -> tuple[int, int]:
@@ -116,10 +117,15 @@ def _decoded(file: str, path: Path, digest: "hashlib._Hash") -> Iterator[str]:
     except UnicodeDecodeError as error:
         raise DatasetCorrupt(
             f"text file '{file}' is not UTF-8 (byte {done - pending + error.start:,}); convert it, or add .gz to its"
-            " name if it is compressed"
+            " name if it is compressed",
+            TEXT,
         ) from error
+    except DatasetCorrupt as error:
+        raise DatasetCorrupt(f"text file '{file}': {error}; copy it anew", TEXT) from error
 
 
 def _check_digest(file: str, actual: str, expected: str | None) -> None:
     if expected is not None and actual != expected:
-        raise DatasetCorrupt(f"text file '{file}' has SHA-256 {actual}, and the spec asks for {expected}")
+        raise DatasetCorrupt(
+            f"text file '{file}' has SHA-256 {actual}, and the spec asks for {expected}", ("task", "sha256")
+        )

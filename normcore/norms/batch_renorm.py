@@ -13,7 +13,8 @@ from normcore.spec import norm as spec
 
 
 class BatchRenorm(Normalization):
-    """Training uses what evaluation will, but for what lies beyond the clips."""
+    """Training normalizes with the running statistics, as evaluation does, unless the corrections r and d reach their
+    clipping limits."""
 
     def __init__(self, options: spec.BatchRenorm) -> None:
         self.options = options

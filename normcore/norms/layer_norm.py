@@ -17,8 +17,8 @@ class LayerNorm(Normalization):
 
     Every norm has a gain and a shift, except that the sum's has the gain alone: its shift is the cell's own bias.
 
-    Deviations: the gain starts at 1 and the shift at 0, as in the authors' code; the appendix prints the two the
-    other way round.
+    The gain starts at 1 and the shift at 0, as LN section 6 and the authors' code have it; the appendix prints the two
+    the other way round.
     """
 
     def __init__(self, options: spec.LayerNorm) -> None:

@@ -56,7 +56,7 @@ class Normalization:
 
 
 def at_least_float32(a: Tensor) -> Tensor:
-    """In no less than this are statistics taken, under autocast too."""
+    """Cast to at least float32: statistics are always computed in that precision, also under autocast."""
     return a.to(torch.promote_types(a.dtype, torch.float32))
 
 

@@ -14,17 +14,19 @@ from normcore.norms.step_average import StepAverage
 from normcore.spec import norm as spec
 from normcore.spec.norm import Site
 
-ROUNDING = 64  # units in the last place of the largest value; products of 2,000 equal rows differ by up to 18
+ROUNDING = 32  # units in the last place; products of 2,000 equal rows differ by up to 18
+OUTLIER = 3  # times the mean size; with ROUNDING, 18 units in the last place of a feature of four deviations
 
 
 class RecurrentBatchNorm(Normalization):
-    """BN_t(W_h h) + BN_t(W_x x) + b, and o tanh(BN_t(c)) for the LSTM.
+    """BN_t(W_h h) + BN_t(W_x x) + b, and o tanh(BN_t(c)) for the LSTM (RBN Eq. 14-16).
 
-    The shifts of the two summed inputs are left out, b serving for both (section 3). The RNN normalizes their sum
-    (section 4, Fig. 1a). A site that is switched off is the baseline's. Padded steps count in the statistics, as in
-    the authors' code: their states are copies of the last ones.
+    The shifts of the two summed inputs are left out, b serving for both (section 3). A site that is switched off is
+    the baseline's. Padded steps count in the statistics, as in the authors' code: their states are copies of the last
+    ones.
 
-    Deviations: the paper defines no GRU; its norms stand where Ba et al. 2016 put layer norms. Features
+    Deviations: the paper defines neither where a normalized RNN has its norm nor a normalized GRU; ours stand where Ba
+    et al. 2016 put layer norms, in the RNN at the sum of both terms. Features
     that are constant over the batch are treated apart, see ``BatchNormAtSite``.
     """
 
@@ -51,7 +53,7 @@ class RecurrentBatchNorm(Normalization):
 
 
 class BatchNormAtSite(BatchStatistics):
-    """weight (a - mean_t) / sqrt(var_t + eps) + bias, with statistics of its own for every step t.
+    """weight (a - mean_t) / sqrt(var_t + eps) + bias, RBN Eq. 9, with statistics of its own for every step t.
 
     The variance is biased, and the gradient flows through both statistics of the minibatch. Without ``per_step``, the
     population's are the same at every step: the average over the steps.
@@ -116,14 +118,25 @@ class BatchNormAtSite(BatchStatistics):
 def _varies(a: Tensor) -> Tensor:
     """Which features differ between examples by more than rounding explains: (..., B, F) -> (..., F).
 
-    A feature that cancels to little has the rounding errors of what was added up, 6,000 times its own last place where
-    1,000 products are. Therefore a step at which no feature stands out of the rounding of the largest is constant as a
-    whole; at all others each feature is measured by its own size, so that small ones count beside large ones.
+    Of equal rows h, a product w'h = p_1 + ... + p_n can differ only by the order in which it is summed: by at most
+    2 n u (|p_1| + ... + |p_n|) for a unit roundoff u, in practice by up to 18 units in the last place of the step's
+    largest feature (n = 2,000). Two things follow:
+
+    - A feature varies if its spread is more than ``ROUNDING`` units in the last place of its own largest value. In
+      float32, deviations of 0.01 around a mean of 10,000 do.
+    - That is not enough where the products cancel: 1,000 that cancel to a small sum leave it with rounding errors of
+      6,000 of its own last places. The products of a feature are not at hand here, but they are as large as those of
+      features that do not cancel. So a step in which no feature varies by the rounding of a feature of usual size is
+      constant as a whole. Usual is the largest size, or
+      ``OUTLIER`` times the mean if that is less: one constant feature of 1e6 does not silence the others.
+
+    A feature that cancels and is constant, in a step in which another one varies, still passes for varying.
     """
     least, greatest = a.amin(-2), a.amax(-2)
     spread = greatest - least
     rounding = ROUNDING * torch.finfo(a.dtype).eps * torch.maximum(-least, greatest)
-    return (spread > rounding) & (spread.amax(-1, keepdim=True) > rounding.amax(-1, keepdim=True))
+    usual = torch.minimum(rounding.amax(-1, keepdim=True), OUTLIER * rounding.mean(-1, keepdim=True))
+    return (spread > rounding) & (spread.amax(-1, keepdim=True) > usual)
 
 
 def _mean_and_variance(a: Tensor) -> tuple[Tensor, Tensor]:

@@ -19,7 +19,7 @@ USUAL_SITES: Mapping[str, tuple[Site, ...]] = {
     "lstm": ("input", "recurrent", "cell"),
     "gru": ("input", "recurrent"),
 }
-"""What both papers normalize: LN Eq. 4, 20-22, 26-28; RBN Eq. 14-16 and Fig. 1a."""
+"""What both papers normalize: LN Eq. 4, 20-22, 26-28; RBN Eq. 14-16. RBN does not say where its RNN has its norm."""
 
 
 class Method(Part):
@@ -106,7 +106,7 @@ class LayerNorm(SiteMethod):
     citation: ClassVar[str] = "Ba, Kiros, Hinton 2016, arXiv:1607.06450, Eq. 4, 20-22, 26-28"
 
     method: Literal["layer_norm"] = "layer_norm"
-    gain_init: float = Field(1.0, description="Initial gain at every site (LN, appendix: alpha = 1).")
+    gain_init: float = Field(1.0, description="Initial gain at every site (LN section 6: 1; its appendix prints 0).")
     eps: PositiveFloat = Field(1e-5, description="Added to the variance, inside the root (the authors' Theano code).")
     affine: bool = Field(True, description="Gain and shift; without them it is the simple LN of Xu et al. 2019.")
     scope: Literal["joint", "per_gate"] = Field(
@@ -163,7 +163,7 @@ class RecurrentBatchNorm(SiteMethod):
     citation: ClassVar[str] = "Cooijmans et al. 2017, arXiv:1603.09025, Eq. 14-16"
 
     method: Literal["recurrent_batch_norm"] = "recurrent_batch_norm"
-    gain_init: float = Field(0.1, description="Initial gain at every site (RBN section 4: 0.1 lets gradients pass).")
+    gain_init: float = Field(0.1, description="Initial gain at every site (RBN sections 4 and 5: 0.1).")
     eps: PositiveFloat = Field(1e-5, description="Added to the variance, inside the root.")
     carry: Literal["raw", "normalized"] = Field(
         "raw", description="Which cell an LSTM carries on: c, or the normalized one (an ablation in the RBN code)."
@@ -180,7 +180,8 @@ class RecurrentBatchNorm(SiteMethod):
         0.1, gt=0, le=1, description="Weight of the newest minibatch in running averages (RBN's code: 0.01, 0.05)."
     )
     initial_state_noise: NonNegativeFloat = Field(
-        0.0, description="Standard deviation of the noise added to h0; RBN section 5.1 uses 0.1 on in-order pixels."
+        0.0,
+        description="Standard deviation of the noise added to h0 (RBN section 5.1: in-order pixels; 0.1 in its code).",
     )
 
     @property
@@ -251,7 +252,8 @@ class BatchNorm(LayerMethod):
 
 
 class BatchRenorm(LayerMethod):
-    """Batch normalization whose training agrees with its use, but for what lies beyond the clips."""
+    """Training normalizes with the running statistics, as evaluation does, unless the corrections r and d reach their
+    clipping limits."""
 
     title: ClassVar[str] = "Batch renormalization"
     citation: ClassVar[str] = "Ioffe 2017, arXiv:1702.03275, Algorithm 1"

@@ -72,3 +72,10 @@ def test_a_spec_that_is_not_there_is_an_error_too(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "none.yaml" in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_data_is_looked_for_in_the_folder_that_normbench_data_fills(tmp_path: Path) -> None:
+    path = tmp_path / "spec.yaml"
+    path.write_text("task: {name: permuted_mnist, profile: smoke}")
+    done = normcore(path, NORMBENCH_DATA_DIR=str(tmp_path / "mine"))
+    assert f"is not in {tmp_path / 'mine' / 'datasets' / 'mnist'}" in done.stderr

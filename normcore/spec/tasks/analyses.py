@@ -63,6 +63,7 @@ class GradientFlow(Analysis):
     citation: ClassVar[str] = f"{RBN}, section 4 and Fig. 1"
     parts: ClassVar = frozenset({"model", "norm"})
     may_look_ahead: ClassVar[bool] = False
+    dataset_field: ClassVar[str] = "images"
     profiles: ClassVar = {
         "paper": Profile(
             description="Fig. 1a: 100 MNIST digits of 784 steps.",

@@ -21,13 +21,14 @@ class CharLM(Benchmark):
     metric: ClassVar[Metric] = BITS_PER_CHAR
     selection: ClassVar[Metric] = ACCURACY  # the authors select by error rate, not by loss
     may_look_ahead: ClassVar[bool] = False
+    dataset_field: ClassVar[str] = "corpus"
     published: ClassVar[tuple[Published, ...]] = (
         Published("none", 1.38, "RBN, Table 2"),
         Published("recurrent_batch_norm", 1.32, "RBN, Table 2"),
     )
     profiles: ClassVar = {
         "paper": Profile(
-            description="RBN section 5.2: Penn Treebank, 1000 units, 50 epochs.",
+            description="RBN section 5.2: Penn Treebank, 1000 units; 50 epochs, as in the authors' code.",
             task={"corpus": "ptb", "sequence_length": 100, "eval_chars": None},
             model={**LSTM, "hidden_size": 1000},
             training={**ADAM, "batch_size": 64, "max_steps": 39_550, "eval_every": 791, "target": 1.5},

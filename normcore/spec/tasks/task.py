@@ -48,6 +48,8 @@ class Task(Part):
     profiles: ClassVar[Mapping[ProfileName, Profile]]
     may_look_ahead: ClassVar[bool] = True
     """Whether a model may read the sequence backwards, too."""
+    dataset_field: ClassVar[str] = "name"
+    """The option that decides which data sets the task reads."""
 
     name: str
     profile: ProfileName = DEFAULT_PROFILE

@@ -352,3 +352,34 @@ def test_outputs_too_many_to_enumerate_are_refused() -> None:
 def test_sizes_that_leave_nothing_to_vary_are_refused(size: str) -> None:
     with pytest.raises(ValueError, match=f"expected {size} of at least 3, received 2"):
         geometry.fisher_geometry(0, **{size: 2})
+
+
+@pytest.mark.parametrize(
+    ("expression", "findings"),
+    [
+        ("kronecker_fisher", {f"kronecker.{family}" for family in geometry.FAMILIES}),
+        ("normalized_fisher", {"blocks.weight_norm", "blocks.batch_norm"}),
+        ("layer_norm_weight_fisher", {"blocks.layer_norm.corrected"}),
+        ("gain_metric", {"gain.batch_norm.corrected", "gain.layer_norm", "gain.weight_norm"}),
+        ("printed_batch_norm_gain_metric", {"gain.batch_norm.gaussian"}),
+        ("projected_gain_metric", {"gain.standard"}),
+    ],
+)
+def test_an_equation_that_is_off_by_a_millionth_does_not_hold(
+    monkeypatch: pytest.MonkeyPatch, expression: str, findings: set[str]
+) -> None:
+    right = getattr(geometry, expression)
+    assert all(finding.holds for finding in geometry.fisher_geometry(0, 3, 3, 8) if finding.name in findings)
+    monkeypatch.setattr(geometry, expression, lambda *arguments: (1 + 1e-6) * right(*arguments))
+    broken = {finding.name for finding in geometry.fisher_geometry(0, 3, 3, 8) if finding.name in findings}
+    assert broken == findings
+    assert not any(finding.holds for finding in geometry.fisher_geometry(0, 3, 3, 8) if finding.name in findings)
+
+
+def test_what_is_measured_is_the_definition_and_not_the_equation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With another Fisher matrix, no equation for it holds."""
+    right = matrices.fisher_matrix
+    monkeypatch.setattr(geometry, "fisher_matrix", lambda *arguments: (1 + 1e-6) * right(*arguments))
+    held = {finding.name: finding.holds for finding in geometry.fisher_geometry(0, 3, 3, 8)}
+    for name in ("kronecker.bernoulli", "blocks.batch_norm", "blocks.layer_norm.corrected", "gain.weight_norm"):
+        assert not held[name], name

@@ -12,7 +12,16 @@ from scipy import integrate
 from torch import Tensor, nn
 from torch.nn import functional
 
-from normcore.analyses.gradient_flow import figure_1b, gradient_flow, gradient_norms
+from normcore.analyses.gradient_flow import (
+    TanhDerivative,
+    decades_lost,
+    figure_1a_findings,
+    figure_1b,
+    figure_1b_findings,
+    flow_finding,
+    gradient_flow,
+    gradient_norms,
+)
 from normcore.data import digits, mnist
 from normcore.data.images import LabelledImages
 from normcore.models.readout import orthogonal_readout
@@ -219,3 +228,70 @@ def test_the_derivative_shrinks_and_spreads_as_its_input_grows() -> None:
     spreads = [point.upper_quartile - point.lower_quartile for point in points]
     assert means == sorted(means, reverse=True)
     assert spreads == sorted(spreads)
+
+
+def test_decades_are_lost_between_the_last_step_and_step_3() -> None:
+    """Before, states are alike and norms are not telling."""
+    assert decades_lost([1e9, 1e9, 1e9, 1e-5, 1e-4, 1e-3, 1e-2]) == pytest.approx(3)
+    assert decades_lost([1e9, 1e9, 1e-1, 1e-2]) == 0
+    assert decades_lost([1e-5, 1e-2]) == 0
+    assert decades_lost([0.0, 0.0, 0.0, 0.0, 1e-2]) == math.inf
+
+
+@pytest.mark.parametrize(("first", "verdict"), [(1e-4, "vanishes"), (5e-3, "reaches back"), (1.0, "explodes")])
+def test_a_flow_vanishes_or_explodes_by_more_than_a_decade(first: float, verdict: str) -> None:
+    assert flow_finding("x", [9.0, 9.0, 9.0, first, 1e-2]).verdict == verdict
+
+
+def flow_through(published: dict[int, float]) -> list[float]:
+    """784 gradient norms whose log10 at some steps are these."""
+    return [10 ** published.get(t, -1.0) for t in range(784)]
+
+
+@pytest.mark.parametrize(
+    ("gain", "at", "published", "tolerance"),
+    [(0.1, 100, -3.10, 0.54), (0.2, 100, -2.97, 0.475), (0.4, 100, -4.14, 1.06), (0.6, 100, -17.9, 1.3)],
+)
+@pytest.mark.parametrize(("off", "holds"), [(0.0, True), (0.99, True), (-0.99, True), (1.01, False), (-1.01, False)])
+def test_a_point_of_fig_1a_agrees_within_its_tolerance(
+    gain: float, at: int, published: float, tolerance: float, off: float, holds: bool
+) -> None:
+    flow = flow_through({at: published + off * tolerance, 783: -2.02})
+    point, end = figure_1a_findings("x", gain, flow)
+    assert (point.claim, point.holds) == (f"{published:g}", holds)
+    assert end.holds
+
+
+@pytest.mark.parametrize("gain", [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 1.0])
+@pytest.mark.parametrize("at_the_start", [-2.02, -1.0, 3.0])
+def test_a_gradient_that_stays_or_grows_is_not_the_figures(gain: float, at_the_start: float) -> None:
+    level = [10.0**at_the_start] * 783 + [10**-2.02]
+    point, end = figure_1a_findings("x", gain, level)
+    assert (point.holds, end.holds) == (False, True)
+
+
+@pytest.mark.parametrize(("end", "holds"), [(-2.02, True), (-2.0, True), (-1.98, False), (-2.06, False)])
+def test_the_end_of_fig_1a_is_exact(end: float, holds: bool) -> None:
+    *_, last = figure_1a_findings("x", 0.1, flow_through({100: -3.1, 783: end}))
+    assert last.holds is holds
+
+
+def test_a_gradient_that_is_zero_is_not_the_figures() -> None:
+    point, _ = figure_1a_findings("x", 0.1, [0.0] * 783 + [10**-2.02])
+    assert not point.holds
+
+
+@pytest.mark.parametrize(
+    ("means", "holds"),
+    [
+        ((0.99, 0.92, 0.83, 0.61), [True, True, True, True]),
+        ((0.90, 0.89, 0.83, 0.61), [False, True, True, True]),  # not close to 1
+        ((0.99, 0.99, 0.83, 0.61), [True, False, True, True]),  # a step without a fall
+        ((0.99, 0.92, 0.93, 0.61), [True, True, False, True]),
+        ((0.99, 0.92, 0.83, 0.80), [True, True, True, False]),  # not much smaller than 1
+        ((0.96, 0.71, 0.70, 0.72), [True, True, True, False]),  # much smaller, but growing
+    ],
+)
+def test_fig_1b_is_that_the_mean_derivative_falls_from_1(means: tuple[float, ...], holds: list[bool]) -> None:
+    points = [TanhDerivative(std, mean, 0.0, 1.0) for std, mean in zip(STDS, means, strict=True)]
+    assert [finding.holds for finding in figure_1b_findings(points)] == holds

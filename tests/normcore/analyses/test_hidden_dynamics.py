@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.nn.utils.parametrizations import weight_norm
 
-from normcore.analyses.hidden_dynamics import SiteDynamics, growth_per_step, hidden_dynamics, section_3_1
+from normcore.analyses.hidden_dynamics import SiteDynamics, finding_of, growth_per_step, hidden_dynamics, section_3_1
 from normcore.recurrent import Recurrent
 
 
@@ -153,3 +153,30 @@ def test_results_are_json() -> None:
     read = json.loads(json.dumps([dataclasses.asdict(d) for d in dynamics], allow_nan=False))
     assert [SiteDynamics(**d) for d in read] == dynamics
     assert {d.growth for d in dynamics} == {None}
+
+
+@pytest.mark.parametrize(
+    ("growth", "verdict", "grows_or_shrinks", "stable"),
+    [
+        (0.02, "grows", True, False),
+        (-0.02, "shrinks", True, False),
+        (0.009, "stable", False, True),
+        (-0.009, "stable", False, True),
+    ],
+)
+def test_section_3_1_agrees_or_not(growth: float, verdict: str, grows_or_shrinks: bool, stable: bool) -> None:
+    measured = SiteDynamics(1.5, "cells.0.norm_sum", [], [], growth, None)
+    found = {claim: finding_of(measured, "summed_inputs", claim) for claim in ("grows or shrinks", "stable")}
+    assert {finding.verdict for finding in found.values()} == {verdict}
+    assert {claim: finding.holds for claim, finding in found.items()} == {
+        "grows or shrinks": grows_or_shrinks,
+        "stable": stable,
+    }
+
+
+def test_section_3_1_is_about_all_that_enters_the_nonlinearity() -> None:
+    term = SiteDynamics(1.5, "cells.0.norm_h", [], [], 0.02, 0.02)
+    assert finding_of(term, "summed_inputs", "stable").holds is None
+    nothing = SiteDynamics(1.5, "cells.0.norm_sum", [], [], None, 0.02)
+    assert finding_of(nothing, "summed_inputs", "stable").holds is None
+    assert finding_of(nothing, "normalized", "stable").holds is False

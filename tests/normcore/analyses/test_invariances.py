@@ -2,9 +2,19 @@
 
 import pytest
 
-from normcore.analyses.invariances import CHANGES, invariances, rescaling_with_eps
+from normcore.analyses.invariances import (
+    CHANGES,
+    INVARIANT,
+    TABLE_1,
+    Invariance,
+    RescalingWithEps,
+    finding_of,
+    finding_with_eps,
+    invariances,
+    rescaling_with_eps,
+)
 from normcore.spec.methods import METHODS
-from normcore.spec.norm import LayerNorm, Method, RecurrentBatchNorm, WeightNorm
+from normcore.spec.norm import BatchNorm, LayerNorm, Method, RecurrentBatchNorm, WeightNorm
 
 COLUMNS = list(CHANGES)
 ROWS = {  # weight matrix re-scaling, its re-centering, weight vector re-scaling, dataset re-scaling, its re-centering,
@@ -51,3 +61,36 @@ def test_with_eps_the_ratio_is_exactly_what_the_equation_says(eps: float) -> Non
     measured = rescaling_with_eps(LayerNorm(eps=eps))
     assert measured.deviation < 1e-12
     assert measured.ratio > 1
+
+
+PRINTED = {  # Table 1, row by row, in the order of its columns
+    "batch_norm": "Invariant No Invariant Invariant Invariant No",
+    "weight_norm": "Invariant No Invariant No No No",
+    "layer_norm": "Invariant Invariant No Invariant No Invariant",
+}
+
+
+def test_table_1_is_as_printed() -> None:
+    rows = {
+        method: " ".join("Invariant" if row[change] else "No" for change in COLUMNS) for method, row in TABLE_1.items()
+    }
+    assert rows == PRINTED
+
+
+@pytest.mark.parametrize("method", [BatchNorm(), WeightNorm(), LayerNorm()], ids=lambda method: method.method)
+@pytest.mark.parametrize("column", range(6))
+def test_a_column_agrees_if_it_is_what_is_printed_and_not_otherwise(method: Method, column: int) -> None:
+    change, printed = COLUMNS[column], PRINTED[method.method].split()[column] == "Invariant"
+    agrees, contradicts = (finding_of(Invariance(change, 0.0, found), method) for found in (printed, not printed))
+    words = {True: "invariant", False: "not invariant"}
+    assert (agrees.verdict, agrees.claim, agrees.holds) == (words[printed], words[printed], True)
+    assert (contradicts.verdict, contradicts.claim, contradicts.holds) == (words[not printed], words[printed], False)
+    assert agrees.source == contradicts.source == "LN Table 1"
+
+
+@pytest.mark.parametrize(("deviation", "holds"), [(INVARIANT, True), (2 * INVARIANT, False), (0.1, False)])
+def test_with_eps_only_rounding_may_be_left(deviation: float, holds: bool) -> None:
+    finding = finding_with_eps(RescalingWithEps(1e-5, 3.0, 1.0, deviation))
+    assert finding.holds is holds
+    assert finding.source is not None
+    assert finding.source.startswith("normbench")

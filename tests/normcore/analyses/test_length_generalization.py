@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from normcore import tasks
-from normcore.analyses.length_generalization import LengthScore, length_generalization
+from normcore.analyses.length_generalization import LengthScore, findings_of, length_generalization, rise_findings
 from normcore.data.text import Corpus
 from normcore.models.language_model import LanguageModel
 from normcore.norms.population import population_statistics, wants_population
@@ -156,3 +156,40 @@ def test_results_are_json() -> None:
     scores = length_generalization(trained(RBN), [20, 30])
     read = json.loads(json.dumps([dataclasses.asdict(score) for score in scores], allow_nan=False))
     assert [LengthScore(**score) for score in read] == scores
+
+
+@pytest.mark.parametrize(("population", "batch", "holds"), [(1.40, 1.42, True), (1.42, 1.40, False), (1.4, 1.4, False)])
+def test_fig_3b_is_that_population_statistics_do_better(population: float, batch: float, holds: bool) -> None:
+    _, finding = findings_of(LengthScore(300, population, batch), is_the_figures=True)
+    assert (finding.claim, finding.holds) == ("population statistics do better", holds)
+
+
+@pytest.mark.parametrize(("length", "is_the_figures"), [(300, False), (50, True)])
+def test_of_other_networks_and_lengths_fig_3b_says_nothing(length: int, is_the_figures: bool) -> None:
+    _, finding = findings_of(LengthScore(length, 1.40, 1.42), is_the_figures)
+    assert (finding.claim, finding.holds, finding.source) == (None, None, None)
+
+
+def curve(*bits: float) -> list[LengthScore]:
+    return [LengthScore(length, value, value + 0.02) for length, value in zip((10, 100, 300, 1000), bits, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("bits", "rise", "holds"),
+    [
+        ((9.0, 1.40, 1.35, 1.33), -0.07, True),
+        ((1.0, 1.40, 1.35, 1.33), -0.07, True),  # shorter segments than those of training do not count
+        ((9.0, 1.40, 1.35, 1.405), 0.005, False),
+        ((9.0, 1.40, 1.35, 1.40), 0.0, False),
+    ],
+)
+def test_fig_3b_falls_beyond_the_length_of_training(bits: tuple[float, ...], rise: float, holds: bool) -> None:
+    [finding] = rise_findings(curve(*bits), trained_length=100, is_the_figures=True)
+    assert finding.value == pytest.approx(rise)
+    assert (finding.claim, finding.holds) == ("falls", holds)
+    [finding] = rise_findings(curve(*bits), trained_length=100, is_the_figures=False)
+    assert (finding.claim, finding.holds) == (None, None)
+
+
+def test_one_length_beyond_that_of_training_makes_no_rise() -> None:
+    assert rise_findings(curve(9.0, 1.4, 1.3, 1.2), trained_length=301, is_the_figures=True) == []

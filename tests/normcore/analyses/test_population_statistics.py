@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from normcore.analyses.population_statistics import StatisticsByStep, statistics_by_step
+from normcore.analyses.population_statistics import StatisticsByStep, findings_of, statistics_by_step
 from normcore.norms.batch_statistics import BatchStatistics
 from normcore.norms.population import population_statistics
 from normcore.recurrent import Recurrent
@@ -152,3 +152,36 @@ def test_results_are_json() -> None:
     measured = statistics_by_step(rbn)
     read = json.loads(json.dumps([dataclasses.asdict(m) for m in measured], allow_nan=False))
     assert [StatisticsByStep(**m) for m in read] == measured
+
+
+def by_step(site: str, converged_at: int | None, first: float = 0.0) -> StatisticsByStep:
+    return StatisticsByStep(site, [0.0], [first, 1.0], [0.0], [1.0, 0.0], converged_at, first == 0)
+
+
+@pytest.mark.parametrize(
+    ("converged_at", "holds"), [(1, True), (3, True), (10, True), (11, False), (0, False), (None, False)]
+)
+@pytest.mark.parametrize("site", ["recurrent.cells.0.norm_h", "recurrent.cells.0.norm_c"])
+def test_fig_5_is_that_there_is_a_transient_of_at_most_ten_steps(
+    site: str, converged_at: int | None, holds: bool
+) -> None:
+    settled, *_ = findings_of(by_step(site, converged_at), is_the_figures=True)
+    assert (settled.value, settled.holds) == (converged_at, holds)
+    assert settled.claim == "after the first step, and by step 10"
+
+
+@pytest.mark.parametrize(("first", "holds"), [(0.0, True), (1e-9, False)])
+def test_fig_5_begins_without_variance(first: float, holds: bool) -> None:
+    _, begins = findings_of(by_step("recurrent.cells.0.norm_h", 3, first), is_the_figures=True)
+    assert (begins.value, begins.claim, begins.holds) == (first, "0", holds)
+
+
+@pytest.mark.parametrize(("site", "findings"), [("norm_h", 2), ("norm_c", 1), ("norm_x", 1)])
+def test_of_other_networks_fig_5_says_nothing(site: str, findings: int) -> None:
+    found = findings_of(by_step(f"recurrent.cells.0.{site}", 3), is_the_figures=False)
+    assert [(finding.claim, finding.holds, finding.source) for finding in found] == [(None, None, None)] * findings
+
+
+def test_of_the_inputs_term_fig_5_says_nothing() -> None:
+    [settled] = findings_of(by_step("recurrent.cells.0.norm_x", 3), is_the_figures=True)
+    assert settled.claim is None

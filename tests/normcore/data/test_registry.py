@@ -4,13 +4,16 @@ import gzip
 import hashlib
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
-from normcore.data import registry
+from normcore.data import registry, text
 from normcore.data.registry import DATASETS, DataFile, Dataset, DatasetCorrupt, DatasetMissing, pin
 from normcore.spec import ExperimentSpec, InvalidSpec, resolve
+from normcore.spec.tasks import CharLM
 
 CONTENT = b"official content" * 100
 TOY = Dataset(
@@ -157,3 +160,55 @@ def test_a_missing_data_set_says_its_name_the_place_and_how_to_get_it(tmp_path: 
 def test_the_registry_imports_neither_torch_nor_numpy() -> None:
     code = "import sys, normcore.data.registry; sys.exit(bool({'torch', 'numpy'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("task", "field"),
+    [
+        ({"name": "permuted_mnist"}, ("task", "name")),
+        ({"name": "char_lm", "corpus": "ptb"}, ("task", "corpus")),
+        ({"name": "gradient_flow", "images": "mnist"}, ("task", "images")),
+        ({"name": "char_lm", "corpus": "file", "file": "none.txt"}, ("task", "file")),
+    ],
+)
+def test_an_error_about_data_names_the_field_that_asks_for_it(
+    tmp_path: Path, task: dict[str, str], field: tuple[str, ...]
+) -> None:
+    with pytest.raises(DatasetMissing) as caught:
+        pin(resolve({"task": task}), tmp_path)
+    assert caught.value.field == field
+
+
+def test_a_digest_that_differs_is_about_the_digest(tmp_path: Path) -> None:
+    put(tmp_path, "text.txt", TEXT)
+    with pytest.raises(DatasetCorrupt) as caught:
+        pin(spec_with_text(file="toy/text.txt", sha256="0" * 64), tmp_path)
+    assert caught.value.field == ("task", "sha256")
+
+
+def test_a_torn_gzip_names_its_data_set_its_file_and_the_repair(tmp_path: Path) -> None:
+    path = put(tmp_path, "part.txt.gz", gzip.compress(CONTENT, mtime=0)[:-9])
+    for check in (lambda: registry.verify(TOY, tmp_path), lambda: registry.read_bytes(TOY, "part.txt", tmp_path)):
+        with pytest.raises(DatasetCorrupt) as caught:
+            check()
+        for part in ("'toy'", str(path), "remove it, then: normbench data fetch toy"):
+            assert part in str(caught.value)
+
+
+def test_the_problems_of_all_files_are_told(tmp_path: Path) -> None:
+    two = replace(TOY, files=(TOY.files[0], replace(TOY.files[0], name="other.txt")))
+    put(tmp_path, "part.txt", CONTENT[:-1])
+    corrupt, missing = registry.problems(two, tmp_path)
+    assert isinstance(corrupt, DatasetCorrupt)
+    assert isinstance(missing, DatasetMissing)
+    assert registry.by_hand(two, tmp_path) == (
+        f"to add it by hand, put part.txt, other.txt (as they are, or each with .gz) into {tmp_path / 'toy'}"
+    )
+
+
+def test_every_corpus_is_checked_and_loaded_by_a_closed_table() -> None:
+    corpora = set(get_args(CharLM.model_fields["corpus"].annotation))
+    assert set(registry.PINS) == set(text.LOADERS) == corpora
+    unknown = CharLM.model_construct(corpus="text8")
+    with pytest.raises(KeyError, match="text8"):
+        text.load(unknown, None)

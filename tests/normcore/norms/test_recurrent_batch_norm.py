@@ -159,3 +159,32 @@ def test_noise_opens_the_first_step_to_the_recurrent_weights() -> None:
         gradients[noise] = network.cells[0].weight_hh.grad.abs().max().item()
     assert gradients[0.0] == 0
     assert gradients[0.1] > 0
+
+
+def varying(a: torch.Tensor) -> list[bool]:
+    """Which features of a minibatch (B, F) are normalized, not taken for constant."""
+    normalized = build(RecurrentBatchNorm(gain_init=1.0)).norm(a.shape[1], "input")(a, 0)
+    return (normalized != 0).any(0).tolist()
+
+
+def test_a_small_deviation_around_a_large_mean_varies() -> None:
+    torch.manual_seed(0)
+    assert varying(1e4 + 0.01 * torch.randn(64, 3)) == [True] * 3
+
+
+@pytest.mark.parametrize("size", [1e6, 1e-6])
+def test_one_constant_feature_does_not_silence_the_others(size: float) -> None:
+    torch.manual_seed(0)
+    a = torch.randn(64, 20)
+    a[:, 3] = size
+    assert varying(a) == [k != 3 for k in range(20)]
+
+
+@pytest.mark.parametrize("ulps", [1, 18])
+def test_equal_rows_that_differ_by_rounding_are_constant(ulps: int) -> None:
+    """Features that cancel to little have the rounding of those that do not."""
+    torch.manual_seed(0)
+    row = torch.randn(400)
+    row[:40] /= 1000
+    rounding = torch.randint(0, ulps + 1, (33, 400)) * torch.finfo(torch.float32).eps
+    assert not any(varying(row + rounding))
