@@ -3,16 +3,15 @@
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Annotated
 
 import typer
-from platformdirs import user_data_path
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TransferSpeedColumn
 
 from normbench.cli.command import FAILED, Json, complain, console, guarded, say, show
 from normbench.display.table import Column, Table
 from normcore.data import registry
+from normcore.data.folders import datasets_dir
 
 app = typer.Typer(no_args_is_help=True, help="The data sets at hand, and how to get the others.")
 Names = Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Data sets; all of them if omitted.")]
@@ -22,7 +21,7 @@ Names = Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Data se
 @guarded
 def list_datasets(as_json: Json = False) -> None:
     """The data sets, and whether they are at hand."""
-    folder = datasets_dir()
+    folder = datasets_dir(os.environ)
     found = [
         {"name": d.name, "status": registry.status(d, folder), "title": d.title, "licence": d.licence}
         for d in registry.DATASETS.values()
@@ -40,7 +39,7 @@ def list_datasets(as_json: Json = False) -> None:
 @guarded
 def fetch(names: Names = None, as_json: Json = False) -> None:
     """Download data sets from their official homes and check them; exit status 1 if one could not be had."""
-    folder, fetched = datasets_dir(), dict[str, list[str]]()
+    folder, fetched = datasets_dir(os.environ), dict[str, list[str]]()
     with _download_bars() as advance:
 
         def fetch_one(dataset: registry.Dataset) -> None:
@@ -55,25 +54,19 @@ def fetch(names: Names = None, as_json: Json = False) -> None:
 @guarded
 def verify(names: Names = None, as_json: Json = False) -> None:
     """Check data sets against their SHA-256; exit status 1 if one is absent or not genuine."""
-    folder = datasets_dir()
+    folder = datasets_dir(os.environ)
     verified = list[str]()
 
     def verify_one(dataset: registry.Dataset) -> None:
-        registry.verify(dataset, folder)
+        found = registry.problems(dataset, folder)
+        if found:
+            told = "; ".join(map(str, found))
+            raise registry.DatasetError(f"{told}; {registry.by_hand(dataset, folder)}")
         verified.append(dataset.name)
 
     problems = _for_each(names, verify_one)
     told = [f"genuine: {', '.join(verified)}"] if verified else []
     _conclude(as_json, {"verified": verified, "problems": problems}, told, problems)
-
-
-def datasets_dir() -> Path:
-    """Where data sets are: the same place as the service's, unless that has its settings from elsewhere."""
-    given = os.environ.get("NORMBENCH_DATASETS_DIR")
-    if given:
-        return Path(given).expanduser().absolute()
-    data_dir = os.environ.get("NORMBENCH_DATA_DIR")
-    return (Path(data_dir).expanduser().absolute() if data_dir else user_data_path("normbench")) / "datasets"
 
 
 def _for_each(names: list[str] | None, act: Callable[[registry.Dataset], None]) -> dict[str, str]:
@@ -87,13 +80,8 @@ def _for_each(names: list[str] | None, act: Callable[[registry.Dataset], None]) 
         try:
             act(dataset)
         except (registry.DatasetError, OSError) as error:
-            problems[dataset.name] = f"{error}\n{_by_hand(dataset)}"
+            problems[dataset.name] = str(error)
     return problems
-
-
-def _by_hand(dataset: registry.Dataset) -> str:
-    files = ", ".join(file.name for file in dataset.files)
-    return f"  by hand: put {files} (each as it is, or with .gz) into {datasets_dir() / dataset.name}"
 
 
 def _conclude(as_json: bool, content: object, told: list[str], problems: dict[str, str]) -> None:
