@@ -18,7 +18,7 @@ from benchmarks.number import Number, Target, number
 from normcore.events import Measured
 from normcore.spec import resolve
 from service.db import Database
-from service.experiments import lifecycle
+from service.experiments import lifecycle, submission
 from service.experiments.tables import Measurement
 from service.startup import prepare
 from workers.report import Report
@@ -45,7 +45,7 @@ class Store:
     def _claimed(self) -> Report:
         spec = resolve({"task": {"name": "permuted_digits"}, "device": "cpu"})
         with self.db.transaction() as session:
-            lifecycle.submit(session, spec, request_digest="")
+            submission.submit(session, spec, request_digest="")
             claim = lifecycle.claim(session, queues=("cpu",), worker_id=BENCH, lease_seconds=60.0)
         assert claim is not None
         return Report(self.db, self._settings, claim.lease, "cpu", threading.Event())

@@ -17,8 +17,8 @@ class RecurrentModel(Part):
     recurrent_init: Literal["orthogonal", "identity", "uniform"] = Field(
         "orthogonal",
         description="Recurrent weights: one orthogonal matrix over all gates; the identity in some blocks and"
-        " orthogonal in the others; or, as torch.nn initializes, all weights and each of torch's two biases (added here"
-        " up) uniform in +-1 / sqrt(hidden_size); an LSTM adds forget_bias.",
+        " orthogonal in the others; or, as torch.nn initializes, all weights and each of torch's two biases (here their"
+        " sum) uniform in +-1 / sqrt(hidden_size); an LSTM adds forget_bias.",
     )
 
 

@@ -1,4 +1,4 @@
 """Experiments and their runs: submitted, claimed, recorded, ended, read, streamed.
 
-``lifecycle`` alone changes a run's state; ``queries`` and ``stream`` read.
+``submission`` makes runs, ``lifecycle`` alone changes their state; ``queries`` and ``stream`` read.
 """

@@ -14,30 +14,23 @@ Nobody here commits; the caller's transaction does. Messages are sent after the 
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, CursorResult, case, delete, func, insert, select, update
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import ColumnElement, CursorResult, case, func, select, update
 from sqlalchemy.orm import Session
 
 from normcore.events import Analysed, Measured, Outcome, Result, Started
-from normcore.spec import ExperimentSpec
-from service.db import epoch_now, rows_of, utc_now
-from service.errors import Conflict, NotFound
-from service.experiments.schemas import ExperimentOut, experiment_out, submitted_out
-from service.experiments.tables import Experiment, Label, Measurement, Run
+from service.db import epoch_now, utc_now
+from service.errors import NotFound
+from service.experiments import measurements
+from service.experiments.tables import Experiment, Run
 from service.experiments.turns import ORDER, READY, ROUND, by_urgency, first_ready, next_turn
-from service.ids import new_id
 
 log = logging.getLogger(__name__)
 
 MAX_PAUSE_SECONDS = 60.0  # of a deferred run; the first pause is one second, each further one twice the last
 MAX_HISTORY = 100  # entries; the newest stay
 WAITING, ENDED = ("queued", "running"), ("succeeded", "failed", "cancelled")
-NEW_EXPERIMENT = insert(rows_of(Experiment))
-NEW_RUN = insert(rows_of(Run)).values(rung_at=epoch_now())
-NEW_LABEL = insert(rows_of(Label))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,72 +73,6 @@ class LeaseLost(Exception):
 
 
 # -- the API's door -------------------------------------------------------------------------------
-
-
-def submit(
-    session: Session, spec: ExperimentSpec, *, request_digest: str, idempotency_key: str | None = None
-) -> tuple[ExperimentOut, bool]:
-    """Store an experiment with one queued run for each seed.
-
-    Returns:
-        What to show of the experiment, and whether it is new: the same key with the same request finds the first one.
-
-    Raises:
-        Conflict: the key was used with another request.
-    """
-    if idempotency_key is not None:
-        known = session.scalar(select(Experiment).where(Experiment.idempotency_key == idempotency_key))
-        if known is not None:
-            if known.request_digest != request_digest:
-                raise Conflict("this Idempotency-Key was used with another body; use a new key for a new experiment")
-            return experiment_out(known), False
-
-    row: dict[str, Any] = {
-        "id": new_id("exp"),
-        "fingerprint": spec.fingerprint(),
-        "setting": spec.fingerprint(without=("norm",)),
-        "task": spec.task.name,
-        "profile": spec.task.profile,
-        "method": spec.norm.method if spec.norm else None,
-        "spec": spec.model_dump(mode="json"),
-        "idempotency_key": idempotency_key,
-        "request_digest": request_digest,
-        "created_at": utc_now(),
-    }
-    first = next_turn(session, spec.device, spec.priority)
-    turns = range(first, first + ROUND * len(spec.seeds), ROUND)
-    runs = [
-        _queued_run(row["id"], seed, turn, spec, row["created_at"])
-        for seed, turn in zip(spec.seeds, turns, strict=True)
-    ]
-    labels = [{"key": key, "value": value, "experiment_id": row["id"]} for key, value in spec.labels.items()]
-    connection = session.connection()
-    connection.execute(NEW_EXPERIMENT, row)
-    connection.execute(NEW_RUN, runs)
-    if labels:
-        connection.execute(NEW_LABEL, labels)
-    return submitted_out(row, runs), True
-
-
-def _queued_run(experiment_id: str, seed: int, turn: int, spec: ExperimentSpec, now: datetime) -> dict[str, Any]:
-    return {
-        "id": new_id("run"),
-        "experiment_id": experiment_id,
-        "seed": seed,
-        "turn": turn,
-        "queue": spec.device,
-        "priority": spec.priority,
-        "max_steps": spec.max_steps,
-        "state": "queued",
-        "attempt": 1,
-        "times_lost": 0,
-        "times_deferred": 0,
-        "history": [],
-        "step": 0,
-        "seconds": 0.0,
-        "cancel_requested": False,
-        "created_at": now,
-    }
 
 
 def cancel(session: Session, experiment_id: str) -> None:
@@ -275,8 +202,8 @@ def begin(
         history=_longer(run.history, *(_history_entry(lease, note) for note in notes)),
         **progress,
     )
-    session.execute(delete(Measurement).where(Measurement.run_id == lease.run_id, Measurement.step > started.step))
-    _store(session, lease, measured)
+    measurements.undo(session, lease.run_id, after=started.step)
+    measurements.store(session, lease.run_id, lease.attempt, measured)
 
 
 def record(
@@ -303,25 +230,8 @@ def record(
     ).scalar_one_or_none()
     if cancel_requested is None:
         raise LeaseLost(lease)
-    _store(session, lease, measured)
+    measurements.store(session, lease.run_id, lease.attempt, measured)
     return cancel_requested
-
-
-def _store(session: Session, lease: Lease, measured: Sequence[Measured]) -> None:
-    rows = [
-        {
-            "run_id": lease.run_id,
-            "step": m.step,
-            "series": series,
-            "value": value,
-            "seconds": m.seconds,
-            "attempt": lease.attempt,
-        }
-        for m in measured
-        for series, value in m.values.items()
-    ]
-    if rows:
-        session.execute(_upsert(session), rows)
 
 
 def finish_analysis(session: Session, lease: Lease, analysed: Analysed) -> None:
@@ -548,14 +458,3 @@ def _longer(history: Sequence[dict[str, Any]], *entries: dict[str, Any]) -> list
 def _storable(text: str) -> str:
     """The text without what PostgreSQL cannot store: NUL and halves of surrogate pairs."""
     return text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
-
-
-def _upsert(session: Session) -> Any:
-    """A later attempt's measurement takes the place of an earlier attempt's at the same step."""
-    dialect = session.get_bind().dialect.name
-    statement = (postgresql if dialect == "postgresql" else sqlite).insert(rows_of(Measurement))
-    new = statement.excluded
-    return statement.on_conflict_do_update(
-        index_elements=["run_id", "step", "series"],
-        set_={"value": new.value, "seconds": new.seconds, "attempt": new.attempt},
-    )

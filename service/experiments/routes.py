@@ -14,7 +14,7 @@ from normcore.spec.methods import METHODS
 from normcore.spec.tasks import TASKS, ProfileName, Task
 from service.db import Database
 from service.errors import BadRange, Conflict, Invalid, NotFound, TooLarge
-from service.experiments import files, lifecycle, planning, queries, schemas, stream, trained
+from service.experiments import files, lifecycle, planning, queries, schemas, stream, submission, trained
 from service.experiments.lifecycle import Bell
 from service.experiments.tables import Run
 from service.http.bodies import YAML_TYPES, SpecBody
@@ -147,7 +147,7 @@ def _submit(
         try:
             with db.transaction() as session:
                 trained.check(session, spec)
-                return lifecycle.submit(session, spec, request_digest=request_digest, idempotency_key=idempotency_key)
+                return submission.submit(session, spec, request_digest=request_digest, idempotency_key=idempotency_key)
         except IntegrityError:
             if idempotency_key is None or last_try:
                 raise

@@ -25,7 +25,7 @@ from normcore.spec import resolve
 from normcore.spec.methods import METHODS
 from normcore.spec.tasks import TASKS
 from service.db import Database
-from service.experiments import lifecycle
+from service.experiments import lifecycle, submission
 from service.leaderboards import entries
 from service.settings import Settings
 from tests.normbench.scripted import AWAY, HANG_UP, Answer, scripted
@@ -319,7 +319,7 @@ def test_a_report_card_shows_table_1_as_measured(api: str, db: Database) -> None
     *_, analysed = run(analysis, 0)
     assert isinstance(analysed, Analysed)
     with db.transaction() as session:
-        lifecycle.submit(session, analysis, request_digest="")
+        submission.submit(session, analysis, request_digest="")
     lease = claimed(db).lease
     with db.transaction() as session:
         lifecycle.finish_analysis(session, lease, analysed)

@@ -9,7 +9,7 @@ from normcore.events import Measured, Outcome, Result, Started
 from normcore.spec import digest, resolve
 from normcore.spec.tasks import TASKS
 from service.db import Database
-from service.experiments import lifecycle
+from service.experiments import lifecycle, submission
 from service.experiments.lifecycle import Claim, Lease
 from service.experiments.schemas import ExperimentOut
 from service.experiments.tables import Measurement, Run
@@ -29,7 +29,7 @@ def submitted(db: Database, *args: Any, **parts: Any) -> ExperimentOut:
     """A stored experiment with its queued runs."""
     body = written(*args, **parts)
     with db.transaction() as session:
-        experiment, _ = lifecycle.submit(session, resolve(body), request_digest=digest(body))
+        experiment, _ = submission.submit(session, resolve(body), request_digest=digest(body))
         assert len(experiment.runs) == len(body["seeds"])
         return experiment
 

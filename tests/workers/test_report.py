@@ -8,7 +8,7 @@ import pytest
 from normcore.events import Measured, Result, Started
 from normcore.spec import resolve
 from service.db import Database
-from service.experiments import lifecycle, queries
+from service.experiments import lifecycle, queries, submission
 from service.experiments.lifecycle import Claim, LeaseLost
 from service.fleet import attendance
 from service.fleet.attendance import Badge
@@ -28,7 +28,7 @@ def claimed(db: Database) -> Claim:
     spec = resolve({"task": {"name": "permuted_digits", "profile": "smoke"}, "norm": {"method": "layer_norm"}})
     with db.transaction() as session:
         attendance.beat(session, BADGE)
-        lifecycle.submit(session, spec, request_digest="")
+        submission.submit(session, spec, request_digest="")
         claim = lifecycle.claim(session, queues=BADGE.queues, worker_id=BADGE.id, lease_seconds=60)
     assert claim
     return claim

@@ -13,7 +13,7 @@ from normcore.events import Analysed
 from normcore.spec import digest, resolve
 from service.db import Database, epoch_now
 from service.errors import Conflict, NotFound
-from service.experiments import lifecycle
+from service.experiments import lifecycle, submission
 from service.experiments.lifecycle import Bell, Claim, Lease, LeaseLost
 from service.experiments.tables import Experiment, Label, Run
 from tests.service.given import (
@@ -95,7 +95,7 @@ def test_a_submitted_experiment_is_stored_with_one_queued_run_for_each_seed(db: 
 def test_a_submission_that_is_not_committed_leaves_nothing(db: Database) -> None:
     spec = resolve(written(seeds=[0, 1], labels={"a": "b"}))
     with db.transaction() as session:
-        lifecycle.submit(session, spec, request_digest="d")
+        submission.submit(session, spec, request_digest="d")
         session.rollback()
     with db.snapshot() as session:
         for table in (Experiment, Run, Label):
@@ -104,7 +104,9 @@ def test_a_submission_that_is_not_committed_leaves_nothing(db: Database) -> None
 
 def submit_with_key(db: Database, body: dict[str, Any], key: str) -> tuple[str, bool]:
     with db.transaction() as session:
-        experiment, created = lifecycle.submit(session, resolve(body), request_digest=digest(body), idempotency_key=key)
+        experiment, created = submission.submit(
+            session, resolve(body), request_digest=digest(body), idempotency_key=key
+        )
         return experiment.id, created
 
 

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from normcore.spec import resolve
 from service.db import Database
-from service.experiments import lifecycle
+from service.experiments import lifecycle, submission
 from service.experiments.lifecycle import Lease, LeaseLost
 from service.experiments.tables import Run
 from service.migrate import migrate
@@ -72,7 +72,7 @@ class StateDiagram(RuleBasedStateMachine):
     def submit(self, n_seeds: int, priority: int) -> str:
         spec, turn = resolve(written(seeds=range(n_seeds), priority=priority)), self.turn_of_a_newcomer(priority)
         with self.db.transaction() as session:
-            experiment, _ = lifecycle.submit(session, spec, request_digest="d")
+            experiment, _ = submission.submit(session, spec, request_digest="d")
         self.runs |= {run.id: Expected(experiment.id, priority, turn + 2 * k) for k, run in enumerate(experiment.runs)}
         return experiment.id
 

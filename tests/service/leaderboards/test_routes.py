@@ -8,7 +8,7 @@ from starlette.testclient import TestClient
 from normcore.spec import digest, resolve
 from normcore.spec.tasks import TASKS
 from service.db import Database
-from service.experiments import lifecycle
+from service.experiments import lifecycle, submission
 from service.experiments.schemas import ExperimentOut
 from service.leaderboards import entries
 from tests.service.given import claimed, result_of, submitted
@@ -133,7 +133,7 @@ def test_of_several_baselines_in_one_setting_the_best_counts(client: TestClient,
 def test_published_numbers_are_ranked_among_the_measured_ones_when_asked_for(client: TestClient, db: Database) -> None:
     body = {"task": {"name": "permuted_mnist", "profile": "paper"}, "norm": {"method": "layer_norm"}}
     with db.transaction() as session:
-        experiment, _ = lifecycle.submit(session, resolve(body), request_digest=digest(body))
+        experiment, _ = submission.submit(session, resolve(body), request_digest=digest(body))
         assert experiment.runs
     ended(db, experiment, {"value": 0.93})
     url = "/v1/leaderboards/permuted_mnist"
@@ -155,7 +155,7 @@ def test_a_metric_to_be_minimized_is_ranked_from_below(client: TestClient, db: D
     for method, value in (("none", 3.5), ("layer_norm", 3.1)):
         body = {"task": {"name": "char_lm", "profile": "smoke"}, "norm": {"method": method}}
         with db.transaction() as session:
-            experiment, _ = lifecycle.submit(session, resolve(body), request_digest=digest(body))
+            experiment, _ = submission.submit(session, resolve(body), request_digest=digest(body))
             assert experiment.runs
         ended(db, experiment, {"metric": "bits_per_char", "value": value})
     got = client.get("/v1/leaderboards/char_lm", params={"profile": "smoke"}).json()

@@ -8,7 +8,7 @@ from starlette.testclient import TestClient
 from normcore.events import Analysed, Finding, Started
 from normcore.spec import digest, resolve
 from service.db import Database
-from service.experiments import lifecycle
+from service.experiments import lifecycle, submission
 from service.experiments.schemas import ExperimentOut
 from service.leaderboards import entries
 from tests.service.given import claimed, failed, result_of, submitted
@@ -18,7 +18,7 @@ CELLS = ("rnn", "lstm", "gru")
 
 def submitted_analysis(db: Database, spec: dict[str, Any]) -> ExperimentOut:
     with db.transaction() as session:
-        return lifecycle.submit(session, resolve(spec), request_digest=digest(spec))[0]
+        return submission.submit(session, resolve(spec), request_digest=digest(spec))[0]
 
 
 def analysed(db: Database, spec: dict[str, Any], *findings: Finding) -> str:
