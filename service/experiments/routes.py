@@ -8,10 +8,10 @@ from pydantic import Field
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from normcore.data.registry import DatasetCorrupt, DatasetMissing, pin
+from normcore.data.registry import DatasetError, pin
 from normcore.spec import ExperimentSpec, InvalidSpec, SpecError, digest, resolve
 from normcore.spec.methods import METHODS
-from normcore.spec.tasks import TASKS, ProfileName, Task
+from normcore.spec.tasks import TASKS, ProfileName
 from service.db import Database
 from service.errors import BadRange, Conflict, Invalid, NotFound, TooLarge
 from service.experiments import files, lifecycle, planning, queries, schemas, stream, submission, trained
@@ -112,12 +112,11 @@ def submit_experiment(
 ) -> Response:
     """Submit a spec. Anything it omits comes from the task's profile; the answer shows the resolved spec."""
     try:
-        spec = resolve(body)
-        spec = pin(spec, parts.settings.datasets_dir)
+        spec = pin(resolve(body), parts.settings.datasets_dir)
     except InvalidSpec as error:
         raise Invalid(error.errors) from None
-    except (DatasetMissing, DatasetCorrupt) as error:
-        raise Invalid([SpecError(("task", _data_field(spec.task)), str(error), "dataset")]) from None
+    except DatasetError as error:
+        raise Invalid([SpecError(error.field, str(error), "dataset")]) from None
     if dry_run:
         with parts.db.snapshot() as session:
             trained.check(session, spec)
@@ -131,12 +130,6 @@ def submit_experiment(
         {"Location": f"/v1/experiments/{experiment.id}"},
         media_type="application/json",
     )
-
-
-def _data_field(task: Task) -> str:
-    """The field of a task that says which data it reads."""
-    chosen = [name for name, value in task if name != "name" and isinstance(value, str) and value in task.datasets()]
-    return chosen[0] if chosen else "file" if getattr(task, "file", None) else "name"
 
 
 def _submit(
