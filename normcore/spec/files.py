@@ -9,12 +9,23 @@ from typing import Any
 import yaml
 
 MAX_NODES = 100_000  # values, keys and what aliases repeat of them; a spec with 1,000 seeds has some 1,100
+MAX_LEVELS = 50
 MERGE = "tag:yaml.org,2002:merge"
 NOT_JSON = {"tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:value"}  # a date is text, as in JSON
 
 
 class _Loader(yaml.SafeLoader):
     """YAML that means what JSON can say. YAML 1.1 reads 1e-3 as text for want of a dot; people mean a number."""
+
+    _level = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        self._level += 1  # PyYAML takes time in the square of the levels
+        if self._level > MAX_LEVELS:
+            raise ValueError("it is nested too deeply; a spec has three levels")
+        node = super().compose_node(parent, index)
+        self._level -= 1
+        return node
 
     def compose_document(self) -> yaml.Node | None:
         root = super().compose_document()
@@ -79,8 +90,6 @@ def load_yaml(text: str) -> Any:
         return yaml.load(text, Loader=_Loader)
     except yaml.YAMLError as error:
         raise ValueError(str(error)) from error
-    except RecursionError:
-        raise ValueError("it is nested too deeply; a spec has three levels") from None
 
 
 def _once(pairs: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
