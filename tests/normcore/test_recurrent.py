@@ -134,7 +134,7 @@ def test_a_bidirectional_network_takes_whole_sequences() -> None:
 
 def test_lengths_that_are_no_tensor_are_an_error() -> None:
     with pytest.raises(ValueError, match=r"expected lengths as a tensor, received list; use torch.tensor\(lengths\)"):
-        Recurrent("lstm", 3, 5)(torch.randn(4, 2, 3), [4, 2])  # type: ignore[arg-type]
+        Recurrent("lstm", 3, 5)(torch.randn(4, 2, 3), [4, 2])
 
 
 def test_statistics_over_whole_sequences_take_no_pieces() -> None:
@@ -150,7 +150,7 @@ def test_a_batch_that_is_all_padding_keeps_its_state(bidirectional: bool) -> Non
     with torch.no_grad():
         for name, parameter in network.named_parameters():
             if name.endswith("h0"):
-                parameter += 0.5
+                parameter.add_(0.5)
     y, state = network(torch.randn(4, 2, 3), torch.zeros(2, dtype=torch.int64))
     assert y.shape == (4, 2, 10 if bidirectional else 5)
     assert y.eq(0.5).all()

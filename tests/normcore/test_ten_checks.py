@@ -17,12 +17,12 @@ from normcore.norms import build
 from normcore.norms.population import population_statistics
 from normcore.recurrent import Recurrent
 from normcore.retrieval import RetrievalScores, caption_retrieval, image_retrieval
-from normcore.spec import resolve
 from normcore.spec.norm import LayerNorm, NoNorm, RecurrentBatchNorm
 from normcore.spec.training import Adam, Optimizer, RMSProp, TorontoAdam
+from tests.normcore.training_specs import training_spec
 
-BN = {"method": "recurrent_batch_norm"}
-LN = {"method": "layer_norm"}
+BN: dict[str, object] = {"method": "recurrent_batch_norm"}
+LN: dict[str, object] = {"method": "layer_norm"}
 each_cell = pytest.mark.parametrize("cell", ["rnn", "lstm", "gru"])
 
 
@@ -103,7 +103,7 @@ def test_5_the_cell_is_carried_raw(options: LayerNorm | RecurrentBatchNorm) -> N
     term, state = cell.input_term(torch.randn(1, 4, 3), 0)[0], LSTMState(torch.randn(4, 5), torch.randn(4, 5))
     before = cell.step(term, state, 0)
     with torch.no_grad():
-        cell.norm_c.weight *= 10
+        cell.norm_c.get_parameter("weight").mul_(10)
     after = cell.step(term, state, 0)
     assert torch.equal(after.c, before.c)
     assert not torch.allclose(after.h, before.h)
@@ -120,7 +120,7 @@ def test_6_beyond_the_longest_training_length_the_last_steps_statistics_serve() 
             for name, value in ours.state_dict().items()
         }
     )
-    assert len(tiled.cells[0].norm_h.running_mean) == 200
+    assert len(tiled.get_buffer("cells.0.norm_h.running_mean")) == 200
     x = torch.randn(200, 4, 3)
     assert torch.equal(ours.eval()(x)[0], tiled.eval()(x)[0])
 
@@ -138,7 +138,7 @@ def loss_of_the_reader(norm: dict[str, object], everywhere: bool, padding: int) 
     y, _ = passage(torch.cat([x, torch.full((padding, 4, 3), 7.0, dtype=torch.float64)]), lengths)
     projected = layer(projection(y).flatten(0, 1)).unflatten(0, y.shape[:2])
     real = torch.arange(len(y)).unsqueeze(1) < lengths
-    return projected[real].tanh().sum().item()
+    return float(projected[real].tanh().sum())
 
 
 @pytest.mark.parametrize("norm", [{"method": "none"}, BN, LN], ids=lambda norm: norm["method"])
@@ -172,13 +172,13 @@ def parameters(*modules: nn.Module, without: tuple[str, ...] = ()) -> int:
 
 def pixel_classifier(method: str) -> int:
     """RBN section 5.1."""
-    spec = resolve({"task": {"name": "permuted_mnist", "profile": "paper"}, "norm": {"method": method}})
+    spec = training_spec({"task": {"name": "permuted_mnist", "profile": "paper"}, "norm": {"method": method}})
     return parameters(SequenceClassifier(recurrent_of(spec.model, spec.norm, "reference")(1), 10))
 
 
 def ptb(method: str) -> int:
     """RBN section 5.2."""
-    spec = resolve({"task": {"name": "char_lm", "profile": "paper"}, "norm": {"method": method}})
+    spec = training_spec({"task": {"name": "char_lm", "profile": "paper"}, "norm": {"method": method}})
     return parameters(LanguageModel(recurrent_of(spec.model, spec.norm, "reference")(50), 50))
 
 

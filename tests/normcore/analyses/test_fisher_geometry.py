@@ -28,6 +28,7 @@ def draw() -> Draw:
 
 def value_of(measured: tuple[Finding, ...], name: str) -> float:
     (value,) = [finding.value for finding in measured if finding.name == name]
+    assert value is not None
     return value
 
 

@@ -25,7 +25,8 @@ def test_it_agrees_with_torch_on_images(mode: str) -> None:
     a = torch.randn(6, 3, 4, 5, dtype=torch.float64)
     theirs(a)
     with torch.no_grad():
-        theirs.running_var *= (6 * 4 * 5 - 1) / (6 * 4 * 5)  # torch keeps the unbiased variance, the papers' is biased
+        # torch keeps the unbiased variance, the papers' is biased
+        theirs.get_buffer("running_var").mul_((6 * 4 * 5 - 1) / (6 * 4 * 5))
     with population_statistics(ours):
         ours(a)
     b = torch.randn(2, 3, 4, 5, dtype=torch.float64)

@@ -1,6 +1,7 @@
 import pytest
 import torch
 
+from normcore.cells.lstm import LSTM
 from normcore.norms import build
 from normcore.recurrent import Recurrent
 from normcore.spec.norm import LayerNorm
@@ -9,13 +10,14 @@ from normcore.spec.norm import LayerNorm
 def test_it_is_the_equation() -> None:
     torch.manual_seed(0)
     norm = build(LayerNorm(eps=1e-3, gain_init=0.5)).norm(6, "input").double()
+    bias = norm.get_parameter("bias")
     with torch.no_grad():
-        norm.bias += torch.randn(6)
+        bias.add_(torch.randn(6))
     a = torch.randn(4, 6, dtype=torch.float64)
     for row, normalized in zip(a, norm(a, 0), strict=True):
         mean = sum(row) / 6
         var = sum((value - mean) ** 2 for value in row) / 6
-        torch.testing.assert_close(normalized, 0.5 * (row - mean) / (var + 1e-3) ** 0.5 + norm.bias, rtol=0, atol=1e-12)
+        torch.testing.assert_close(normalized, 0.5 * (row - mean) / (var + 1e-3) ** 0.5 + bias, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize(("site", "names"), [("sum", {"weight"}), ("cell", {"weight", "bias"})])
@@ -40,6 +42,7 @@ def test_a_scalar_input_shows_its_size_only_with_the_bias_inside() -> None:
     for place, sees in (("outside", False), ("inside", True), ("both", True)):
         torch.manual_seed(0)
         cell = Recurrent("lstm", 1, 20, norm={"method": "layer_norm", "bias": place, "eps": 1e-12}).double().cells[0]
+        assert isinstance(cell, LSTM)
         small, large = cell.input_term(torch.tensor([[[0.3]], [[0.9]]], dtype=torch.float64), 0)
         assert torch.allclose(small, large, atol=1e-6) is not sees
 
@@ -52,15 +55,17 @@ def test_units_that_start_unalike_keep_the_gradient_through_blank_inputs(bias_in
     x = torch.zeros(41, 2, 1)
     x[-1] = 1
     network(x)[0][-1].sum().backward()
-    assert bool(network.cells[0].weight_hh.grad.isfinite().all()) is not explodes
+    gradient = network.get_parameter("cells.0.weight_hh").grad
+    assert gradient is not None
+    assert bool(gradient.isfinite().all()) is not explodes
 
 
 def test_a_gain_for_each_channel_serves_all_its_places() -> None:
     torch.manual_seed(0)
     layer = build(LayerNorm(conv_gain="per_channel")).layer((3, 2, 4)).double()
     with torch.no_grad():
-        layer.weight.copy_(torch.tensor([1.0, 2.0, 3.0]).reshape(3, 1, 1))
-        layer.bias.copy_(torch.tensor([0.0, -1.0, 5.0]).reshape(3, 1, 1))
+        layer.get_parameter("weight").copy_(torch.tensor([1.0, 2.0, 3.0]).reshape(3, 1, 1))
+        layer.get_parameter("bias").copy_(torch.tensor([0.0, -1.0, 5.0]).reshape(3, 1, 1))
     a = torch.randn(6, 3, 2, 4, dtype=torch.float64)
     for n in range(6):
         plain = (a[n] - a[n].mean()) / (a[n].var(correction=0) + 1e-5).sqrt()
