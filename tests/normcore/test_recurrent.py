@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 import torch
 
@@ -103,9 +105,9 @@ def test_it_says_which_kernel_runs() -> None:
         ({"identity_gates": ["if"]}, "identity_gates.0\n  Input should be 'i', 'f', 'g' or 'o'"),
     ],
 )
-def test_unknown_parts_are_errors(arguments: dict[str, object], message: str) -> None:
+def test_unknown_parts_are_errors(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        Recurrent(**{"cell": "lstm", "input_size": 3, "hidden_size": 5, **arguments})  # type: ignore[arg-type]
+        Recurrent(**{"cell": "lstm", "input_size": 3, "hidden_size": 5, **arguments})
 
 
 @pytest.mark.parametrize("shape", [(4, 3), (0, 2, 3), (4, 0, 3), (4, 2, 7)])

@@ -17,7 +17,7 @@ from normcore.norms import build
 from normcore.norms.population import population_statistics
 from normcore.recurrent import Recurrent
 from normcore.retrieval import RetrievalScores, caption_retrieval, image_retrieval
-from normcore.spec.norm import LayerNorm, NoNorm, RecurrentBatchNorm
+from normcore.spec.norm import LayerNorm, NoNorm, RecurrentBatchNorm, Site
 from normcore.spec.training import Adam, Optimizer, RMSProp, TorontoAdam
 from tests.normcore.training_specs import training_spec
 
@@ -79,11 +79,9 @@ def test_3_one_example_repeated_leaves_batch_norm_its_shifts_and_layer_norm_as_i
 
 
 @pytest.mark.parametrize("site", ["input", "recurrent"])
-def test_4_layer_norm_takes_the_four_gates_together(site: str) -> None:
-    joint, per_gate = (
-        build(LayerNorm(scope=scope, eps=1e-12)).norm(50, site, (4,)).double()  # type: ignore[arg-type]
-        for scope in ("joint", "per_gate")
-    )
+def test_4_layer_norm_takes_the_four_gates_together(site: Site) -> None:
+    joint = build(LayerNorm(scope="joint", eps=1e-12)).norm(50, site, (4,)).double()
+    per_gate = build(LayerNorm(scope="per_gate", eps=1e-12)).norm(50, site, (4,)).double()
     on_different_scales = torch.tensor([5.0, 1.0, 1.0, 0.2]).repeat_interleave(50)
     a = torch.randn(6, 200, generator=torch.Generator().manual_seed(0)).double() * on_different_scales
     ones = torch.ones(6, dtype=torch.float64)

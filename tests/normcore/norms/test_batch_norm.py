@@ -1,3 +1,5 @@
+from typing import Literal
+
 import pytest
 import torch
 
@@ -7,9 +9,9 @@ from normcore.spec.norm import BatchNorm
 
 
 @pytest.mark.parametrize(("variance", "less"), [("biased", 0), ("unbiased", 1)])
-def test_it_is_the_equation(variance: str, less: int) -> None:
+def test_it_is_the_equation(variance: Literal["biased", "unbiased"], less: int) -> None:
     torch.manual_seed(0)
-    norm = build(BatchNorm(eps=1e-3, gain_init=0.5, variance=variance)).layer((3,)).double()  # type: ignore[arg-type]
+    norm = build(BatchNorm(eps=1e-3, gain_init=0.5, variance=variance)).layer((3,)).double()
     a = torch.randn(4, 3, dtype=torch.float64)
     for k in range(3):
         mean = sum(a[:, k]) / 4

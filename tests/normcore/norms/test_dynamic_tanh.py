@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from normcore.norms import build
-from normcore.spec.norm import DynamicTanh
+from normcore.spec.norm import DynamicTanh, Site
 
 
 def test_it_is_the_equation() -> None:
@@ -16,8 +16,8 @@ def test_it_is_the_equation() -> None:
 
 
 @pytest.mark.parametrize(("site", "names"), [("sum", {"alpha", "weight"}), ("input", {"alpha", "weight", "bias"})])
-def test_one_alpha_serves_all_features(site: str, names: set[str]) -> None:
-    norm = build(DynamicTanh(sites=(site,))).norm(6, site)  # type: ignore[arg-type]
+def test_one_alpha_serves_all_features(site: Site, names: set[str]) -> None:
+    norm = build(DynamicTanh(sites=(site,))).norm(6, site)
     parameters = dict(norm.named_parameters())
     assert set(parameters) == names
     assert parameters["alpha"].shape == ()

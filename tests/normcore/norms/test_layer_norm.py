@@ -1,10 +1,12 @@
+from typing import Literal
+
 import pytest
 import torch
 
 from normcore.cells.lstm import LSTM
 from normcore.norms import build
 from normcore.recurrent import Recurrent
-from normcore.spec.norm import LayerNorm
+from normcore.spec.norm import LayerNorm, Site
 
 
 def test_it_is_the_equation() -> None:
@@ -21,8 +23,8 @@ def test_it_is_the_equation() -> None:
 
 
 @pytest.mark.parametrize(("site", "names"), [("sum", {"weight"}), ("cell", {"weight", "bias"})])
-def test_the_sums_shift_is_the_cells_own_bias(site: str, names: set[str]) -> None:
-    assert {name for name, _ in build(LayerNorm(sites=(site,))).norm(6, site).named_parameters()} == names  # type: ignore[arg-type]
+def test_the_sums_shift_is_the_cells_own_bias(site: Site, names: set[str]) -> None:
+    assert {name for name, _ in build(LayerNorm(sites=(site,))).norm(6, site).named_parameters()} == names
 
 
 @pytest.mark.parametrize("delta", [0.01, 0.5, 7.0])
@@ -74,9 +76,9 @@ def test_a_gain_for_each_channel_serves_all_its_places() -> None:
 
 
 @pytest.mark.parametrize(("gain", "parameters"), [("per_unit", 2 * 24), ("per_channel", 2 * 4)])
-def test_an_image_has_one_mean_and_one_variance(gain: str, parameters: int) -> None:
+def test_an_image_has_one_mean_and_one_variance(gain: Literal["per_unit", "per_channel"], parameters: int) -> None:
     torch.manual_seed(0)
-    norm = build(LayerNorm(conv_gain=gain, eps=1e-3)).layer((4, 3, 2)).double()  # type: ignore[arg-type]
+    norm = build(LayerNorm(conv_gain=gain, eps=1e-3)).layer((4, 3, 2)).double()
     a = torch.randn(2, 4, 3, 2, dtype=torch.float64)
     mean, var = a.mean((1, 2, 3), keepdim=True), a.var((1, 2, 3), correction=0, keepdim=True)
     torch.testing.assert_close(norm(a), (a - mean) / (var + 1e-3).sqrt(), rtol=0, atol=1e-12)

@@ -7,7 +7,7 @@ from normcore.norms.normalization import Identity, Shift
 from normcore.norms.population import population_statistics
 from normcore.norms.recurrent_batch_norm import BatchNormAtSite
 from normcore.recurrent import Recurrent
-from normcore.spec.norm import RecurrentBatchNorm
+from normcore.spec.norm import RecurrentBatchNorm, Site
 
 CELLS = ["rnn", "lstm", "gru"]
 RBN = {"method": "recurrent_batch_norm"}
@@ -30,9 +30,9 @@ def test_it_is_the_equation() -> None:
 
 
 @pytest.mark.parametrize("site", ["input", "recurrent", "sum", "cell"])
-def test_only_the_cell_has_a_shift(site: str) -> None:
-    options = RecurrentBatchNorm(sites=(site,))  # type: ignore[arg-type]
-    names = {name for name, _ in build(options).norm(6, site).named_parameters()}  # type: ignore[arg-type]
+def test_only_the_cell_has_a_shift(site: Site) -> None:
+    options = RecurrentBatchNorm(sites=(site,))
+    names = {name for name, _ in build(options).norm(6, site).named_parameters()}
     assert names == ({"weight", "bias"} if site == "cell" else {"weight"})
 
 
