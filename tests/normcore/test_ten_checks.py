@@ -136,7 +136,8 @@ def loss_of_the_reader(norm: dict[str, object], everywhere: bool, padding: int) 
     y, _ = passage(torch.cat([x, torch.full((padding, 4, 3), 7.0, dtype=torch.float64)]), lengths)
     projected = layer(projection(y).flatten(0, 1)).unflatten(0, y.shape[:2])
     real = torch.arange(len(y)).unsqueeze(1) < lengths
-    return float(projected[real].tanh().sum())
+    loss: float = projected[real].tanh().sum().item()
+    return loss
 
 
 @pytest.mark.parametrize("norm", [{"method": "none"}, BN, LN], ids=lambda norm: norm["method"])
