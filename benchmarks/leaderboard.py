@@ -17,7 +17,7 @@ from sqlalchemy import insert
 from benchmarks import mlflow, ours
 from benchmarks.load import Connection, Request, get, post
 from benchmarks.number import Number, Target, number
-from normcore.spec import ExperimentSpec, resolve
+from normcore.spec import TrainingSpec, resolve
 from service.db import Database, utc_now
 from service.experiments.tables import Experiment, Run
 from service.ids import new_id
@@ -89,22 +89,24 @@ def fill(folder: Path, experiments: int) -> None:
     db.close()
 
 
-def _specs() -> Iterator[ExperimentSpec]:
+def _specs() -> Iterator[TrainingSpec]:
     """Specs that all differ: methods at ever more learning rates."""
     k = 0
     while True:
         k += 1
         for method in METHODS:
-            yield resolve(
+            spec = resolve(
                 {
                     "task": {"name": "permuted_digits", "profile": "small"},
                     "norm": {"method": method},
                     "training": {"optimizer": {"name": "rmsprop", "lr": k * 1e-5}},
                 }
             )
+            assert isinstance(spec, TrainingSpec)
+            yield spec
 
 
-def _fill_with(db: Database, specs: list[ExperimentSpec], experiments: int, draw: random.Random) -> None:
+def _fill_with(db: Database, specs: list[TrainingSpec], experiments: int, draw: random.Random) -> None:
     submitted = [_experiment(spec) for spec in specs for _ in range(experiments)]
     runs = [_run(row["id"], seed, draw) for row in submitted for seed in range(SEEDS)]
     with db.transaction() as session:
@@ -114,7 +116,7 @@ def _fill_with(db: Database, specs: list[ExperimentSpec], experiments: int, draw
             entries.refresh(session, spec.fingerprint())
 
 
-def _experiment(spec: ExperimentSpec) -> dict[str, Any]:
+def _experiment(spec: TrainingSpec) -> dict[str, Any]:
     return {
         "id": new_id("exp"),
         "fingerprint": spec.fingerprint(),

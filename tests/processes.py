@@ -78,9 +78,9 @@ class Service:
         """A signal to every process that was started and to all that they started; then wait for them."""
         family = [psutil.Process(process.pid) for process in self.running if process.poll() is None]
         family += [child for process in family for child in process.children(recursive=True)]
-        for process in family:
+        for member in family:
             with suppress(psutil.NoSuchProcess):
-                process.send_signal(number)
+                member.send_signal(number)
         psutil.wait_procs(family, timeout=60)
         for process in self.running:
             process.wait(60)

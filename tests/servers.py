@@ -51,7 +51,7 @@ def private_postgres() -> Iterator[str]:
     user = _unprivileged_user()
     with _folder(user) as folder:
         data = folder / "data"
-        create = [initdb, "--pgdata", data, "--username", "postgres", "--auth", "trust", "--encoding", "UTF8"]
+        create = [initdb, "--pgdata", str(data), "--username", "postgres", "--auth", "trust", "--encoding", "UTF8"]
         subprocess.run([*create, "--no-sync", "--locale", "C"], check=True, capture_output=True, cwd=folder, user=user)
         port = free_port()
         options = {

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -96,11 +97,11 @@ def _burst(scene: Scene, fault: Fault) -> Injury:
     """Kill when a checkpoint appears, again when the next attempt has written its first, and once more."""
     for turn in range(BURST):
         victim, hit = _victim(scene)
-        _await_checkpoint(_folder(scene, victim), lambda v=victim: v.child.is_running())  # type: ignore[misc]
+        _await_checkpoint(_folder(scene, victim), victim.child.is_running)
         process = victim.worker if random.Random(fault.luck + turn).random() < 0.5 else victim.child
-        injury = _at_once(fault, lambda p=process: kill(p), hit, ends_attempt=True)  # type: ignore[misc]
+        injury = _at_once(fault, partial(kill, process), hit, ends_attempt=True)
         if turn < BURST - 1:
-            scene.watch.wait_for(lambda i=injury: is_over(scene, i), RECOVERY_SECONDS)  # type: ignore[misc]
+            scene.watch.wait_for(partial(is_over, scene, injury), RECOVERY_SECONDS)
     return injury
 
 

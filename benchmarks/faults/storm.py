@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from sqlalchemy import column, create_engine, select, table
@@ -54,7 +55,7 @@ def _inflict(scene: Scene, faults: Sequence[Fault], seconds: float) -> list[Inju
             _say(f"{number}: nothing trains; the rest of the faults is left out")
             break
         injuries.append(injury)
-        is_overcome = scene.watch.wait_for(lambda i=injury: is_over(scene, i), RECOVERY_SECONDS)  # type: ignore[misc]
+        is_overcome = scene.watch.wait_for(partial(is_over, scene, injury), RECOVERY_SECONDS)
         _say(
             f"{scene.backend.name} {number}/{len(faults)}: {fault.kind}, "
             + (f"{time.monotonic() - injury.ended:.1f} s" if is_overcome else f"not over in {RECOVERY_SECONDS:g} s")

@@ -51,7 +51,8 @@ def test_every_call_is_answered_with_plain_values(api: Client, db: Database) -> 
     assert api.measurements(run_id) == {}
     recorded(db, claimed(db).lease, *(measured(step) for step in range(20)))
     curve = api.measurements(run_id, series=["valid.accuracy"], max_points=4)["valid.accuracy"]
-    assert (curve["direction"], curve["points"][-1][:2]) == ("maximize", [19, 0.19])
+    step, value, _ = curve["points"][-1]
+    assert (curve["direction"], step, value) == ("maximize", 19, 0.19)
     assert api.cancel(made["id"])["runs"][1]["state"] == "cancelled"
     assert api.retry(made["id"])["runs"][1]["attempt"] == 2
     assert api.leaderboard("permuted_digits", profile="smoke")["entries"] == []
@@ -170,8 +171,8 @@ def test_files_of_a_run_are_listed_and_saved_whole(api: Client, settings: Settin
 
 
 def test_what_is_safe_to_repeat_is_tried_until_the_service_is_back() -> None:
-    with scripted(AWAY, HANG_UP, Answer({"detail": "no gateway"}, 502), Answer({"items": [1]})) as s:
-        assert Client(s.url).catalogue("tasks") == [1]
+    with scripted(AWAY, HANG_UP, Answer({"detail": "no gateway"}, 502), Answer({"items": [{"name": "char_lm"}]})) as s:
+        assert Client(s.url).catalogue("tasks") == [{"name": "char_lm"}]
     assert [(request.method, request.path) for request in s.requests] == [("GET", "/v1/tasks")] * 4
 
 

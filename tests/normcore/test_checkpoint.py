@@ -5,13 +5,14 @@ import torch
 
 from normcore.checkpoint import CorruptCheckpoint, pack, unpack
 
-STATE = {"weights": torch.arange(1000.0), "step": 3, "best": None, "target_hit": (1, 2.5)}
+WEIGHTS = torch.arange(1000.0)
+STATE = {"weights": WEIGHTS, "step": 3, "best": None, "target_hit": (1, 2.5)}
 BLOB = pack(STATE, "abc", 0)
 
 
 def test_what_was_packed_comes_back() -> None:
     state = unpack(BLOB, "abc", 0)
-    assert torch.equal(state.pop("weights"), STATE["weights"])
+    assert torch.equal(state.pop("weights"), WEIGHTS)
     assert state == {"step": 3, "best": None, "target_hit": (1, 2.5)}
 
 

@@ -10,18 +10,20 @@ CANDIDATE = {"rnn": 0, "lstm": 2, "gru": 2}
 def test_orthogonal_matrices_span_all_gates(cell: str) -> None:
     torch.manual_seed(0)
     built = Recurrent(cell, 3, 6).double().cells[0]
-    for weight in (built.weight_ih, built.weight_hh):
+    weight_ih, weight_hh = built.get_parameter("weight_ih"), built.get_parameter("weight_hh")
+    for weight in (weight_ih, weight_hh):
         eye = torch.eye(weight.shape[1], dtype=torch.float64)
         torch.testing.assert_close(weight.T @ weight, eye, rtol=0, atol=1e-6)
     if cell != "rnn":
-        block = built.weight_hh[:6]
+        block = weight_hh[:6]
         assert not torch.allclose(block.T @ block, torch.eye(6, dtype=torch.float64), atol=0.1)
 
 
 @pytest.mark.parametrize("cell", CANDIDATE)
 def test_the_identity_is_in_the_candidates_block_alone(cell: str) -> None:
     torch.manual_seed(0)
-    blocks = Recurrent(cell, 3, 6, recurrent_init="identity").cells[0].weight_hh.detach().view(-1, 6, 6)
+    network = Recurrent(cell, 3, 6, recurrent_init="identity")
+    blocks = network.get_parameter("cells.0.weight_hh").detach().view(-1, 6, 6)
     assert torch.equal(blocks[CANDIDATE[cell]], torch.eye(6))
     others = torch.cat([block for k, block in enumerate(blocks) if k != CANDIDATE[cell]] or [torch.eye(6)])
     torch.testing.assert_close(others.T @ others, torch.eye(6), rtol=0, atol=1e-6)
@@ -31,7 +33,8 @@ def test_the_seed_decides_the_weights() -> None:
     weights = []
     for seed in (5, 5, 6):
         torch.manual_seed(seed)
-        weights.append(Recurrent("lstm", 3, 6, recurrent_init="identity").cells[0].weight_hh)
+        network = Recurrent("lstm", 3, 6, recurrent_init="identity")
+        weights.append(network.get_parameter("cells.0.weight_hh"))
     assert torch.equal(weights[0], weights[1])
     assert not torch.equal(weights[0], weights[2])
 
@@ -39,7 +42,8 @@ def test_the_seed_decides_the_weights() -> None:
 @pytest.mark.parametrize(("cell", "usual"), [("rnn", 0.0), ("lstm", 1.0), ("gru", 0.0)])
 def test_a_method_may_spread_the_initial_bias(cell: str, usual: float) -> None:
     torch.manual_seed(0)
-    bias = Recurrent(cell, 3, 200, norm={"method": "layer_norm", "bias_init": 0.1}).cells[0].bias.detach()
+    network = Recurrent(cell, 3, 200, norm={"method": "layer_norm", "bias_init": 0.1})
+    bias = network.get_parameter("cells.0.bias").detach()
     centre = torch.zeros_like(bias)
     if cell == "lstm":
         centre[200:400] = usual
@@ -66,7 +70,7 @@ def test_without_spread_the_generator_is_left_alone() -> None:
 def test_the_identity_may_be_in_any_blocks(cell: str, gates: str, identity: str) -> None:
     torch.manual_seed(0)
     network = Recurrent(cell, 3, 6, recurrent_init="identity", identity_gates=tuple(identity))
-    blocks = network.cells[0].weight_hh.detach().view(-1, 6, 6)
+    blocks = network.get_parameter("cells.0.weight_hh").detach().view(-1, 6, 6)
     assert [torch.equal(block, torch.eye(6)) for block in blocks] == [gate in identity for gate in gates]
     others = torch.cat([b for b, gate in zip(blocks, gates, strict=True) if gate not in identity] or [torch.eye(6)])
     torch.testing.assert_close(others.T @ others, torch.eye(6), rtol=0, atol=1e-6)
@@ -77,13 +81,13 @@ def test_uniform_is_torchs_own_but_for_the_forget_gate(cell: str) -> None:
     torch.manual_seed(0)
     built = Recurrent(cell, 50, 100, recurrent_init="uniform").cells[0]
     theirs = {"rnn": torch.nn.RNN, "lstm": torch.nn.LSTM, "gru": torch.nn.GRU}[cell](50, 100)
-    bias = built.bias.detach().clone()
+    bias = built.get_parameter("bias").detach().clone()
     if cell == "lstm":
         bias[100:200] -= 1
     pairs = [
-        (built.weight_ih, theirs.weight_ih_l0),
-        (built.weight_hh, theirs.weight_hh_l0),
-        (bias, theirs.bias_ih_l0 + theirs.bias_hh_l0),
+        (built.get_parameter("weight_ih"), theirs.get_parameter("weight_ih_l0")),
+        (built.get_parameter("weight_hh"), theirs.get_parameter("weight_hh_l0")),
+        (bias, theirs.get_parameter("bias_ih_l0") + theirs.get_parameter("bias_hh_l0")),
     ]
     for parameter, expected in pairs:
         assert parameter.shape == expected.shape

@@ -16,7 +16,7 @@ def test_the_divergence_is_the_integral() -> None:
     total = 0.0
     for m, s in zip(mean, std, strict=True):
         log_q = -((grid - m) ** 2) / (2 * s**2) - math.log(s)
-        total += np.trapezoid(np.exp(log_q) * (log_q + grid**2 / 2), grid) / math.sqrt(2 * math.pi)
+        total += float(np.trapezoid(np.exp(log_q) * (log_q + grid**2 / 2), grid)) / math.sqrt(2 * math.pi)
     measured = kl_to_standard_normal(torch.tensor([mean]).double(), torch.tensor([std]).double())
     assert measured.item() == pytest.approx(total, rel=1e-6)
 

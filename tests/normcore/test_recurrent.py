@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 import torch
 
@@ -103,9 +105,9 @@ def test_it_says_which_kernel_runs() -> None:
         ({"identity_gates": ["if"]}, "identity_gates.0\n  Input should be 'i', 'f', 'g' or 'o'"),
     ],
 )
-def test_unknown_parts_are_errors(arguments: dict[str, object], message: str) -> None:
+def test_unknown_parts_are_errors(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        Recurrent(**{"cell": "lstm", "input_size": 3, "hidden_size": 5, **arguments})  # type: ignore[arg-type]
+        Recurrent(**{"cell": "lstm", "input_size": 3, "hidden_size": 5, **arguments})
 
 
 @pytest.mark.parametrize("shape", [(4, 3), (0, 2, 3), (4, 0, 3), (4, 2, 7)])
@@ -134,7 +136,7 @@ def test_a_bidirectional_network_takes_whole_sequences() -> None:
 
 def test_lengths_that_are_no_tensor_are_an_error() -> None:
     with pytest.raises(ValueError, match=r"expected lengths as a tensor, received list; use torch.tensor\(lengths\)"):
-        Recurrent("lstm", 3, 5)(torch.randn(4, 2, 3), [4, 2])  # type: ignore[arg-type]
+        Recurrent("lstm", 3, 5)(torch.randn(4, 2, 3), [4, 2])
 
 
 def test_statistics_over_whole_sequences_take_no_pieces() -> None:
@@ -150,7 +152,7 @@ def test_a_batch_that_is_all_padding_keeps_its_state(bidirectional: bool) -> Non
     with torch.no_grad():
         for name, parameter in network.named_parameters():
             if name.endswith("h0"):
-                parameter += 0.5
+                parameter.add_(0.5)
     y, state = network(torch.randn(4, 2, 3), torch.zeros(2, dtype=torch.int64))
     assert y.shape == (4, 2, 10 if bidirectional else 5)
     assert y.eq(0.5).all()

@@ -19,9 +19,8 @@ def ranks_by_hand(energies: np.ndarray, per_image: int) -> tuple[list[int], list
 
 
 def scores(ranks: list[int]) -> RetrievalScores:
-    return RetrievalScores(
-        *(100 * float(np.mean([rank <= k for rank in ranks])) for k in (1, 5, 10)), float(np.mean(ranks))
-    )
+    first, among_5, among_10 = (100 * float(np.mean([rank <= k for rank in ranks])) for k in (1, 5, 10))
+    return RetrievalScores(first, among_5, among_10, float(np.mean(ranks)))
 
 
 def test_random_energies_put_the_image_in_the_middle() -> None:

@@ -17,12 +17,12 @@ from normcore.norms import build
 from normcore.norms.population import population_statistics
 from normcore.recurrent import Recurrent
 from normcore.retrieval import RetrievalScores, caption_retrieval, image_retrieval
-from normcore.spec import resolve
-from normcore.spec.norm import LayerNorm, NoNorm, RecurrentBatchNorm
+from normcore.spec.norm import LayerNorm, NoNorm, RecurrentBatchNorm, Site
 from normcore.spec.training import Adam, Optimizer, RMSProp, TorontoAdam
+from tests.normcore.training_specs import training_spec
 
-BN = {"method": "recurrent_batch_norm"}
-LN = {"method": "layer_norm"}
+BN: dict[str, object] = {"method": "recurrent_batch_norm"}
+LN: dict[str, object] = {"method": "layer_norm"}
 each_cell = pytest.mark.parametrize("cell", ["rnn", "lstm", "gru"])
 
 
@@ -79,11 +79,9 @@ def test_3_one_example_repeated_leaves_batch_norm_its_shifts_and_layer_norm_as_i
 
 
 @pytest.mark.parametrize("site", ["input", "recurrent"])
-def test_4_layer_norm_takes_the_four_gates_together(site: str) -> None:
-    joint, per_gate = (
-        build(LayerNorm(scope=scope, eps=1e-12)).norm(50, site, (4,)).double()  # type: ignore[arg-type]
-        for scope in ("joint", "per_gate")
-    )
+def test_4_layer_norm_takes_the_four_gates_together(site: Site) -> None:
+    joint = build(LayerNorm(scope="joint", eps=1e-12)).norm(50, site, (4,)).double()
+    per_gate = build(LayerNorm(scope="per_gate", eps=1e-12)).norm(50, site, (4,)).double()
     on_different_scales = torch.tensor([5.0, 1.0, 1.0, 0.2]).repeat_interleave(50)
     a = torch.randn(6, 200, generator=torch.Generator().manual_seed(0)).double() * on_different_scales
     ones = torch.ones(6, dtype=torch.float64)
@@ -103,7 +101,7 @@ def test_5_the_cell_is_carried_raw(options: LayerNorm | RecurrentBatchNorm) -> N
     term, state = cell.input_term(torch.randn(1, 4, 3), 0)[0], LSTMState(torch.randn(4, 5), torch.randn(4, 5))
     before = cell.step(term, state, 0)
     with torch.no_grad():
-        cell.norm_c.weight *= 10
+        cell.norm_c.get_parameter("weight").mul_(10)
     after = cell.step(term, state, 0)
     assert torch.equal(after.c, before.c)
     assert not torch.allclose(after.h, before.h)
@@ -120,7 +118,7 @@ def test_6_beyond_the_longest_training_length_the_last_steps_statistics_serve() 
             for name, value in ours.state_dict().items()
         }
     )
-    assert len(tiled.cells[0].norm_h.running_mean) == 200
+    assert len(tiled.get_buffer("cells.0.norm_h.running_mean")) == 200
     x = torch.randn(200, 4, 3)
     assert torch.equal(ours.eval()(x)[0], tiled.eval()(x)[0])
 
@@ -138,7 +136,8 @@ def loss_of_the_reader(norm: dict[str, object], everywhere: bool, padding: int) 
     y, _ = passage(torch.cat([x, torch.full((padding, 4, 3), 7.0, dtype=torch.float64)]), lengths)
     projected = layer(projection(y).flatten(0, 1)).unflatten(0, y.shape[:2])
     real = torch.arange(len(y)).unsqueeze(1) < lengths
-    return projected[real].tanh().sum().item()
+    loss: float = projected[real].tanh().sum().item()
+    return loss
 
 
 @pytest.mark.parametrize("norm", [{"method": "none"}, BN, LN], ids=lambda norm: norm["method"])
@@ -172,13 +171,13 @@ def parameters(*modules: nn.Module, without: tuple[str, ...] = ()) -> int:
 
 def pixel_classifier(method: str) -> int:
     """RBN section 5.1."""
-    spec = resolve({"task": {"name": "permuted_mnist", "profile": "paper"}, "norm": {"method": method}})
+    spec = training_spec({"task": {"name": "permuted_mnist", "profile": "paper"}, "norm": {"method": method}})
     return parameters(SequenceClassifier(recurrent_of(spec.model, spec.norm, "reference")(1), 10))
 
 
 def ptb(method: str) -> int:
     """RBN section 5.2."""
-    spec = resolve({"task": {"name": "char_lm", "profile": "paper"}, "norm": {"method": method}})
+    spec = training_spec({"task": {"name": "char_lm", "profile": "paper"}, "norm": {"method": method}})
     return parameters(LanguageModel(recurrent_of(spec.model, spec.norm, "reference")(50), 50))
 
 

@@ -3,7 +3,7 @@
 import io
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,11 @@ import torch
 
 from normcore.checkpoint import CorruptCheckpoint
 from normcore.events import Event, Finished, Measured, Started, Stepped
-from normcore.spec import ExperimentSpec, resolve
+from normcore.spec import TrainingSpec
 from normcore.spec.methods import METHODS
 from normcore.tasks.pixel_sequences import PixelSequences
 from normcore.train import train
+from tests.normcore.training_specs import training_spec
 
 RECURRENT = [name for name, method in METHODS.items() if method.cells]
 
@@ -23,10 +24,10 @@ STEPS, EVERY = 7, 3
 THIS = Path(__file__)  # the text that language models are trained on here
 
 
-def tiny(task: str = "permuted_digits", norm: dict[str, Any] | None = None, **training: Any) -> ExperimentSpec:
+def tiny(task: str = "permuted_digits", norm: dict[str, Any] | None = None, **training: Any) -> TrainingSpec:
     sizes = {"batch_size": 8, "max_steps": STEPS, "eval_every": EVERY}
     text = {"corpus": "file", "file": THIS.name} if task == "char_lm" else {}
-    return resolve(
+    return training_spec(
         {
             "task": {"name": task, "profile": "smoke", **text},
             "model": {"hidden_size": 4},
@@ -36,11 +37,11 @@ def tiny(task: str = "permuted_digits", norm: dict[str, Any] | None = None, **tr
     )
 
 
-def run(spec: ExperimentSpec, seed: int = 0, checkpoint: bytes | None = None) -> list[Event]:
+def run(spec: TrainingSpec, seed: int = 0, checkpoint: bytes | None = None) -> list[Event]:
     return list(train(spec, seed, threads=1, datasets_dir=THIS.parent, checkpoint=checkpoint))
 
 
-def run_keeping(spec: ExperimentSpec, step: int) -> tuple[list[Event], bytes]:
+def run_keeping(spec: TrainingSpec, step: int) -> tuple[list[Event], bytes]:
     """All events of a run, and its checkpoint at ``step``."""
     events, kept = [], b""
     for event in train(spec, 0, threads=1, datasets_dir=THIS.parent):
@@ -139,7 +140,7 @@ def test_the_same_seed_gives_the_same_numbers(method: str) -> None:
     assert told(run(spec, seed=1)) != told(first)
 
 
-CASES = [
+CASES: list[tuple[str, dict[str, Any]]] = [
     *(("permuted_digits", {"method": method}) for method in RECURRENT),
     *(("char_lm", {"method": method}) for method in RECURRENT),
     ("sequential_digits", {"method": "recurrent_batch_norm", "initial_state_noise": 0.5}),
@@ -223,7 +224,8 @@ def test_a_checkpoint_can_only_be_taken_where_it_was_offered() -> None:
     stepped = [event for event in (next(events) for _ in range(3)) if isinstance(event, Stepped)]
     with pytest.raises(RuntimeError, match="gone on from step 1"):
         stepped[0].checkpoint()
-    events.close()  # type: ignore[attr-defined]
+    assert isinstance(events, Generator)
+    events.close()
 
 
 def script_accuracy(monkeypatch: pytest.MonkeyPatch, *accuracies: float) -> None:
@@ -314,10 +316,11 @@ def test_seconds_never_go_back() -> None:
 def test_a_closed_run_leaves_the_process_as_it_was() -> None:
     before = torch.get_rng_state()
     whole = told(run(tiny()))
-    events: Iterator[Event] = train(tiny(), 0, threads=1)
+    events = train(tiny(), 0, threads=1)
     for _ in range(4):
         next(events)
-    events.close()  # type: ignore[attr-defined]
+    assert isinstance(events, Generator)
+    events.close()
     assert not torch.are_deterministic_algorithms_enabled()
     assert torch.equal(torch.get_rng_state(), before)
     assert told(run(tiny())) == whole

@@ -1,7 +1,7 @@
 """An application that a whole module of tests shares, for tests that leave nothing behind or do not mind company."""
 
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 
 import pytest
 from starlette.testclient import TestClient
@@ -18,7 +18,7 @@ def shared_client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempP
     """As ``client``, but one for all tests of a module."""
     data = tmp_path_factory.mktemp("shared")
     if request.param == "sqlite":
-        database = nullcontext(f"sqlite:///{data / 'normbench.db'}")
+        database: AbstractContextManager[str] = nullcontext(f"sqlite:///{data / 'normbench.db'}")
     else:
         database = postgres_database(request.getfixturevalue("postgres_url"))
     with database as url:

@@ -53,7 +53,7 @@ def raw_messages(settings: Settings, device: str) -> list[bytes]:
     """Messages as they lie on the broker."""
     if settings.broker_url.startswith("redis"):
         with redis.Redis.from_url(settings.broker_url) as connection:
-            return [bytes(message) for message in connection.lrange(queue_name(device), 0, -1)]  # type: ignore[union-attr]
+            return [bytes(message) for message in connection.lrange(queue_name(device), 0, -1)]
     folder = settings.data_dir / "broker" / "messages"
     return [path.read_bytes() for path in sorted(folder.glob(f"*.{queue_name(device)}.msg"))]
 

@@ -47,7 +47,7 @@ def test_the_api_answers_as_it_is_described(settings: Settings, db: Database, tm
     config = tmp_path / "schemathesis.toml"
     config.write_text(CONFIG.format(experiment_id=experiment.id, run_id=run_id))
     with live_api(settings) as url:
-        command = [
+        command: list[str | Path] = [
             Path(sys.executable).with_name("schemathesis"),
             "--config-file",
             config,

@@ -3,6 +3,7 @@
 import socket
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import text
@@ -17,15 +18,15 @@ from tests.servers import free_port
 SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 
 
-def local(data_dir: Path, **changes: object) -> Settings:
-    given = {
+def local(data_dir: Path, **changes: Any) -> Settings:
+    given: dict[str, Any] = {
         "data_dir": data_dir,
         "datasets_dir": data_dir / "datasets",
         "database_url": f"sqlite:///{data_dir / 'normbench.db'}",
         "broker_url": "filesystem://localhost",
         "artifacts_url": str(data_dir / "artifacts"),
     }
-    return Settings(**{**given, **changes})  # type: ignore[arg-type]
+    return Settings(**{**given, **changes})
 
 
 def test_a_first_start_makes_everything_there_is_to_make(tmp_path: Path) -> None:

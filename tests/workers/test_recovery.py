@@ -2,6 +2,7 @@
 
 import signal
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -146,7 +147,7 @@ def test_a_run_that_is_lost_again_and_again_fails_with_the_reasons(tmp_path: Pat
         running.up()
         victim = running.submit(**ENDLESS)
         for attempt in (1, 2):
-            running.wait_for(victim, lambda r, a=attempt: r["attempt"] == a and r["progress"]["step"] > 0)
+            running.wait_for(victim, partial(trains_in_attempt, attempt=attempt))
             running.training_process().kill()
         run = running.wait_ended(victim)
         assert run["state"] == "failed"
@@ -171,20 +172,32 @@ def test_a_store_that_is_away_makes_the_run_wait_and_the_service_says_so(embedde
     assert_equal_to_an_undisturbed_run(embedded, run, seed=4)
 
 
+def trains_in_attempt(run: dict[str, Any], attempt: int) -> bool:
+    return bool(run["attempt"] == attempt and run["progress"]["step"] > 0)
+
+
+def runs_since_attempt(run: dict[str, Any], attempt: int) -> bool:
+    return bool(run["attempt"] >= attempt and run["state"] == "running")
+
+
+def new_checkpoints(folder: Path, seen: set[Path]) -> set[Path]:
+    return set(folder.glob("*.checkpoint-*")) - seen
+
+
 def artifacts_of(running: Service, experiment: dict[str, Any]) -> Path:
-    return Path(running.environment["NORMBENCH_DATA_DIR"]) / "artifacts" / experiment["runs"][0]["id"]
+    return Path(running.environment["NORMBENCH_DATA_DIR"]) / "artifacts" / str(experiment["runs"][0]["id"])
 
 
 def test_no_measurement_is_missing_though_everything_dies_when_a_checkpoint_appears(tmp_path: Path) -> None:
-    training = {"training": {"max_steps": 600, "eval_every": 2, "target": None}}
+    training: dict[str, Any] = {"training": {"max_steps": 600, "eval_every": 2, "target": None}}
     with service(tmp_path, checkpoint_seconds=0.3, flush_seconds=2.0) as running:
         running.up()
         victim = running.submit(seeds=(12,), **training)
         for attempt in (1, 2, 3):
-            running.wait_for(victim, lambda r, a=attempt: r["attempt"] >= a and r["state"] == "running")
+            running.wait_for(victim, partial(runs_since_attempt, attempt=attempt))
             folder = artifacts_of(running, victim)
-            seen = set(folder.glob("*.checkpoint-*"))
-            until(lambda f=folder, s=seen: set(f.glob("*.checkpoint-*")) - s, 60, running.logs)
+            seen = new_checkpoints(folder, set())
+            until(partial(new_checkpoints, folder, seen), 60, running.logs)
             psutil.Process(running.worker_pid()).kill()
         run = running.wait_ended(victim)
         assert (run["state"], run["attempt"]) == ("succeeded", 4)

@@ -95,8 +95,8 @@ def test_trouble_queues_the_run_after_a_pause_and_says_why(db: Database) -> None
     with db.snapshot() as session:
         run = queries.run(session, claim.lease.run_id)
     assert (run.state, run.attempt) == ("queued", 2)
-    assert run.history[-1]["reason"].startswith("artifact store: OSError: [Errno 28] No space left on device")
-    assert run.history[-1]["lost"] is False
+    assert run.history[-1].reason.startswith("artifact store: OSError: [Errno 28] No space left on device")
+    assert run.history[-1].lost is False
 
 
 def test_the_first_step_is_due_at_once_and_later_ones_are_not(db: Database) -> None:
@@ -135,7 +135,7 @@ def test_what_was_noted_is_stored_with_the_run(db: Database) -> None:
         run = queries.run(session, claim.lease.run_id)
         curves = queries.measurements(session, run.id, series=[], max_points=None).series
     assert (run.progress.step, run.device, run.kernel, run.environment) == (20, "cpu", "reference", {"torch": "2"})
-    assert [entry["reason"] for entry in run.history] == ["checkpoint-7.pt is torn"]
+    assert [entry.reason for entry in run.history] == ["checkpoint-7.pt is torn"]
     assert curves["valid.accuracy"].points == [(10, 0.1, 1.0), (20, 0.2, 2.0)]
     assert set(curves) == {"valid.accuracy", "train.loss"}
 

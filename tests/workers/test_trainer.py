@@ -91,7 +91,9 @@ def test_a_run_begins_measures_and_ends(tmp_path: Path, trainers: list[Trainer])
     assert said[0].resumed_from is None
     assert [step for step, _ in measured(said)] == [10, 20, 30, 40]
     assert isinstance(said[-1], Ended)
-    assert 0 <= said[-1].result.value <= 1
+    value = said[-1].result.value
+    assert value is not None
+    assert 0 <= value <= 1
     assert {a.name for a in Artifacts(str(tmp_path)).list("run_1")} >= {"model.pt", "environment.json"}
 
 

@@ -57,7 +57,7 @@ def norms_by_finite_differences(network: Recurrent, readout: nn.Linear, x: Tenso
         step = torch.zeros_like(gradient)
         step[entry] = 1e-6
         gradient[entry] = (loss(top.h + step) - loss(top.h - step)) / 2e-6
-    return gradient.norm(dim=1).mean().item()
+    return float(gradient.norm(dim=1).mean())
 
 
 @pytest.mark.parametrize(
@@ -86,11 +86,12 @@ def test_in_a_plain_network_it_is_a_product_of_jacobians() -> None:
     x, labels = torch.randn(6, 5, 2, dtype=torch.float64), np.array([0, 2, 1, 1, 0])
     with torch.no_grad():
         y = network(x)[0].numpy()
-    w_h, w_y = network.cells[0].weight_hh.detach().numpy(), readout.weight.detach().numpy()
+    w_h = network.get_parameter("cells.0.weight_hh").detach().numpy()
+    w_y = readout.weight.detach().numpy()
     exponentials = np.exp(y[-1] @ w_y.T)
     residual = exponentials / exponentials.sum(1, keepdims=True) - np.eye(3)[labels]
     gradient = residual @ w_y / 5
-    expected = []
+    expected: list[float] = []
     for h in reversed(y):
         expected.insert(0, np.linalg.norm(gradient, axis=1).mean())
         gradient = (gradient * (1 - h**2)) @ w_h
@@ -102,7 +103,7 @@ def test_a_gradient_that_is_too_small_to_be_squared_is_still_measured() -> None:
     """W_h = I / 1000 and all states 0: a factor of 1000 at each of a hundred steps."""
     network, readout = network_and_readout(cell="rnn")
     with torch.no_grad():
-        network.cells[0].weight_hh.copy_(torch.eye(4, dtype=torch.float64) / 1000)
+        network.get_parameter("cells.0.weight_hh").copy_(torch.eye(4, dtype=torch.float64) / 1000)
     norms = gradient_norms(network, readout, torch.zeros(100, 3, 2, dtype=torch.float64), torch.tensor([0, 1, 2]))
     steps_back = torch.arange(99, -1, -1)
     torch.testing.assert_close(norms.log10(), norms[-1].log10() - 3 * steps_back, rtol=1e-12, atol=0)

@@ -7,21 +7,23 @@ import math
 import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 from torch.nn.utils.parametrizations import weight_norm
 
 from normcore.analyses.hidden_dynamics import SiteDynamics, finding_of, growth_per_step, hidden_dynamics, section_3_1
 from normcore.recurrent import Recurrent
 
 
-def root_mean_square(a: np.ndarray) -> float:
+def root_mean_square(a: NDArray[np.float64]) -> float:
     return float(np.sqrt((a**2).mean()))
 
 
-def layer_normalized(a: np.ndarray) -> np.ndarray:
-    return (a - a.mean(1, keepdims=True)) / np.sqrt(a.var(1, keepdims=True) + 1e-5)
+def layer_normalized(a: NDArray[np.float64]) -> NDArray[np.float64]:
+    normalized: NDArray[np.float64] = (a - a.mean(1, keepdims=True)) / np.sqrt(a.var(1, keepdims=True) + 1e-5)
+    return normalized
 
 
-def sigmoid(a: np.ndarray) -> np.ndarray:
+def sigmoid(a: NDArray[np.float64]) -> NDArray[np.float64]:
     return 1 / (1 + np.exp(-a))
 
 
@@ -29,9 +31,9 @@ def at(site: str, dynamics: list[SiteDynamics]) -> list[SiteDynamics]:
     return [d for d in dynamics if d.site == site]
 
 
-def weights(network: Recurrent) -> tuple[np.ndarray, np.ndarray]:
+def weights(network: Recurrent) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     cell = network.cells[0].double()
-    return cell.weight_ih.detach().numpy(), cell.weight_hh.detach().numpy()
+    return cell.get_parameter("weight_ih").detach().numpy(), cell.get_parameter("weight_hh").detach().numpy()
 
 
 @pytest.mark.parametrize("scale", [0.5, 3.0])
@@ -72,6 +74,14 @@ def impulse(cell: str, method: str) -> list[SiteDynamics]:
     return [dynamics for scale in (0.5, 1.0, 1.5, 2.0) for dynamics in section_3_1(network, scale, seed=0)]
 
 
+def growth_by_scale(dynamics: list[SiteDynamics]) -> dict[float, float]:
+    growth = {}
+    for measured in dynamics:
+        assert measured.growth is not None
+        growth[measured.weight_scale] = measured.growth
+    return growth
+
+
 def test_without_normalization_they_grow_or_shrink_by_the_scale_at_every_step() -> None:
     """Orthogonal weights keep lengths, and tanh is linear at this size."""
     for measured in at("cells.0.norm_sum", impulse("rnn", "none")):
@@ -99,8 +109,8 @@ def test_with_normalization_they_are_stable_at_every_scale(method: str, magnitud
 @pytest.mark.parametrize("cell", ["lstm", "gru"])
 def test_gates_alone_do_not_keep_the_state_of_an_untrained_network(cell: str) -> None:
     """Scales make its decay faster or slower; with layer norm they make no difference."""
-    plain = {d.weight_scale: d.growth for d in impulse(cell, "none")}
-    normalized = {d.weight_scale: d.growth for d in impulse(cell, "layer_norm")}
+    plain = growth_by_scale(impulse(cell, "none"))
+    normalized = growth_by_scale(impulse(cell, "layer_norm"))
     assert plain[0.5] < plain[1.0] < plain[1.5] < plain[2.0] < 0
     assert all(abs(growth) < 0.02 for growth in normalized.values())
 

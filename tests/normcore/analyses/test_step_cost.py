@@ -113,7 +113,8 @@ def test_the_steps_take_turns_and_the_first_pairs_do_not_count() -> None:
 @pytest.mark.parametrize("cell", CELLS)
 def test_the_networks_differ_in_the_norm_alone(method: str, cell: str) -> None:
     """What both have is the same; what only one has belongs to a norm or is a weight in another parametrization."""
-    model, norm = CELLS[cell](), METHODS[method].model_validate({"method": method, **METHODS[method].defaults(cell)})
+    model = CELLS[cell].model_validate({"cell": cell})
+    norm = METHODS[method].model_validate({"method": method, **METHODS[method].defaults(cell)})
     ours, plain = network(model, norm, 3, CPU), network(model, NoNorm(), 3, CPU)
     for name in ("weight_ih", "weight_hh"):
         torch.testing.assert_close(getattr(ours.cells[0], name), getattr(plain.cells[0], name), rtol=1e-6, atol=1e-8)

@@ -4,6 +4,7 @@ Slow on purpose, and on torch scalars and vectors alone, so that autograd gives 
 names they have in a one-layer ``Recurrent``, less the prefix ``cells.0.``.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -184,7 +185,8 @@ class Equations:
 
     def over_features(self, part: Tensor) -> Tensor:
         if self.norm["method"] == "rms_norm":
-            return part / (sum(value * value for value in part) / len(part) + self.norm["eps"]) ** 0.5
+            size: Tensor = (total([value * value for value in part]) / len(part) + self.norm["eps"]) ** 0.5
+            return part / size
         return standardized(part, *mean_and_var(list(part)), self.norm["eps"])
 
     def of_population(self, site: str, t: int, found: Moments) -> Moments:
@@ -198,12 +200,17 @@ class Equations:
 
 def average(moments: list[Moments]) -> Moments:
     means, variances = zip(*moments, strict=True)
-    return sum(means) / len(moments), sum(variances) / len(moments)
+    return total(means) / len(moments), total(variances) / len(moments)
 
 
 def mean_and_var(values: list[Tensor]) -> Moments:
-    mean = sum(values) / len(values)
-    return mean, sum((value - mean) ** 2 for value in values) / len(values)
+    mean = total(values) / len(values)
+    return mean, total([(value - mean) ** 2 for value in values]) / len(values)
+
+
+def total(values: Sequence[Tensor]) -> Tensor:
+    first, *others = values
+    return sum(others, first)
 
 
 def standardized(value: Tensor, mean: Tensor, var: Tensor, eps: float) -> Tensor:

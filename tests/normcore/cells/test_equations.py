@@ -2,6 +2,7 @@
 
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pytest
@@ -80,8 +81,13 @@ def network(cell: str, norm: dict[str, Any], dtype: torch.dtype = torch.float64)
     network = Recurrent(cell, INPUTS, HIDDEN, norm=norm)
     with torch.no_grad():
         for parameter in network.parameters():
-            parameter += 0.3 * torch.randn_like(parameter)
+            parameter.add_(0.3 * torch.randn_like(parameter))
     return network.to(dtype)
+
+
+def gradient_of(value: Tensor) -> Tensor:
+    assert value.grad is not None
+    return value.grad
 
 
 def sequence(steps: int = STEPS, seed: int = 2) -> Tensor:
@@ -131,13 +137,16 @@ def test_outputs_and_every_gradient_follow_the_equations(
 
     weights = torch.randn(y_theirs.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
     (y_ours * weights).sum().backward()
-    (y_theirs * weights).sum().backward()
+    torch.autograd.backward((y_theirs * weights).sum())
     pairs = {name: (p, written.parameters[name.removeprefix("cells.0.")]) for name, p in ours.named_parameters()}
-    gradients = {name: (mine.grad, theirs.grad) for name, (mine, theirs) in {**pairs, "x": (x_ours, x_theirs)}.items()}
+    gradients = {
+        name: (gradient_of(mine), gradient_of(theirs))
+        for name, (mine, theirs) in {**pairs, "x": (x_ours, x_theirs)}.items()
+    }
     largest = max(theirs.abs().max().item() for _, theirs in gradients.values())
     for name, (mine, theirs) in gradients.items():
         near = precision.gradients * max(theirs.abs().max().item(), SMALL * largest)
-        torch.testing.assert_close(mine.double(), theirs, rtol=0, atol=near, msg=lambda m, n=name: f"{n}: {m}")
+        torch.testing.assert_close(mine.double(), theirs, rtol=0, atol=near, msg=partial("{}: {}".format, name))
 
 
 @pytest.mark.parametrize("lengths", [None, [3, 1, 2, 0, 3]], ids=["full", "variable"])

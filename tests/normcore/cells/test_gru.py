@@ -11,7 +11,7 @@ def test_without_normalization_it_is_torchs_gru_less_its_second_candidate_bias()
     theirs = torch.nn.GRU(3, 5)
     ours = Recurrent("gru", 3, 5)
     with torch.no_grad():
-        theirs.bias_hh_l0[10:] = 0
+        theirs.get_parameter("bias_hh_l0")[10:] = 0
     ours.load_torch_state_dict(theirs.state_dict())
     x = torch.randn(20, 4, 3)
     torch.testing.assert_close(ours(x)[0], theirs(x)[0], rtol=0, atol=1e-6)
@@ -29,9 +29,10 @@ def test_its_biases_are_inside_the_input_norms_unless_one_says_otherwise() -> No
     moved = {}
     for norm in ({"method": "layer_norm"}, {"method": "layer_norm", "bias": "outside"}):
         cell = Recurrent("gru", 4, 5, norm=norm).cells[0]
+        assert isinstance(cell, GRU)
         before = cell.input_term(x, 0)
         with torch.no_grad():
-            cell.bias += 2
+            cell.bias.add_(2)
         moved[norm.get("bias")] = (cell.input_term(x, 0) - before).abs().max().item()
     assert moved[None] < 1e-5
     assert moved["outside"] > 1.9

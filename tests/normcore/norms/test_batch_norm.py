@@ -1,3 +1,5 @@
+from typing import Literal
+
 import pytest
 import torch
 
@@ -7,9 +9,9 @@ from normcore.spec.norm import BatchNorm
 
 
 @pytest.mark.parametrize(("variance", "less"), [("biased", 0), ("unbiased", 1)])
-def test_it_is_the_equation(variance: str, less: int) -> None:
+def test_it_is_the_equation(variance: Literal["biased", "unbiased"], less: int) -> None:
     torch.manual_seed(0)
-    norm = build(BatchNorm(eps=1e-3, gain_init=0.5, variance=variance)).layer((3,)).double()  # type: ignore[arg-type]
+    norm = build(BatchNorm(eps=1e-3, gain_init=0.5, variance=variance)).layer((3,)).double()
     a = torch.randn(4, 3, dtype=torch.float64)
     for k in range(3):
         mean = sum(a[:, k]) / 4
@@ -25,7 +27,8 @@ def test_it_agrees_with_torch_on_images(mode: str) -> None:
     a = torch.randn(6, 3, 4, 5, dtype=torch.float64)
     theirs(a)
     with torch.no_grad():
-        theirs.running_var *= (6 * 4 * 5 - 1) / (6 * 4 * 5)  # torch keeps the unbiased variance, the papers' is biased
+        # torch keeps the unbiased variance, the papers' is biased
+        theirs.get_buffer("running_var").mul_((6 * 4 * 5 - 1) / (6 * 4 * 5))
     with population_statistics(ours):
         ours(a)
     b = torch.randn(2, 3, 4, 5, dtype=torch.float64)

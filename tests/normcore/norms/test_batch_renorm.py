@@ -25,8 +25,8 @@ def test_it_is_the_algorithm_and_passes_no_gradient_through_its_corrections() ->
     (found,) = torch.autograd.grad((ours * weights).sum(), a)
     torch.testing.assert_close(ours, expected, rtol=0, atol=1e-12)
     torch.testing.assert_close(found, wanted, rtol=0, atol=1e-12)
-    torch.testing.assert_close(norm.running_mean[0], 0.75 * mean + 0.25 * a.mean(0).detach())
-    torch.testing.assert_close(norm.running_var[0].sqrt(), 0.75 * std + 0.25 * batch_std.detach())
+    torch.testing.assert_close(norm.get_buffer("running_mean")[0], 0.75 * mean + 0.25 * a.mean(0).detach())
+    torch.testing.assert_close(norm.get_buffer("running_var")[0].sqrt(), 0.75 * std + 0.25 * batch_std.detach())
 
 
 def test_without_room_for_corrections_it_is_batch_norm() -> None:
@@ -42,7 +42,7 @@ def test_training_and_evaluation_agree_within_the_clips() -> None:
     norm = build(BatchRenorm(r_max=100.0, d_max=100.0)).layer((4,)).double()
     norm(torch.randn(64, 4, dtype=torch.float64))
     a = torch.randn(8, 4, dtype=torch.float64)
-    mean, var = norm.running_mean.clone(), norm.running_var.clone()
+    mean, var = norm.get_buffer("running_mean").clone(), norm.get_buffer("running_var").clone()
     trained = norm(a)
     norm.running_mean, norm.running_var = mean, var
     torch.testing.assert_close(norm.eval()(a), trained, rtol=0, atol=1e-12)

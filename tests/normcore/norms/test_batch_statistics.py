@@ -14,11 +14,11 @@ RUNNING = {"method": "recurrent_batch_norm", "population": "running", "momentum"
 def test_the_newest_minibatch_has_the_weight_of_the_momentum() -> None:
     norm = build(RecurrentBatchNorm(population="running", momentum=0.25)).norm(1, "input")
     norm(torch.tensor([[[0.0], [2.0]], [[4.0], [8.0]]]), 0)
-    assert norm.running_mean.flatten().tolist() == [1, 6]  # a step that is new starts with what it has
-    assert norm.running_var.flatten().tolist() == [1, 4]
+    assert norm.get_buffer("running_mean").flatten().tolist() == [1, 6]  # a step that is new starts with what it has
+    assert norm.get_buffer("running_var").flatten().tolist() == [1, 4]
     norm(torch.tensor([[[5.0], [5.0]], [[6.0], [6.0]], [[1.0], [3.0]]]), 0)
-    assert norm.running_mean.flatten().tolist() == [0.75 * 1 + 0.25 * 5, 6, 2]
-    assert norm.running_var.flatten().tolist() == [0.75, 3, 1]
+    assert norm.get_buffer("running_mean").flatten().tolist() == [0.75 * 1 + 0.25 * 5, 6, 2]
+    assert norm.get_buffer("running_var").flatten().tolist() == [0.75, 3, 1]
 
 
 def test_one_step_after_the_other_is_the_same() -> None:
@@ -49,8 +49,8 @@ def test_training_leaves_them_behind_and_evaluation_uses_them(cell: str) -> None
 
 @pytest.mark.parametrize("at_once", [True, False])
 def test_shared_statistics_are_the_average_over_the_steps_running_averages(at_once: bool) -> None:
-    norm = build(RecurrentBatchNorm(population="running", statistics="shared", gain_init=1.0, eps=0.5))
-    norm = norm.norm(1, "input")
+    options = RecurrentBatchNorm(population="running", statistics="shared", gain_init=1.0, eps=0.5)
+    norm = build(options).norm(1, "input")
     a = torch.tensor([[[0.0], [2.0]], [[4.0], [8.0]]])
     for t, part in [(0, a)] if at_once else list(enumerate(a)):
         norm(part, t)

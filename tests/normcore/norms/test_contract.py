@@ -15,7 +15,7 @@ from normcore.norms.population import batch_statistics, population_statistics
 from normcore.recurrent import Recurrent
 from normcore.spec.methods import METHODS
 from normcore.spec.model import CELLS
-from normcore.spec.norm import BUILT_IN
+from normcore.spec.norm import BUILT_IN, Method
 
 STEPS, BATCH, INPUTS, HIDDEN, LAYERS = 6, 5, 3, 4, 2
 DTYPES = [torch.float32, torch.float64]
@@ -27,6 +27,10 @@ each_pair_in_pieces = pytest.mark.parametrize(
 )
 each_direction = pytest.mark.parametrize("bidirectional", [False, True], ids=["forward", "both_directions"])
 each_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=["float32", "float64"])
+
+
+def options_of(method: str, **own: object) -> Method:
+    return METHODS[method].model_validate({"method": method, **own})
 
 
 def network(method: str, cell: str, bidirectional: bool = False, seed: int = 0) -> Recurrent:
@@ -118,7 +122,7 @@ def test_a_sequence_in_chunks_equals_the_whole(method: str, cell: str) -> None:
     whole, end = ours(x)
     for lengths in ([11], [3, 8], [1] * 11, [5, 2, 4]):
         state, chunks = None, []
-        for chunk in x.split(lengths):
+        for chunk in torch.split(x, lengths):
             y, state = ours(chunk, state=state)
             chunks.append(y)
         torch.testing.assert_close(torch.cat(chunks), whole, rtol=0, atol=1e-12)
@@ -208,7 +212,7 @@ def test_steps_that_are_padding_everywhere_leave_no_statistics(method: str, cell
     assert torch.equal(outputs[0], outputs[1])
 
 
-@pytest.mark.parametrize(("method", "cell"), [(m, c) for m, c in PAIRS if not METHODS[m]().needs_batch])
+@pytest.mark.parametrize(("method", "cell"), [(m, c) for m, c in PAIRS if not options_of(m).needs_batch])
 def test_what_is_in_the_padding_does_not_matter(method: str, cell: str) -> None:
     """Not even if it is no number."""
     lengths = torch.tensor([STEPS, 1, 4, 3, 2])
@@ -230,7 +234,7 @@ def test_an_example_that_is_all_padding_keeps_the_first_state(method: str, cell:
     with torch.no_grad():
         for name, parameter in ours.named_parameters():
             if name.endswith(("h0", "c0")):
-                parameter += 0.5
+                parameter.add_(0.5)
     y, end = ours(sequence(), torch.tensor([STEPS, 0, 4, 3, 2]))
     assert all(part[1].eq(0.5).all() for state in end.cells for part in state)
     assert y[:, 1].eq(0.5).all()
@@ -241,7 +245,7 @@ def test_an_example_that_is_all_padding_keeps_the_first_state(method: str, cell:
 @each_pair
 def test_a_batch_of_one_trains_or_says_why_not(method: str, cell: str) -> None:
     ours = network(method, cell)
-    if METHODS[method]().needs_batch:
+    if options_of(method).needs_batch:
         with pytest.raises(ValueError, match=r"expected 2 or more examples.*use a larger batch, or evaluation mode"):
             ours(sequence()[:, :1])
     else:
@@ -254,7 +258,7 @@ def test_a_batch_of_one_trains_or_says_why_not(method: str, cell: str) -> None:
 def test_many_steps_at_once_equal_one_after_the_other(method: str, site: Site) -> None:
     torch.manual_seed(0)
     options = {"sites": (site,)} if "sites" in METHODS[method].model_fields else {}
-    norm = build(METHODS[method](**options)).norm(HIDDEN, site).double()
+    norm = build(options_of(method, **options)).norm(HIDDEN, site).double()
     a = torch.randn(STEPS, BATCH, HIDDEN, dtype=torch.float64)
     with population_statistics(norm):
         norm(a[:4], 0)
@@ -273,10 +277,10 @@ def test_statistics_of_bfloat16_are_exact_up_to_its_own_rounding(method: str, si
     """Taken in bfloat16, a mean of 20 alone would be off by 0.06."""
     options = {"sites": (site,)} if "sites" in METHODS[method].model_fields else {}
     torch.manual_seed(0)
-    norm = build(METHODS[method](**options)).norm(64, site)
+    norm = build(options_of(method, **options)).norm(64, site)
     with torch.no_grad():
         for parameter in norm.parameters():
-            parameter += 0.3 * torch.randn_like(parameter)
+            parameter.add_(0.3 * torch.randn_like(parameter))
     a = (20 + torch.randn(3, 16, 64)).bfloat16()
     exact = copy.deepcopy(norm).double()(a.double(), 0)
     torch.testing.assert_close(norm(a, 0).double(), exact, rtol=HALF_AN_ULP, atol=1e-4)
@@ -286,10 +290,10 @@ def layer(method: str, shape: tuple[int, ...]) -> nn.Module:
     """Ready to evaluate, its parameters off their neat initial values."""
     torch.manual_seed(0)
     options = {"groups": 3} if method == "group_norm" else {}
-    norm = build(METHODS[method](**options)).layer(shape).double()
+    norm = build(options_of(method, **options)).layer(shape).double()
     with torch.no_grad():
         for parameter in norm.parameters():
-            parameter += 0.3 * torch.randn_like(parameter)
+            parameter.add_(0.3 * torch.randn_like(parameter))
     with population_statistics(norm):
         norm(torch.randn(BATCH, *shape, dtype=torch.float64))
     return norm

@@ -1,26 +1,30 @@
+from typing import Literal
+
 import pytest
 import torch
 
+from normcore.cells.lstm import LSTM
 from normcore.norms import build
 from normcore.recurrent import Recurrent
-from normcore.spec.norm import LayerNorm
+from normcore.spec.norm import LayerNorm, Site
 
 
 def test_it_is_the_equation() -> None:
     torch.manual_seed(0)
     norm = build(LayerNorm(eps=1e-3, gain_init=0.5)).norm(6, "input").double()
+    bias = norm.get_parameter("bias")
     with torch.no_grad():
-        norm.bias += torch.randn(6)
+        bias.add_(torch.randn(6))
     a = torch.randn(4, 6, dtype=torch.float64)
     for row, normalized in zip(a, norm(a, 0), strict=True):
         mean = sum(row) / 6
         var = sum((value - mean) ** 2 for value in row) / 6
-        torch.testing.assert_close(normalized, 0.5 * (row - mean) / (var + 1e-3) ** 0.5 + norm.bias, rtol=0, atol=1e-12)
+        torch.testing.assert_close(normalized, 0.5 * (row - mean) / (var + 1e-3) ** 0.5 + bias, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize(("site", "names"), [("sum", {"weight"}), ("cell", {"weight", "bias"})])
-def test_the_sums_shift_is_the_cells_own_bias(site: str, names: set[str]) -> None:
-    assert {name for name, _ in build(LayerNorm(sites=(site,))).norm(6, site).named_parameters()} == names  # type: ignore[arg-type]
+def test_the_sums_shift_is_the_cells_own_bias(site: Site, names: set[str]) -> None:
+    assert {name for name, _ in build(LayerNorm(sites=(site,))).norm(6, site).named_parameters()} == names
 
 
 @pytest.mark.parametrize("delta", [0.01, 0.5, 7.0])
@@ -40,6 +44,7 @@ def test_a_scalar_input_shows_its_size_only_with_the_bias_inside() -> None:
     for place, sees in (("outside", False), ("inside", True), ("both", True)):
         torch.manual_seed(0)
         cell = Recurrent("lstm", 1, 20, norm={"method": "layer_norm", "bias": place, "eps": 1e-12}).double().cells[0]
+        assert isinstance(cell, LSTM)
         small, large = cell.input_term(torch.tensor([[[0.3]], [[0.9]]], dtype=torch.float64), 0)
         assert torch.allclose(small, large, atol=1e-6) is not sees
 
@@ -52,15 +57,17 @@ def test_units_that_start_unalike_keep_the_gradient_through_blank_inputs(bias_in
     x = torch.zeros(41, 2, 1)
     x[-1] = 1
     network(x)[0][-1].sum().backward()
-    assert bool(network.cells[0].weight_hh.grad.isfinite().all()) is not explodes
+    gradient = network.get_parameter("cells.0.weight_hh").grad
+    assert gradient is not None
+    assert bool(gradient.isfinite().all()) is not explodes
 
 
 def test_a_gain_for_each_channel_serves_all_its_places() -> None:
     torch.manual_seed(0)
     layer = build(LayerNorm(conv_gain="per_channel")).layer((3, 2, 4)).double()
     with torch.no_grad():
-        layer.weight.copy_(torch.tensor([1.0, 2.0, 3.0]).reshape(3, 1, 1))
-        layer.bias.copy_(torch.tensor([0.0, -1.0, 5.0]).reshape(3, 1, 1))
+        layer.get_parameter("weight").copy_(torch.tensor([1.0, 2.0, 3.0]).reshape(3, 1, 1))
+        layer.get_parameter("bias").copy_(torch.tensor([0.0, -1.0, 5.0]).reshape(3, 1, 1))
     a = torch.randn(6, 3, 2, 4, dtype=torch.float64)
     for n in range(6):
         plain = (a[n] - a[n].mean()) / (a[n].var(correction=0) + 1e-5).sqrt()
@@ -69,9 +76,9 @@ def test_a_gain_for_each_channel_serves_all_its_places() -> None:
 
 
 @pytest.mark.parametrize(("gain", "parameters"), [("per_unit", 2 * 24), ("per_channel", 2 * 4)])
-def test_an_image_has_one_mean_and_one_variance(gain: str, parameters: int) -> None:
+def test_an_image_has_one_mean_and_one_variance(gain: Literal["per_unit", "per_channel"], parameters: int) -> None:
     torch.manual_seed(0)
-    norm = build(LayerNorm(conv_gain=gain, eps=1e-3)).layer((4, 3, 2)).double()  # type: ignore[arg-type]
+    norm = build(LayerNorm(conv_gain=gain, eps=1e-3)).layer((4, 3, 2)).double()
     a = torch.randn(2, 4, 3, 2, dtype=torch.float64)
     mean, var = a.mean((1, 2, 3), keepdim=True), a.var((1, 2, 3), correction=0, keepdim=True)
     torch.testing.assert_close(norm(a), (a - mean) / (var + 1e-3).sqrt(), rtol=0, atol=1e-12)

@@ -17,5 +17,5 @@ def test_the_cell_is_read_out_with_a_bias_that_starts_at_zero() -> None:
     a = torch.randn(3, 4)
     assert torch.equal(norm(a, 0), a)
     with torch.no_grad():
-        norm.bias += 2
+        norm.get_parameter("bias").add_(2)
     assert torch.equal(norm(a, 0), a + 2)

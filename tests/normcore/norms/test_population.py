@@ -18,8 +18,8 @@ def test_minibatch_means_and_biased_variances_are_averaged_by_hand() -> None:
     with population_statistics(norm):
         for batch in batches:
             norm(torch.tensor(batch).unsqueeze(-1), 0)
-    assert norm.running_mean.flatten().tolist() == [(2 + 10) / 2, (2 + 5) / 2]
-    assert norm.running_var.flatten().tolist() == [(1 + 0) / 2, (4 + 9) / 2]  # pooled, step 0 had 16.5
+    assert norm.get_buffer("running_mean").flatten().tolist() == [(2 + 10) / 2, (2 + 5) / 2]
+    assert norm.get_buffer("running_var").flatten().tolist() == [(1 + 0) / 2, (4 + 9) / 2]  # pooled, step 0 had 16.5
 
 
 def test_a_shorter_batch_repeats_its_last_step() -> None:
@@ -27,8 +27,8 @@ def test_a_shorter_batch_repeats_its_last_step() -> None:
     with population_statistics(norm):
         norm(torch.tensor([[1.0, 3.0]]).unsqueeze(-1), 0)
         norm(torch.tensor([[0.0, 2.0], [4.0, 8.0], [5.0, 5.0]]).unsqueeze(-1), 0)
-    assert norm.running_mean.flatten().tolist() == [(2 + 1) / 2, (2 + 6) / 2, (2 + 5) / 2]
-    assert norm.running_var.flatten().tolist() == [(1 + 1) / 2, (1 + 4) / 2, (1 + 0) / 2]
+    assert norm.get_buffer("running_mean").flatten().tolist() == [(2 + 1) / 2, (2 + 6) / 2, (2 + 5) / 2]
+    assert norm.get_buffer("running_var").flatten().tolist() == [(1 + 1) / 2, (1 + 4) / 2, (1 + 0) / 2]
 
 
 def test_shared_statistics_are_the_average_over_the_steps() -> None:

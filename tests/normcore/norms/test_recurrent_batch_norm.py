@@ -1,12 +1,13 @@
 import pytest
 import torch
 
+from normcore.cells.lstm import LSTMState
 from normcore.norms import build
 from normcore.norms.normalization import Identity, Shift
 from normcore.norms.population import population_statistics
 from normcore.norms.recurrent_batch_norm import BatchNormAtSite
 from normcore.recurrent import Recurrent
-from normcore.spec.norm import RecurrentBatchNorm
+from normcore.spec.norm import RecurrentBatchNorm, Site
 
 CELLS = ["rnn", "lstm", "gru"]
 RBN = {"method": "recurrent_batch_norm"}
@@ -15,22 +16,23 @@ RBN = {"method": "recurrent_batch_norm"}
 def test_it_is_the_equation() -> None:
     torch.manual_seed(0)
     norm = build(RecurrentBatchNorm(eps=1e-3, gain_init=0.5)).norm(6, "cell").double()
+    bias = norm.get_parameter("bias")
     with torch.no_grad():
-        norm.bias += torch.randn(6)
+        bias.add_(torch.randn(6))
     a = torch.randn(4, 6, dtype=torch.float64)
     normalized = norm(a, 0)
     for k in range(6):
         column = a[:, k]
         mean = sum(column) / 4
         var = sum((value - mean) ** 2 for value in column) / 4
-        expected = 0.5 * (column - mean) / (var + 1e-3) ** 0.5 + norm.bias[k]
+        expected = 0.5 * (column - mean) / (var + 1e-3) ** 0.5 + bias[k]
         torch.testing.assert_close(normalized[:, k], expected, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("site", ["input", "recurrent", "sum", "cell"])
-def test_only_the_cell_has_a_shift(site: str) -> None:
-    options = RecurrentBatchNorm(sites=(site,))  # type: ignore[arg-type]
-    names = {name for name, _ in build(options).norm(6, site).named_parameters()}  # type: ignore[arg-type]
+def test_only_the_cell_has_a_shift(site: Site) -> None:
+    options = RecurrentBatchNorm(sites=(site,))
+    names = {name for name, _ in build(options).norm(6, site).named_parameters()}
     assert names == ({"weight", "bias"} if site == "cell" else {"weight"})
 
 
@@ -46,7 +48,7 @@ def test_a_constant_feature_gives_the_shift_and_no_gradient(steps_at_once: bool)
     torch.manual_seed(0)
     norm = build(RecurrentBatchNorm()).norm(3, "cell")
     with torch.no_grad():
-        norm.bias += 0.25
+        norm.get_parameter("bias").add_(0.25)
     a = torch.randn(5, 3)
     a[:, 1] = 1 / 3
     a = (a.expand(2, 5, 3).clone() if steps_at_once else a).requires_grad_()
@@ -80,7 +82,7 @@ def test_a_constant_beginning_stays_constant_and_its_gradients_small(cell: str, 
     network = Recurrent(cell, 2, 101, norm=RBN).to(dtype)
     with torch.no_grad():
         for parameter in network.parameters():
-            parameter += 0.1 * torch.randn_like(parameter)
+            parameter.add_(0.1 * torch.randn_like(parameter))
     x = torch.full((60, 33, 2), 1 / 3, dtype=dtype)
     x[-3:] = torch.randn(3, 33, 2)
     x.requires_grad_()
@@ -117,8 +119,8 @@ def test_statistics_are_never_in_less_than_float32() -> None:
     with population_statistics(norm):
         normalized = norm(a, 0)
     assert normalized.dtype == torch.bfloat16
-    assert norm.running_mean.dtype == torch.float32
-    torch.testing.assert_close(norm.running_mean[0], a.float().mean(0))
+    assert norm.get_buffer("running_mean").dtype == torch.float32
+    torch.testing.assert_close(norm.get_buffer("running_mean")[0], a.float().mean(0))
 
 
 def test_one_example_has_no_batch_statistics() -> None:
@@ -145,6 +147,7 @@ def test_noise_is_added_to_h_alone_and_fresh_at_every_pass() -> None:
 
     torch.manual_seed(1)
     state = network._initial_state(network.cells[0], 20_000)
+    assert isinstance(state, LSTMState)
     assert state.h.std().item() == pytest.approx(0.1, rel=0.01)
     assert state.c.eq(0).all()
 
@@ -156,7 +159,9 @@ def test_noise_opens_the_first_step_to_the_recurrent_weights() -> None:
         torch.manual_seed(0)
         network = Recurrent("lstm", 3, 5, norm={**RBN, "initial_state_noise": noise})
         network(torch.randn(1, 8, 3))[0].square().sum().backward()
-        gradients[noise] = network.cells[0].weight_hh.grad.abs().max().item()
+        gradient = network.get_parameter("cells.0.weight_hh").grad
+        assert gradient is not None
+        gradients[noise] = gradient.abs().max().item()
     assert gradients[0.0] == 0
     assert gradients[0.1] > 0
 
@@ -164,7 +169,7 @@ def test_noise_opens_the_first_step_to_the_recurrent_weights() -> None:
 def varying(a: torch.Tensor) -> list[bool]:
     """Which features of a minibatch (B, F) are normalized, not taken for constant."""
     normalized = build(RecurrentBatchNorm(gain_init=1.0)).norm(a.shape[1], "input")(a, 0)
-    return (normalized != 0).any(0).tolist()
+    return [bool(varies) for varies in (normalized != 0).any(0)]
 
 
 def test_a_small_deviation_around_a_large_mean_varies() -> None:

@@ -47,8 +47,8 @@ def test_the_population_is_the_average_of_the_minibatches() -> None:
     with population_statistics(norm):
         norm(torch.tensor([[[0.0], [2.0]], [[4.0], [6.0]]]), 0)
         norm(torch.tensor([[[10.0], [12.0]]]), 0)
-    assert norm.running_mean.tolist() == [[7.0]]
-    assert norm.running_var.tolist() == [[3.0]]
+    assert norm.get_buffer("running_mean").tolist() == [[7.0]]
+    assert norm.get_buffer("running_var").tolist() == [[3.0]]
     torch.testing.assert_close(norm.eval()(torch.tensor([[7.0 + 3.0**0.5]]), 5), torch.tensor([[1.0]]))
 
 

@@ -43,7 +43,7 @@ def test_the_length_of_a_row_is_its_g_whatever_its_v(cell: str, matrix: str) -> 
 
 def test_a_matrix_is_computed_once_a_pass() -> None:
     network = pair("lstm")[0]
-    parametrization = network.cells[0].parametrizations.weight_hh[0]
+    parametrization = network.get_submodule("cells.0.parametrizations.weight_hh.0")
     calls = []
     parametrization.register_forward_hook(lambda *_: calls.append(1))
     network(torch.randn(7, 2, 3, dtype=torch.float64))
@@ -54,7 +54,7 @@ def test_the_gradient_stands_upright_on_v() -> None:
     """Salimans and Kingma, section 2: the gradient of v is orthogonal to w."""
     network = pair("gru")[0]
     network(torch.randn(4, 2, 3, dtype=torch.float64))[0].square().sum().backward()
-    v = network.cells[0].parametrizations.weight_hh.original1
+    v = network.get_parameter("cells.0.parametrizations.weight_hh.original1")
     assert v.grad is not None
     assert v.grad.abs().max() > 1e-3
     torch.testing.assert_close((v.grad * v).sum(1), torch.zeros(15, dtype=torch.float64), rtol=0, atol=1e-12)
@@ -95,7 +95,8 @@ def test_the_first_batch_gives_the_lengths_and_biases(shape: tuple[int, ...]) ->
     t = layer(x).transpose(0, 1).flatten(1)
     torch.testing.assert_close(t.mean(1), torch.zeros(4, dtype=torch.float64), rtol=0, atol=1e-12)
     torch.testing.assert_close(t.var(1, correction=0), torch.ones(4, dtype=torch.float64), rtol=0, atol=1e-12)
-    assert layer.parametrizations.weight.original1.std().item() == pytest.approx(0.05, rel=0.3)
+    direction = layer.get_parameter("parametrizations.weight.original1")
+    assert direction.std().item() == pytest.approx(0.05, rel=0.3)
 
 
 def parametrized(layer: nn.Linear) -> nn.Linear:
@@ -125,7 +126,7 @@ def test_a_first_batch_that_does_not_do_is_refused(layer: nn.Linear, x: torch.Te
 def test_a_row_of_zeros_has_the_length_0_and_a_direction() -> None:
     theirs = torch.nn.LSTM(3, 5)
     with torch.no_grad():
-        theirs.weight_ih_l0[2] = 0
+        theirs.get_parameter("weight_ih_l0")[2] = 0
     ours = Recurrent("lstm", 3, 5, norm={"method": "weight_norm"})
     ours.load_torch_state_dict(theirs.state_dict())
     x = torch.randn(4, 2, 3)

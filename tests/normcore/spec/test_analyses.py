@@ -14,6 +14,8 @@ RUN = "run_01KAJ3V6BCDEFGHJKMNPQRSTVW"
 def test_parts_that_are_taken_come_from_the_profile() -> None:
     spec = resolve({"task": {"name": "gradient_flow"}, "norm": {"method": "recurrent_batch_norm"}})
     assert isinstance(spec, AnalysisSpec)
+    assert spec.model is not None
+    assert spec.norm is not None
     assert (spec.model.cell, spec.model.hidden_size, spec.model.recurrent_init) == ("rnn", 100, "identity")
     norm = spec.norm.model_dump()
     assert (norm["sites"], norm["gain_init"], norm["initial_state_noise"]) == (("sum",), 0.1, 0.1)

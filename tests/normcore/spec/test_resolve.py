@@ -10,6 +10,7 @@ from normcore.spec import ExperimentSpec, InvalidSpec, changes, resolve
 from normcore.spec.methods import METHODS
 from normcore.spec.model import CELLS
 from normcore.spec.tasks import BENCHMARKS
+from tests.normcore.training_specs import training_spec
 
 RECURRENT = [name for name, method in METHODS.items() if method.cells]
 
@@ -59,7 +60,7 @@ def test_seeds_device_priority_and_labels_are_not_hashed(
 
 @given(written_specs, st.floats(1e-6, 1e6, exclude_min=True))
 def test_a_learning_rate_of_its_own_gives_a_fingerprint_of_its_own(written: dict[str, Any], lr: float) -> None:
-    usual = resolve(written)
+    usual = training_spec(written)
     other = resolve({**plain(usual), "training": {**plain(usual)["training"], "optimizer": {"lr": lr}}})
     same = lr == usual.training.optimizer.lr
     assert (other.fingerprint() == usual.fingerprint()) == same
@@ -73,11 +74,11 @@ def test_a_fingerprint_without_the_norm_is_the_same_for_all_methods() -> None:
 
 
 def test_an_untouched_spec_departs_from_its_profile_in_nothing() -> None:
-    assert changes(resolve({"task": {"name": "permuted_digits"}, "norm": {"method": "layer_norm"}})) == {}
+    assert changes(training_spec({"task": {"name": "permuted_digits"}, "norm": {"method": "layer_norm"}})) == {}
 
 
 def test_changes_tell_what_departs_from_the_profile() -> None:
-    spec = resolve({"task": {"name": "permuted_digits"}, "model": {"cell": "gru"}, "training": {"batch_size": 7}})
+    spec = training_spec({"task": {"name": "permuted_digits"}, "model": {"cell": "gru"}, "training": {"batch_size": 7}})
     assert changes(spec) == {"model.cell": "gru", "training.batch_size": 7}
 
 
@@ -127,8 +128,9 @@ def test_an_error_names_its_field_and_the_repair(written: Any, loc: tuple[str | 
 def test_the_sites_of_an_rnn_are_its_sum_or_its_terms() -> None:
     rnn = {**DIGITS, "model": {"cell": "rnn"}}
     for method in ("layer_norm", "recurrent_batch_norm", "rms_norm", "dynamic_tanh"):
-        assert resolve({**rnn, "norm": {"method": method}}).norm.model_dump()["sites"] == ("sum",)
-        assert resolve({**rnn, "norm": {"method": method, "sites": ["input", "recurrent"]}}).model.cell == "rnn"
+        assert training_spec({**rnn, "norm": {"method": method}}).norm.model_dump()["sites"] == ("sum",)
+        at_terms = training_spec({**rnn, "norm": {"method": method, "sites": ["input", "recurrent"]}})
+        assert at_terms.model.cell == "rnn"
         with pytest.raises(InvalidSpec) as caught:
             resolve({**rnn, "norm": {"method": method, "sites": ["input", "sum"]}})
         assert [e.loc for e in caught.value.errors] == [("norm", "sites")]

@@ -6,6 +6,7 @@ from normcore.spec import resolve
 from normcore.spec.methods import METHODS
 from normcore.spec.tasks import ANALYSES, BENCHMARKS, TASKS, TrainedAnalysis
 from normcore.spec.tasks.task import Task
+from tests.normcore.training_specs import training_spec
 
 RECURRENT = [name for name, method in METHODS.items() if method.cells]
 
@@ -17,6 +18,7 @@ PROFILES = ("paper", "small", "smoke")
 @pytest.mark.parametrize("method", RECURRENT)
 def test_every_profile_resolves_for_every_method(task: str, profile: str, method: str) -> None:
     spec = resolve({"task": {"name": task, "profile": profile}, "norm": {"method": method}})
+    assert spec.norm is not None
     assert (spec.task.name, spec.task.profile, spec.norm.method) == (task, profile, method)
     assert spec.kind == TASKS[task].kind
 
@@ -34,7 +36,9 @@ def test_a_tag_is_the_key_it_is_listed_under(name: str, task: type[Task]) -> Non
 
 
 def test_the_paper_profile_of_permuted_mnist_is_the_papers() -> None:
-    spec = resolve({"task": {"name": "permuted_mnist", "profile": "paper"}, "norm": {"method": "recurrent_batch_norm"}})
+    spec = training_spec(
+        {"task": {"name": "permuted_mnist", "profile": "paper"}, "norm": {"method": "recurrent_batch_norm"}}
+    )
     assert spec.model.hidden_size == 100
     assert (spec.training.batch_size, spec.training.max_steps, spec.training.clip_norm) == (100, 100_000, 1.0)
     assert spec.training.optimizer.model_dump() == {"name": "rmsprop", "lr": 1e-3, "decay": 0.9, "momentum": 0.0}
@@ -43,12 +47,12 @@ def test_the_paper_profile_of_permuted_mnist_is_the_papers() -> None:
 
 
 def test_only_in_order_pixels_get_noise_on_the_first_state() -> None:
-    spec = resolve({"task": {"name": "sequential_mnist"}, "norm": {"method": "recurrent_batch_norm"}})
+    spec = training_spec({"task": {"name": "sequential_mnist"}, "norm": {"method": "recurrent_batch_norm"}})
     assert spec.norm.model_dump()["initial_state_noise"] == 0.1
 
 
 def test_the_paper_profile_of_char_lm_is_the_papers() -> None:
-    spec = resolve({"task": {"name": "char_lm", "profile": "paper"}})
+    spec = training_spec({"task": {"name": "char_lm", "profile": "paper"}})
     assert (spec.task.model_dump()["corpus"], spec.task.model_dump()["sequence_length"]) == ("ptb", 100)
     assert (spec.model.hidden_size, spec.training.batch_size, spec.training.eval_every) == (1000, 64, 791)
     assert (spec.training.optimizer.name, spec.training.optimizer.lr) == ("adam", 2e-3)

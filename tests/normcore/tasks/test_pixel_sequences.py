@@ -6,11 +6,11 @@ import torch
 from normcore import tasks
 from normcore.data import digits
 from normcore.models.assembly import recurrent_of
-from normcore.spec import resolve
 from normcore.spec.tasks import PermutedDigits, SequentialDigits
 from normcore.spec.tasks.task import Task as TaskOptions
 from normcore.tasks.pixel_sequences import PixelSequences, pixel_order
 from normcore.tasks.task import Task, even_batches
+from tests.normcore.training_specs import training_spec
 
 CPU = torch.device("cpu")
 
@@ -84,7 +84,7 @@ def test_large_splits_are_scored_in_batches_that_count_by_their_size() -> None:
 
 def test_the_loss_is_cross_entropy_on_the_last_step() -> None:
     torch.manual_seed(0)
-    spec = resolve({"task": {"name": "permuted_digits", "profile": "smoke"}})
+    spec = training_spec({"task": {"name": "permuted_digits", "profile": "smoke"}})
     task = built(spec.task)
     model = task.model(recurrent_of(spec.model, spec.norm, spec.training.kernel))
     examples = torch.tensor([5, 900])

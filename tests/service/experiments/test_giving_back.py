@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
@@ -138,7 +139,7 @@ def test_a_history_keeps_its_newest_entries(db: Database) -> None:
     submitted(db)
     for k in range(MAX_HISTORY + 5):
         lease = claimed(db).lease
-        done(db, lambda s, lease=lease, k=k: lifecycle.release(s, lease, f"stop {k}"))
+        done(db, partial(lifecycle.release, lease=lease, reason=f"stop {k}"))
     history = run_of(db, lease.run_id).history
     assert [entry["reason"] for entry in (history[0], history[-1])] == ["stop 5", f"stop {MAX_HISTORY + 4}"]
 
@@ -238,8 +239,8 @@ def test_cancelling_and_ringing_at_the_same_time_never_wait_for_each_other(db: D
     def cancel_and_retry() -> None:
         for _ in range(10):
             for experiment in experiments:
-                done(db, lambda s, id=experiment.id: lifecycle.cancel(s, id))
-                done(db, lambda s, id=experiment.id: lifecycle.retry(s, id))
+                done(db, partial(lifecycle.cancel, experiment_id=experiment.id))
+                done(db, partial(lifecycle.retry, experiment_id=experiment.id))
 
     with ThreadPoolExecutor(4) as pool:
         ringing = [pool.submit(ring) for _ in range(2)]

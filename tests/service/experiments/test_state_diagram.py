@@ -1,6 +1,7 @@
 """Any sequence of verbs, whoever calls them, leaves the runs where the state diagram says."""
 
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -97,13 +98,13 @@ class StateDiagram(RuleBasedStateMachine):
         run.state, run.expired, run.has_started = "running", seconds < 0, True
         return claim.lease
 
-    def write(self, lease: Lease, verb: object) -> Expected | None:
+    def write(self, lease: Lease, verb: Callable[[Session], object]) -> Expected | None:
         """Call a worker's verb; the run if it must have worked, None if it must have been refused."""
         run = self.runs[lease.run_id]
         holds = run.state == "running" and run.attempt == lease.attempt
         try:
             with self.db.transaction() as session:
-                verb(session)  # type: ignore[operator]
+                verb(session)
         except LeaseLost:
             assert not holds
             return None

@@ -10,7 +10,7 @@ from service.db import Database
 from service.experiments.tables import Experiment
 from tests.service.given import claimed, failed, finished, submitted
 
-CHAR_LM = {"task": {"name": "char_lm", "profile": "smoke"}}
+CHAR_LM: dict[str, Any] = {"task": {"name": "char_lm", "profile": "smoke"}}
 
 
 def analysis(name: str, run_id: str) -> dict[str, Any]:

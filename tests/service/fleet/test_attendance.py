@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import CursorResult, update
 from starlette.testclient import TestClient
 
 from service.db import Database, epoch_now
@@ -28,7 +28,9 @@ def beat(db: Database, *badges: Badge) -> None:
 def silent_for(db: Database, worker_id: str, seconds: float) -> None:
     with db.transaction() as session:
         query = update(Worker).where(Worker.id == worker_id).values(heartbeat_at=epoch_now() - seconds)
-        assert session.execute(query).rowcount == 1  # type: ignore[attr-defined]
+        found = session.execute(query)
+        assert isinstance(found, CursorResult)
+        assert found.rowcount == 1
 
 
 def live(db: Database) -> list[str]:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from random import Random
 
 import numpy as np
 import pytest
@@ -46,10 +47,10 @@ def test_one_seed_has_a_mean_and_no_spread() -> None:
 
 
 @given(st.lists(value, min_size=2, max_size=8), st.integers(1, 5), st.randoms())
-def test_repeating_seeds_does_not_narrow_the_interval(values: list[float], times: int, random: object) -> None:
+def test_repeating_seeds_does_not_narrow_the_interval(values: list[float], times: int, random: Random) -> None:
     once = pool(run(seed, v) for seed, v in enumerate(values))
     runs = [run(seed, v) for seed, v in enumerate(values) for _ in range(times)]
-    random.shuffle(runs)  # type: ignore[attr-defined]
+    random.shuffle(runs)
     often = pool(runs)
     assert (often.n_runs, often.n_seeds) == (times * len(values), len(values))
     assert often.value is not None

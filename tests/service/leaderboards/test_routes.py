@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from normcore.events import Outcome
 from normcore.spec import digest, resolve
 from normcore.spec.tasks import TASKS
 from service.db import Database
@@ -21,7 +22,7 @@ def ended(db: Database, experiment: ExperimentOut, *results: dict[str, Any]) -> 
     for result in results:
         lease = claimed(db).lease
         assert lease.run_id in {run.id for run in experiment.runs}
-        outcome = "diverged" if result.get("value", 0) is None else "completed"
+        outcome: Outcome = "diverged" if result.get("value", 0) is None else "completed"
         with db.transaction() as session:
             entries.refresh(session, lifecycle.finish(session, lease, outcome, result_of(**result)))
     return experiment.fingerprint
