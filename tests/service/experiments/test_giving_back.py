@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import select, text, update
 from sqlalchemy.orm import Session
 
 from service.db import Database, epoch_now
@@ -249,6 +249,24 @@ def test_cancelling_and_ringing_at_the_same_time_never_wait_for_each_other(db: D
         stop.set()
         for future in ringing:
             future.result(timeout=120)
+
+
+@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+def test_what_somebody_holds_is_passed_over_and_not_waited_for(db: Database) -> None:
+    submitted(db, seeds=[0, 1, 2, 3])
+    held, expired = (claimed(db, lease_seconds=-1).lease for _ in range(2))
+    front = select(Run).where(Run.state == "queued").order_by(Run.id).limit(1)
+    with db.transaction() as session:
+        for query in (front, select(Run).where(Run.id == held.run_id)):
+            session.scalars(query.with_for_update()).one()
+        with db.transaction() as other:
+            other.execute(text("SET LOCAL lock_timeout = '2s'"))
+            claim = lifecycle.claim(other, queues=ALL_QUEUES, worker_id="wrk_2", lease_seconds=60)
+            taken = lifecycle.take_back(other, max_attempts=9)
+            rung = lifecycle.ring_again(other, idle={"auto": 9}, after_seconds=-1)
+    assert claim is not None
+    assert run_of(db, claim.lease.run_id).seed == 3
+    assert taken == rung == [Bell(expired.run_id, "auto")]
 
 
 def test_a_worker_that_is_gone_loses_its_own_runs_only(db: Database) -> None:
