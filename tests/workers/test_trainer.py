@@ -139,7 +139,7 @@ def test_asked_to_stop_it_leaves_a_checkpoint_to_go_on_from_bit_for_bit(
     whole = list(messages(trainers[0]))
 
     trainers.append(Trainer(job(tmp_path, "run_broken", **short)))
-    said = [*_until_measured(trainers[1]), *_until_measured(trainers[1])]  # the first is followed by a checkpoint anyhow
+    said = [*_until_measured(trainers[1]), *_until_measured(trainers[1])]  # the first brings a checkpoint anyhow
     trainers[1].stop()
     said += messages(trainers[1])
     stopped = said[-1]
