@@ -3,13 +3,16 @@ BIN = .venv/bin
 INSTALLED = .venv/.installed
 export NORMBENCH_DATA_DIR ?= $(CURDIR)/.normbench
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test test-fast lint bench clean
 
 demo: $(INSTALLED)  ## the whole path once: service, nine runs, leaderboard
 	$(BIN)/normbench demo
 
 test: $(INSTALLED)  ## the whole test suite
 	$(BIN)/pytest --numprocesses 4 --dist worksteal $(PYTEST_OPTIONS)
+
+test-fast: $(INSTALLED)  ## what needs no processes, servers or long computations; under a minute
+	$(BIN)/pytest --numprocesses 2 --dist worksteal -m 'not slow' $(PYTEST_OPTIONS)
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

@@ -88,7 +88,7 @@ class Series(TypedDict):
 
     unit: str
     direction: Literal["maximize", "minimize"] | None
-    points: list[tuple[int, float, float]]
+    points: list[list[float]]  # step, value, training seconds
 
 
 class Artifact(TypedDict):

@@ -13,11 +13,14 @@ from service.settings import Settings
 from tests.servers import postgres_database
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+@pytest.fixture(scope="module")
 def shared_client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
-    """As ``client``, but one for all tests of a module."""
+    """As ``client``, but one for all tests of a module, and on SQLite: most of what they ask no database answers.
+
+    A test whose answer a database has a say in is parametrized with both, by ``indirect``.
+    """
     data = tmp_path_factory.mktemp("shared")
-    if request.param == "sqlite":
+    if getattr(request, "param", "sqlite") == "sqlite":
         database: AbstractContextManager[str] = nullcontext(f"sqlite:///{data / 'normbench.db'}")
     else:
         database = postgres_database(request.getfixturevalue("postgres_url"))

@@ -62,10 +62,8 @@ def test_readers_do_not_wait_for_writers(db: Database) -> None:
     submitted(db)
     with db.transaction() as session:
         session.execute(update(Run).values(priority=9))
-        began = time.monotonic()
-        with db.snapshot() as reader:
+        with db.snapshot() as reader:  # who waited here would wait for what comes after it, and be told to give up
             assert reader.scalars(select(Run.priority)).one() == 5
-        assert time.monotonic() - began < 5
 
 
 def test_the_databases_clock_counts_seconds_since_1970(db: Database) -> None:

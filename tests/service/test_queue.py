@@ -2,9 +2,10 @@
 
 import base64
 import json
+import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -115,22 +116,42 @@ def away() -> str:
     return f"redis://127.0.0.1:{free_port()}/0"
 
 
+@pytest.mark.timeout(60)  # it would otherwise be tried again and again
 def test_a_broker_that_is_away_is_a_problem_that_is_soon_known(tmp_path: Path) -> None:
-    began = time.monotonic()
     problem = broker_problem(make_celery(on_broker(tmp_path, away())))
     assert problem
     assert "refused" in problem
-    assert time.monotonic() - began < 8
 
 
-def test_ringing_never_waits_for_a_broker_and_closing_hardly(tmp_path: Path) -> None:
-    doorbell = Doorbell(make_celery(on_broker(tmp_path, away())))
-    began = time.monotonic()
+@pytest.fixture
+def silent() -> Iterator[socket.socket]:
+    """A broker to which one can connect and which never says a word."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        yield server
+
+
+def url_of(silent: socket.socket) -> str:
+    return f"redis://127.0.0.1:{silent.getsockname()[1]}/0"
+
+
+def tries(silent: socket.socket) -> int:
+    """How often somebody has connected; each waits for an answer as long as a message may take."""
+    count = 0
+    while True:
+        try:
+            silent.accept()[0].close()
+        except BlockingIOError:
+            return count
+        count += 1
+
+
+@pytest.mark.timeout(60)
+def test_ringing_never_waits_for_a_broker_and_closing_hardly(tmp_path: Path, silent: socket.socket) -> None:
+    doorbell = Doorbell(make_celery(on_broker(tmp_path, url_of(silent))))
     doorbell.ring(Bell(f"run_{k}", "auto") for k in range(1000))
-    assert time.monotonic() - began < 0.5
-    began = time.monotonic()
-    doorbell.close(timeout=1.0)
-    assert time.monotonic() - began < 3
+    doorbell.close(timeout=0.1)
+    assert tries(silent) < 30, "all 1000 were waited for"
 
 
 def test_a_doorbell_rings_again_once_the_broker_is_back(tmp_path: Path, redis_url: str) -> None:
@@ -154,12 +175,11 @@ def messages(connection: Any) -> list[bytes]:
 
 
 @SQLITE
-def test_a_submission_is_accepted_at_once_while_the_broker_is_away(settings: Settings) -> None:
-    app = create_app(settings.model_copy(update={"broker_url": away()}), require_keys=False)
+def test_a_submission_does_not_wait_for_a_broker_that_is_silent(settings: Settings, silent: socket.socket) -> None:
+    app = create_app(settings.model_copy(update={"broker_url": url_of(silent)}), require_keys=False)
     with TestClient(app) as client:
-        began = time.monotonic()
         ids = [client.post("/v1/experiments", json=written(seeds=range(20))).json()["id"] for _ in range(3)]
-        assert time.monotonic() - began < 2
+        assert tries(silent) < 30, "all 60 messages were waited for"
         assert [item["id"] for item in client.get("/v1/experiments").json()["items"]] == ids[::-1]
         answer = client.get("/readyz")
         assert answer.status_code == 503

@@ -1,8 +1,24 @@
-"""A worker that cannot work says so and ends."""
+"""A worker that can work says so again and again; one that cannot says so once and ends."""
 
 from pathlib import Path
 
-from tests.processes import service
+from service.fleet.attendance import MISSED_HEARTBEATS
+from tests.processes import service, until
+
+
+def test_a_worker_without_work_stays_known_by_its_heartbeats(tmp_path: Path) -> None:
+    with service(tmp_path, heartbeat_seconds=1) as idle:
+        idle.up()
+        (first,) = until(lambda: idle.get("/v1/workers")["items"], 30, idle.logs)
+        beats = {first["heartbeat_at"]}
+
+        def has_outlived_a_silence() -> bool:
+            beats.update(worker["heartbeat_at"] for worker in idle.get("/v1/workers")["items"])
+            return len(beats) > MISSED_HEARTBEATS + 2
+
+        until(has_outlived_a_silence, 30, idle.logs)
+        (worker,) = idle.get("/v1/workers")["items"]
+        assert (worker["id"], worker["pid"], worker["run_id"]) == (first["id"], first["pid"], None)
 
 
 def test_a_device_that_is_not_there_is_refused_at_the_start(tmp_path: Path) -> None:

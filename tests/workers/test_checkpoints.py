@@ -57,11 +57,12 @@ def test_a_new_attempts_checkpoints_stay_though_an_earlier_one_got_further(store
 
 
 def test_an_attempt_that_lost_the_run_takes_no_later_ones_checkpoints_away(store: Artifacts) -> None:
-    checkpoints_of(store, attempt=2).write(100, b"2 100")
+    for step in (100, 200, 300):
+        store.write("run_1", 2, f"checkpoint-{step:012d}.pt", f"2 {step}".encode())  # it has yet to drop one
     earlier = checkpoints_of(store)
     for step in (400, 500, 600):
         earlier.write(step, f"1 {step}".encode())
-    assert contents(checkpoints_of(store, attempt=3, past=Past(2, 50))) == [b"2 100"]
+    assert contents(checkpoints_of(store, attempt=3, past=Past(2, 50))) == [b"2 300", b"2 200", b"2 100"]
 
 
 @pytest.mark.parametrize(

@@ -272,6 +272,7 @@ def test_a_bad_query_parameter_is_named(shared_client: TestClient, path: str, na
     assert [error["loc"][0] for error in answer.json()["errors"]] == [name]
 
 
+@pytest.mark.parametrize("shared_client", ["sqlite", "postgresql"], indirect=True)
 @pytest.mark.parametrize(
     "path",
     [

@@ -7,14 +7,26 @@ from functools import partial
 from typing import Any
 
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import select, text, update
 from sqlalchemy.orm import Session
 
 from service.db import Database, epoch_now
 from service.experiments import lifecycle
 from service.experiments.lifecycle import MAX_HISTORY, MAX_PAUSE_SECONDS, Bell, Lease, LeaseLost
 from service.experiments.tables import Run
-from tests.service.given import ALL_QUEUES, begun, claimed, failed, measured, rows_of, run_of, started, submitted
+from tests.processes import until
+from tests.service.given import (
+    ALL_QUEUES,
+    begun,
+    claimed,
+    failed,
+    measured,
+    result_of,
+    rows_of,
+    run_of,
+    started,
+    submitted,
+)
 
 MAX_ATTEMPTS = 3
 WAYS_BACK: dict[str, Callable[[Session, Lease], Any]] = {
@@ -158,6 +170,27 @@ def test_whatever_an_error_says_can_be_stored(db: Database, text: str) -> None:
     assert run.history[0]["reason"].startswith(run.error)
 
 
+def test_a_retried_run_has_its_losses_and_pauses_behind_it(db: Database) -> None:
+    experiment = submitted(db)
+    for _ in range(5):
+        lease = claimed(db).lease
+        deferred(db, lease)
+        end_pauses(db)
+    for _ in range(MAX_ATTEMPTS):
+        lease = claimed(db).lease
+        lost(db, lease)
+    assert run_of(db, lease.run_id).state == "failed"
+    done(db, lambda s: lifecycle.retry(s, experiment.id))
+    lease = claimed(db).lease
+    assert lost(db, lease) is not None, "the first loss of three"
+    deferred(db, claimed(db).lease)
+    assert 0 <= 1 - pause_of(db, lease.run_id) < 1, "the first pause"
+    done(db, lambda s: lifecycle.cancel(s, experiment.id))
+    done(db, lambda s: lifecycle.retry(s, experiment.id))
+    assert pause_of(db, lease.run_id) == 0
+    assert claimed(db).lease.run_id == lease.run_id
+
+
 # -- a checkpoint that brings measurements along ----------------------------------------------------
 
 
@@ -228,6 +261,29 @@ def test_a_cancel_that_meets_a_way_back_to_the_queue_is_never_swallowed(db: Data
             assert lifecycle.claim(session, queues=ALL_QUEUES, worker_id="wrk_2", lease_seconds=60) is None
 
 
+@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+def test_a_cancel_that_has_to_wait_for_a_finish_lets_it_be(db: Database) -> None:
+    experiment = submitted(db)
+    lease = claimed(db).lease
+    with ThreadPoolExecutor(1) as pool:
+        with db.transaction() as session:
+            lifecycle.finish(session, lease, "completed", result_of())
+            cancelling = pool.submit(done, db, lambda s: lifecycle.cancel(s, experiment.id))
+            until(lambda: is_waited_for(db), 5, lambda: "nobody waits for the finish")
+        cancelling.result(timeout=30)
+    run = run_of(db, lease.run_id)
+    assert (run.state, run.cancel_requested) == ("succeeded", False)
+
+
+def is_waited_for(db: Database) -> bool:
+    """Whether a transaction of this database waits for another's lock."""
+    waiting = text(
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    )
+    with db.snapshot() as session:
+        return bool(session.scalar(waiting))
+
+
 def test_cancelling_and_ringing_at_the_same_time_never_wait_for_each_other(db: Database) -> None:
     experiments = [submitted(db, seeds=range(30)) for _ in range(2)]
     stop = threading.Event()
@@ -250,6 +306,24 @@ def test_cancelling_and_ringing_at_the_same_time_never_wait_for_each_other(db: D
         stop.set()
         for future in ringing:
             future.result(timeout=120)
+
+
+@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+def test_what_somebody_holds_is_passed_over_and_not_waited_for(db: Database) -> None:
+    submitted(db, seeds=[0, 1, 2, 3])
+    held, expired = (claimed(db, lease_seconds=-1).lease for _ in range(2))
+    front = select(Run).where(Run.state == "queued").order_by(Run.id).limit(1)
+    with db.transaction() as session:
+        for query in (front, select(Run).where(Run.id == held.run_id)):
+            session.scalars(query.with_for_update()).one()
+        with db.transaction() as other:
+            other.execute(text("SET LOCAL lock_timeout = '2s'"))
+            claim = lifecycle.claim(other, queues=ALL_QUEUES, worker_id="wrk_2", lease_seconds=60)
+            taken = lifecycle.take_back(other, max_attempts=9)
+            rung = lifecycle.ring_again(other, idle={"auto": 9}, after_seconds=-1)
+    assert claim is not None
+    assert run_of(db, claim.lease.run_id).seed == 3
+    assert taken == rung == [Bell(expired.run_id, "auto")]
 
 
 def test_a_worker_that_is_gone_loses_its_own_runs_only(db: Database) -> None:

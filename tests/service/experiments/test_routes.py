@@ -19,6 +19,7 @@ from service import db as db_module
 from service.app import create_app
 from service.artifacts import Artifacts
 from service.db import Database
+from service.experiments import lifecycle
 from service.experiments.tables import Experiment, Run
 from service.settings import Settings
 from tests.servers import free_port
@@ -425,6 +426,29 @@ def test_files_of_a_run_are_listed_and_downloaded(client: TestClient, db: Databa
     assert answer.json() == {"torch": "2.9"}
     assert answer.headers["content-type"] == "application/json"
     assert is_problem(client.get(f"{url}/other.pt"), 404)
+
+
+@SQLITE
+def test_a_model_is_shown_once_its_attempt_has_succeeded(client: TestClient, db: Database, settings: Settings) -> None:
+    run_id = submitted(db).runs[0].id
+    url, store = f"/v1/runs/{run_id}/artifacts", Artifacts(settings.artifacts_url)
+
+    def seen() -> list[str]:
+        return [item["name"] for item in client.get(url).json()["items"]]
+
+    first = claimed(db).lease
+    for name in ("log.txt", "model.pt"):
+        store.write(run_id, 1, name, b"of the first attempt")
+    assert seen() == ["log.txt"]
+    assert is_problem(client.get(f"{url}/model.pt"), 404)
+    with db.transaction() as session:
+        lifecycle.release(session, first, "its worker stopped")
+    second = claimed(db).lease
+    store.write(run_id, 2, "model.pt", b"of the second attempt")
+    assert seen() == ["1.log.txt"]
+    finished(db, second)
+    assert seen() == ["1.log.txt", "model.pt"]
+    assert client.get(f"{url}/model.pt").content == b"of the second attempt"
 
 
 @SQLITE

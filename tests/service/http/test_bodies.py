@@ -1,11 +1,13 @@
 """A spec may come as JSON or as YAML; whatever says something twice, or never ends, is refused."""
 
+import asyncio
 import json
 import time
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
+from starlette.types import Message
 
 from tests.service.given import written
 
@@ -81,3 +83,28 @@ def test_numbers_that_json_lacks_are_refused_in_yaml_too(shared_client: TestClie
     answer = post(shared_client, b"task: {name: permuted_digits}\nnorm: {method: layer_norm, eps: .nan}\n", None)
     assert answer.status_code == 422
     assert answer.json()["errors"][0]["loc"] == ["norm", "eps"]
+
+
+def test_a_body_is_read_no_further_than_the_limit(shared_client: TestClient) -> None:
+    limit: int = shared_client.app.state.settings.max_body_bytes  # type: ignore[attr-defined]
+    piece, taken, sent = b"[" * 10_000, 0, list[Message]()
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/v1/experiments",
+        "raw_path": b"/v1/experiments",
+        "query_string": b"",
+        "headers": [(b"host", b"testserver"), (b"transfer-encoding", b"chunked")],
+    }
+
+    async def receive() -> Message:
+        nonlocal taken
+        taken += 1
+        return {"type": "http.request", "body": piece, "more_body": taken * len(piece) < 5 * limit}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    asyncio.run(shared_client.app(scope, receive, send))  # type: ignore[arg-type]
+    assert sent[0]["status"] == 413
+    assert taken == limit // len(piece) + 1

@@ -17,7 +17,6 @@ UNKNOWN: list[tuple[str, str, str]] = [
 
 
 @pytest.mark.parametrize(("path", "name", "meant"), UNKNOWN)
-@pytest.mark.parametrize("shared_client", ["sqlite"], indirect=True)
 def test_an_unknown_parameter_is_named(shared_client: TestClient, path: str, name: str, meant: str) -> None:
     answer = shared_client.get(path)
     assert answer.status_code == 422
@@ -27,7 +26,6 @@ def test_an_unknown_parameter_is_named(shared_client: TestClient, path: str, nam
     assert meant in error["msg"]
 
 
-@pytest.mark.parametrize("shared_client", ["sqlite"], indirect=True)
 def test_a_misspelt_dry_run_stores_nothing(shared_client: TestClient) -> None:
     answer = shared_client.post("/v1/experiments?dryrun=true", json={"task": {"name": "permuted_digits"}})
     assert answer.status_code == 422
