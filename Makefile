@@ -11,7 +11,7 @@ demo: $(INSTALLED)  ## the whole path once: service, nine runs, leaderboard
 test: $(INSTALLED)  ## the whole test suite
 	$(BIN)/pytest --numprocesses 4 --dist worksteal $(PYTEST_OPTIONS)
 
-test-fast: $(INSTALLED)  ## what needs no processes, servers or long computations; under a minute
+test-fast: $(INSTALLED)  ## what needs no processes, servers or long computations
 	$(BIN)/pytest --numprocesses 2 --dist worksteal -m 'not slow' $(PYTEST_OPTIONS)
 
 lint: $(INSTALLED)

@@ -11,6 +11,7 @@ FOLDERS = (
 MODULES = (
     "migrations/test_migrations.py",
     "normbench/test_cli.py",
+    "normbench/test_client.py",
     "normbench/test_readme.py",
     "normbench/test_terminal.py",
     "normcore/cells/test_equations.py",
