@@ -20,7 +20,8 @@ def on_a_terminal(command: Sequence[str], columns: int, environment: Mapping[str
     """
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, columns, 0, 0))
-    inherited = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
+    own = ("COLUMNS", "LINES", "NO_COLOR")
+    inherited = {k: v for k, v in os.environ.items() if k not in own and not k.startswith("NORMBENCH_")}
     process = subprocess.Popen(
         command,
         stdin=theirs,
