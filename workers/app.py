@@ -48,10 +48,10 @@ def run_worker(settings: WorkerSettings, *, worker_id: str | None = None, until_
     worker_shutting_down.connect(stop, weak=False)
     gone = threading.Event()
     heart = threading.Thread(target=_beat, args=(db, settings, badge, gone), name="heart")
-    heart.start()
-    if until_stdin_closes:
-        threading.Thread(target=_stop_when_stdin_closes, name="parent", daemon=True).start()
     try:
+        heart.start()
+        if until_stdin_closes:
+            threading.Thread(target=_stop_when_stdin_closes, name="parent", daemon=True).start()
         if not warm.can_train_on(badge.device):
             raise StartupError(f"cannot train on {badge.device} here; name another with --device")
         celery.Worker(
@@ -68,7 +68,8 @@ def run_worker(settings: WorkerSettings, *, worker_id: str | None = None, until_
     finally:
         db.hurry()
         gone.set()
-        heart.join()
+        if heart.is_alive():
+            heart.join()
         doorbell.close()
         db.close()
 

@@ -1,5 +1,7 @@
 """A worker that can work says so again and again; one that cannot says so once and ends."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 from service.fleet.attendance import MISSED_HEARTBEATS
@@ -31,3 +33,13 @@ def test_a_device_that_is_no_device_is_refused_by_its_setting(tmp_path: Path) ->
     with service(tmp_path) as broken:
         assert broken.start("worker", "--device", "tpu").wait(60) == 2
         assert "NORMBENCH_DEVICE='tpu'" in broken.logs()
+
+
+def test_a_worker_whose_parent_is_gone_before_it_is_warm_ends(tmp_path: Path) -> None:
+    with service(tmp_path) as orphaned:
+        command = [sys.executable, "-P", "-m", "workers", "--device", "cpu", "--until-stdin-closes"]
+        for _ in range(3):
+            worker = subprocess.run(
+                command, env=orphaned.environment, stdin=subprocess.DEVNULL, timeout=60, check=False
+            )
+            assert worker.returncode == 0
