@@ -51,7 +51,7 @@ def measure(scratch: Path) -> list[Number]:
             "Fig. 3b: rise from 100 to 1000",
             "bits",
             [by_length["rise with length"]],
-            target=Target("ours", "at most", 0.01),
+            target=Target("ours", "under", 0),  # the figure's curve falls
         ),
     ]
 
