@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from normcore.initialization import RecurrentInit, init_weights_, spread_bias_
-from normcore.norms.normalization import Normalization
+from normcore.norms.normalization import Normalization, size_of_products
 
 
 class GRUState(NamedTuple):
@@ -60,12 +60,13 @@ class GRU(nn.Module):
 
     def input_term(self, x: Tensor, t: int, mask: Tensor | None = None) -> Tensor:
         mapped = functional.linear(x, self.weight_ih, None if self.bias_place == "outside" else self.bias)
-        a: Tensor = self.norm_x(mapped, t, mask)  # (T, B, 3H)
+        a: Tensor = self.norm_x(mapped, t, mask, size_of_products(self.weight_ih, x))  # (T, B, 3H)
         return a if self.bias_place == "inside" else a + self.bias
 
     def step(self, term: Tensor, state: GRUState, t: int) -> GRUState:
         gates_x, candidate_x = term.tensor_split([self.gate_rows], 1)
-        a_h = self.norm_h(functional.linear(state.h, self.weight_hh), t)  # (B, 3H)
+        size = size_of_products(self.weight_hh, state.h)
+        a_h = self.norm_h(functional.linear(state.h, self.weight_hh), t, size=size)  # (B, 3H)
         gates_h, candidate_h = a_h.tensor_split([self.gate_rows], 1)
         r, z = (gates_x + gates_h).sigmoid().chunk(2, 1)  # Eq. 26
         n = torch.addcmul(candidate_x, r, candidate_h).tanh()  # Eq. 27

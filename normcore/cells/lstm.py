@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from normcore.initialization import RecurrentInit, init_weights_, spread_bias_
-from normcore.norms.normalization import Identity, Normalization
+from normcore.norms.normalization import Identity, Normalization, size_of_products
 
 
 class LSTMState(NamedTuple):
@@ -68,13 +68,14 @@ class LSTM(nn.Module):
 
     def input_term(self, x: Tensor, t: int, mask: Tensor | None = None) -> Tensor:
         mapped = functional.linear(x, self.weight_ih, None if self.bias_place == "outside" else self.bias)
-        a: Tensor = self.norm_x(mapped, t, mask)  # (T, B, 4H)
+        a: Tensor = self.norm_x(mapped, t, mask, size_of_products(self.weight_ih, x))  # (T, B, 4H)
         return a if self.normalizes_sum else self._with_outer_bias(a)
 
     def step(self, term: Tensor, state: LSTMState, t: int) -> LSTMState:
-        a = term + self.norm_h(functional.linear(state.h, self.weight_hh), t)  # Eq. 20, 14: (B, 4H)
+        size = size_of_products(self.weight_hh, state.h)
+        a = term + self.norm_h(functional.linear(state.h, self.weight_hh), t, size=size)  # Eq. 20, 14: (B, 4H)
         if self.normalizes_sum:
-            a = self._with_outer_bias(self.norm_sum(a, t))
+            a = self._with_outer_bias(self.norm_sum(a, t, size=size))
         i, f, g, o = a.chunk(4, 1)
         c = torch.addcmul(f.sigmoid() * state.c, i.sigmoid(), g.tanh())  # Eq. 21, 15
         read = self.norm_c(c, t)

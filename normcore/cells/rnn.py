@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from normcore.initialization import RecurrentInit, init_weights_, spread_bias_
-from normcore.norms.normalization import Normalization
+from normcore.norms.normalization import Normalization, size_of_products
 
 
 class RNNState(NamedTuple):
@@ -50,9 +50,11 @@ class RNN(nn.Module):
 
     def input_term(self, x: Tensor, t: int, mask: Tensor | None = None) -> Tensor:
         mapped = functional.linear(x, self.weight_ih, None if self.bias_place == "outside" else self.bias)
-        a: Tensor = self.norm_x(mapped, t, mask)  # (T, B, H)
+        a: Tensor = self.norm_x(mapped, t, mask, size_of_products(self.weight_ih, x))  # (T, B, H)
         return a
 
     def step(self, term: Tensor, state: RNNState, t: int) -> RNNState:
-        a = self.norm_sum(term + self.norm_h(functional.linear(state.h, self.weight_hh), t), t)  # (B, H)
+        size = size_of_products(self.weight_hh, state.h)
+        a_h = self.norm_h(functional.linear(state.h, self.weight_hh), t, size=size)
+        a = self.norm_sum(term + a_h, t, size=size)  # (B, H)
         return RNNState(torch.tanh(a if self.bias_place == "inside" else a + self.bias))

@@ -8,10 +8,10 @@ finds the tag by itself.
 from importlib import import_module
 from typing import cast
 
-from normcore.norms.normalization import BiasPlace, Normalization
+from normcore.norms.normalization import BiasPlace, Normalization, Size
 from normcore.spec.norm import Method, Site
 
-__all__ = ["BiasPlace", "Normalization", "Site", "build"]
+__all__ = ["BiasPlace", "Normalization", "Site", "Size", "build"]
 
 
 def build(spec: Method) -> Normalization:

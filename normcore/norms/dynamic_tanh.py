@@ -6,7 +6,7 @@ Shapes: T steps, B examples, F features.
 import torch
 from torch import Tensor, nn
 
-from normcore.norms.normalization import Normalization
+from normcore.norms.normalization import Normalization, Size
 from normcore.spec import norm as spec
 from normcore.spec.norm import Site
 
@@ -50,6 +50,6 @@ class DynamicTanhAtSite(nn.Module):
         self.weight = nn.Parameter(torch.full((size,), gain_init))
         self.bias = nn.Parameter(torch.zeros(size)) if shift else None
 
-    def forward(self, a: Tensor, t: int, mask: Tensor | None = None) -> Tensor:
+    def forward(self, a: Tensor, t: int, mask: Tensor | None = None, size: Size | None = None) -> Tensor:
         bounded = self.weight * torch.tanh(self.alpha * a)
         return (bounded if self.bias is None else bounded + self.bias).to(a.dtype)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from normcore.norms.normalization import Normalization, at_least_float32
+from normcore.norms.normalization import Normalization, Size, at_least_float32
 from normcore.spec import norm as spec
 from normcore.spec.norm import Site
 
@@ -78,7 +78,7 @@ class LayerNormAtSite(nn.Module):
         self.weight = None if gain_init is None else nn.Parameter(torch.full((size,), gain_init))
         self.bias = nn.Parameter(torch.zeros(size)) if shift else None
 
-    def forward(self, a: Tensor, t: int, mask: Tensor | None = None) -> Tensor:
+    def forward(self, a: Tensor, t: int, mask: Tensor | None = None, size: Size | None = None) -> Tensor:
         wide = at_least_float32(a)
         if len(self.sizes) == 1:
             return functional.layer_norm(wide, a.shape[-1:], self.weight, self.bias, self.eps).to(a.dtype)

@@ -1,5 +1,7 @@
 """What a normalization answers to a cell that is being built. Left as it is, it is the baseline."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Literal
 
 import torch
@@ -8,6 +10,7 @@ from torch import Tensor, nn
 from normcore.spec.norm import Site
 
 BiasPlace = Literal["outside", "inside", "both"]
+Size = Callable[[], Tensor]  # (F), or (T, F); called by a norm that asks
 
 
 class Normalization:
@@ -29,9 +32,10 @@ class Normalization:
     def norm(self, hidden_size: int, site: Site, blocks: tuple[int, ...] = (1,)) -> nn.Module:
         """The module that normalizes what is at ``site``, of hidden_size * sum(blocks) features.
 
-        It is called as ``norm(a, t, mask)`` with ``a`` of shape (B, features) at step t, or (T, B, features) at the
-        steps t, t + 1, ...; it keeps shape and dtype. ``mask`` (T, B) is true where there is input, or None if there
-        is everywhere; it comes with the input's term alone.
+        It is called as ``norm(a, t, mask, size)`` with ``a`` of shape (B, features) at step t, or (T, B, features) at
+        the steps t, t + 1, ...; it keeps shape and dtype. ``mask`` (T, B) is true where there is input, or None if
+        there is everywhere; it comes with the input's term alone. ``size`` tells how large the products are that were
+        added up to ``a``; None at the cell, which is no product.
 
         Args:
             blocks: which gates the paper takes together, in units of ``hidden_size``: (4,) for an LSTM's four, (2, 1)
@@ -60,10 +64,24 @@ def at_least_float32(a: Tensor) -> Tensor:
     return a.to(torch.promote_types(a.dtype, torch.float32))
 
 
+def size_of_products(weight: Tensor, rows: Tensor) -> Size:
+    """A bound of |w_1 h_1| + ... + |w_n h_n| for every feature and all examples: |w| |h|, of weight (F, n) and rows h
+    (..., B, n). Whatever the order in which the products are added up, the sum's rounding is a few units in the last
+    place of that.
+    """
+    return partial(_size_of_products, weight.detach(), rows.detach())
+
+
+def _size_of_products(weight: Tensor, rows: Tensor) -> Tensor:
+    largest: Tensor = torch.linalg.vector_norm(rows, dim=-1).amax(-1, keepdim=True)  # (..., 1)
+    lengths: Tensor = torch.linalg.vector_norm(weight, dim=1)
+    return largest * lengths
+
+
 class Identity(nn.Module):
     """a -> a."""
 
-    def forward(self, a: Tensor, t: int, mask: Tensor | None = None) -> Tensor:
+    def forward(self, a: Tensor, t: int, mask: Tensor | None = None, size: Size | None = None) -> Tensor:
         return a
 
 
@@ -78,7 +96,7 @@ class Shift(nn.Module):
         super().__init__()
         self.bias = nn.Parameter(torch.zeros(size))
 
-    def forward(self, a: Tensor, t: int, mask: Tensor | None = None) -> Tensor:
+    def forward(self, a: Tensor, t: int, mask: Tensor | None = None, size: Size | None = None) -> Tensor:
         return a + self.bias
 
 

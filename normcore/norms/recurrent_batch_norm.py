@@ -9,13 +9,12 @@ from torch.nn import functional
 
 from normcore.norms.batch_norm import BatchNormLayer
 from normcore.norms.batch_statistics import BatchStatistics, require_examples
-from normcore.norms.normalization import Normalization, at_least_float32
+from normcore.norms.normalization import Normalization, Size, at_least_float32
 from normcore.norms.step_average import StepAverage
 from normcore.spec import norm as spec
 from normcore.spec.norm import Site
 
-ROUNDING = 32  # units in the last place; products of 2,000 equal rows differ by up to 18
-OUTLIER = 3  # times the mean size; with ROUNDING, 18 units in the last place of a feature of four deviations
+ROUNDING = 6  # units in the last place of |w| |h|; products of equal rows were seen to differ by up to 1.8
 
 
 class RecurrentBatchNorm(Normalization):
@@ -75,12 +74,12 @@ class BatchNormAtSite(BatchStatistics):
         self.weight = nn.Parameter(torch.full((size,), gain_init))
         self.bias = nn.Parameter(torch.zeros(size)) if shift else None
 
-    def forward(self, a: Tensor, t: int, mask: Tensor | None = None) -> Tensor:
+    def forward(self, a: Tensor, t: int, mask: Tensor | None = None, size: Size | None = None) -> Tensor:
         wide = at_least_float32(a)
         if not self.takes_batch:
             return self._by_population(wide, t).to(a.dtype)
         require_examples(a.shape[-2])
-        varies = _varies(wide.detach())
+        varies = _varies(a.detach(), size)
         if self.wants_statistics:
             mean, var = _mean_and_variance(wide.detach())  # (F) or (T, F)
             self.note(mean.view(-1, a.shape[-1]), (var * varies).view(-1, a.shape[-1]), t)
@@ -115,28 +114,21 @@ class BatchNormAtSite(BatchStatistics):
             )
 
 
-def _varies(a: Tensor) -> Tensor:
+def _varies(a: Tensor, size: Size | None) -> Tensor:
     """Which features differ between examples by more than rounding explains: (..., B, F) -> (..., F).
 
-    Of equal rows h, a product w'h = p_1 + ... + p_n can differ only by the order in which it is summed: by at most
-    2 n u (|p_1| + ... + |p_n|) for a unit roundoff u, in practice by up to 18 units in the last place of the step's
-    largest feature (n = 2,000). Two things follow:
-
-    - A feature varies if its spread is more than ``ROUNDING`` units in the last place of its own largest value. In
-      float32, deviations of 0.01 around a mean of 10,000 do.
-    - That is not enough where the products cancel: 1,000 that cancel to a small sum leave it with rounding errors of
-      6,000 of its own last places. The products of a feature are not at hand here, but they are as large as those of
-      features that do not cancel. So a step in which no feature varies by the rounding of a feature of usual size is
-      constant as a whole. Usual is the largest size, or
-      ``OUTLIER`` times the mean if that is less: one constant feature of 1e6 does not silence the others.
-
-    A feature that cancels and is constant, in a step in which another one varies, still passes for varying.
+    Equal rows h give products w'h that differ only by the order in which they are added up: by up to 1.8 units in the
+    last place of |w| |h| among n = 1 to 4,000, however little is left of the sum. Rows that are equal but for the
+    rounding of their last operation add one such unit or two. So each feature is judged by the size of its own
+    products; where there is none, or what was added to it is larger, by its own largest value. In float32, deviations
+    of 0.01 around a mean of 10,000 vary. Where products are added up in more precision than the sum is kept in, as
+    under autocast, one unit of the sum's own last place is rounding, too.
     """
-    least, greatest = a.amin(-2), a.amax(-2)
-    spread = greatest - least
-    rounding = ROUNDING * torch.finfo(a.dtype).eps * torch.maximum(-least, greatest)
-    usual = torch.minimum(rounding.amax(-1, keepdim=True), OUTLIER * rounding.mean(-1, keepdim=True))
-    return (spread > rounding) & (spread.amax(-1, keepdim=True) > usual)
+    least, greatest = (at_least_float32(extreme) for extreme in (a.amin(-2), a.amax(-2)))
+    own = torch.maximum(-least, greatest)
+    largest = own if size is None else torch.maximum(own, at_least_float32(size()))
+    added_up = ROUNDING * torch.finfo(own.dtype).eps * largest
+    return greatest - least > torch.maximum(added_up, torch.finfo(a.dtype).eps * own)
 
 
 def _mean_and_variance(a: Tensor) -> tuple[Tensor, Tensor]:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from normcore.norms.normalization import Normalization, at_least_float32
+from normcore.norms.normalization import Normalization, Size, at_least_float32
 from normcore.spec import norm as spec
 from normcore.spec.norm import Site
 
@@ -51,7 +51,7 @@ class RMSNormAtSite(nn.Module):
         self.eps = eps
         self.weight = nn.Parameter(torch.full((sum(sizes),), gain_init))
 
-    def forward(self, a: Tensor, t: int, mask: Tensor | None = None) -> Tensor:
+    def forward(self, a: Tensor, t: int, mask: Tensor | None = None, size: Size | None = None) -> Tensor:
         wide = at_least_float32(a)
         if len(self.sizes) == 1:
             return functional.rms_norm(wide, wide.shape[-1:], self.weight, self.eps).to(a.dtype)

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from normcore.norms.batch_norm import BatchNormLayer
 from normcore.norms.batch_statistics import BatchStatistics
-from normcore.norms.normalization import Normalization, at_least_float32
+from normcore.norms.normalization import Normalization, Size, at_least_float32
 from normcore.spec import norm as spec
 from normcore.spec.norm import Site
 
@@ -39,7 +39,7 @@ class SequenceBatchNormAtSite(BatchStatistics):
         self.eps = eps
         self.weight = nn.Parameter(torch.full((size,), gain_init))
 
-    def forward(self, a: Tensor, t: int, mask: Tensor | None = None) -> Tensor:
+    def forward(self, a: Tensor, t: int, mask: Tensor | None = None, size: Size | None = None) -> Tensor:
         wide = at_least_float32(a)
         mean, var = self._statistics(wide, mask) if self.takes_batch else self.population(0, 1)  # (1, F)
         return ((wide - mean) * (self.weight * (var + self.eps).rsqrt())).to(a.dtype)

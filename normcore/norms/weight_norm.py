@@ -11,7 +11,7 @@ from torch.nn.utils import parametrize
 
 from normcore.norms.batch_norm import per_channel
 from normcore.norms.batch_statistics import BatchStatistics, require_examples
-from normcore.norms.normalization import Normalization, at_least_float32
+from normcore.norms.normalization import Normalization, Size, at_least_float32
 from normcore.spec import norm as spec
 from normcore.spec.norm import Site
 
@@ -47,7 +47,7 @@ class MeanOnlyBatchNormAtSite(BatchStatistics):
     running average.
     """
 
-    def forward(self, a: Tensor, t: int, mask: Tensor | None = None) -> Tensor:
+    def forward(self, a: Tensor, t: int, mask: Tensor | None = None, size: Size | None = None) -> Tensor:
         wide = at_least_float32(a)
         if self.takes_batch:
             require_examples(a.shape[-2])

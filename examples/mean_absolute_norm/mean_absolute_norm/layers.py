@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 import mean_absolute_norm as spec
-from normcore.norms import Normalization, Site
+from normcore.norms import Normalization, Site, Size
 
 
 class MeanAbsoluteNorm(Normalization):
@@ -31,7 +31,7 @@ class MeanAbsoluteNormAtSite(nn.Module):
         self.weight = nn.Parameter(torch.ones(size))
         self.bias = nn.Parameter(torch.zeros(size))
 
-    def forward(self, a: Tensor, t: int, mask: Tensor | None = None) -> Tensor:
+    def forward(self, a: Tensor, t: int, mask: Tensor | None = None, size: Size | None = None) -> Tensor:
         """a (B, F) at step t, or (T, B, F) from step t on."""
         centred = a - a.mean(-1, keepdim=True)
         normalized: Tensor = centred / (centred.abs().mean(-1, keepdim=True) + self.eps)
