@@ -15,6 +15,7 @@ from normcore.events import Advanced, Stepped, to_json
 from normcore.memory import keep_freed_memory
 from normcore.run import run
 from normcore.spec import ExperimentSpec, InvalidSpec, read_spec, resolve
+from normcore.variables import check_variables
 
 USAGE_ERROR, INTERRUPTED = 2, 130
 
@@ -24,6 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     keep_freed_memory()
     try:
+        check_variables(os.environ)
         spec = pin(resolve(read_spec(options.spec)), options.datasets_dir)
         for seed in options.seed or spec.seeds:
             _run(spec, seed, options)

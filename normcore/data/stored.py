@@ -7,7 +7,7 @@ import gzip
 import hashlib
 import io
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO, Literal, cast
@@ -49,9 +49,14 @@ def locate(dataset: Dataset, file: DataFile, datasets_dir: Path | None) -> Path:
         for path in (plain, plain.with_name(file.name + ".gz")):
             if path.is_file():
                 return path
-    raise DatasetMissing(
-        f"data set '{dataset.name}': {file.name} is not {_where(datasets_dir, dataset.name)};"
-        f" get it with: normbench data fetch {dataset.name}"
+    raise _missing(dataset, [file.name], datasets_dir)
+
+
+def _missing(dataset: Dataset, files: Sequence[str], datasets_dir: Path | None) -> DatasetMissing:
+    are, them = ("is", "it") if len(files) == 1 else ("are", "them")
+    return DatasetMissing(
+        f"data set '{dataset.name}': {', '.join(files)} {are} not {_where(datasets_dir, dataset.name)};"
+        f" get {them} with: normbench data fetch {dataset.name}"
     )
 
 
@@ -73,14 +78,18 @@ def verify(dataset: Dataset, datasets_dir: Path | None) -> None:
 
 
 def problems(dataset: Dataset, datasets_dir: Path | None) -> list[DatasetError]:
-    """What is wrong with each file of the data set; nothing if it can be used."""
+    """What is wrong with the data set: each file that is not the official one, and all that are not there together;
+    nothing if it can be used."""
     found: list[DatasetError] = []
+    absent: list[str] = []
     for file in dataset.files:
         try:
             _verify_file(dataset, file, datasets_dir)
+        except DatasetMissing:
+            absent.append(file.name)
         except DatasetError as error:
             found.append(error)
-    return found
+    return [*found, _missing(dataset, absent, datasets_dir)] if absent else found
 
 
 def _verify_file(dataset: Dataset, file: DataFile, datasets_dir: Path | None) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, StringConstraints, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
+from normcore.spec.messages import Form
 from normcore.spec.methods import Norm
 from normcore.spec.model import Model
 from normcore.spec.part import Part
@@ -31,7 +32,9 @@ def _printable(text: str) -> str:
     return text
 
 
-LabelKey = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.\-]{1,64}$")]
+LabelKey = Annotated[
+    str, Form(r"^[A-Za-z0-9_.\-]{1,64}$", "use 1 to 64 characters out of A-Z, a-z, 0-9, '_', '.' and '-'")
+]
 LabelValue = Annotated[str, StringConstraints(max_length=256), AfterValidator(_printable)]
 
 

@@ -14,6 +14,10 @@ MERGE = "tag:yaml.org,2002:merge"
 NOT_JSON = {"tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:value"}  # a date is text, as in JSON
 
 
+class NotYaml(ValueError):
+    """The text is no YAML, or YAML that stands for more than values."""
+
+
 class _Loader(yaml.SafeLoader):
     """YAML that means what JSON can say. YAML 1.1 reads 1e-3 as text for want of a dot; people mean a number."""
 
@@ -63,8 +67,10 @@ def read_spec(path: Path) -> Any:
     """
     try:
         return load_yaml(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (NotYaml, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is neither YAML nor JSON: {error}") from error
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
 
 
 def load_json(text: str | bytes) -> Any:
@@ -84,12 +90,13 @@ def load_yaml(text: str) -> Any:
     """A spec in YAML.
 
     Raises:
-        ValueError: the text is not YAML, has a key twice, or is beyond the size of a spec.
+        NotYaml: the text is not YAML.
+        ValueError: it is, and has a key twice, or is beyond the size of a spec.
     """
     try:
         return yaml.load(text, Loader=_Loader)
     except yaml.YAMLError as error:
-        raise ValueError(str(error)) from error
+        raise NotYaml(str(error)) from error
 
 
 def _once(pairs: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:

@@ -1,6 +1,5 @@
 """From what a user wrote to a resolved spec: fill in the profile, check, and say clearly what is wrong."""
 
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -8,6 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ValidationError
 
 from normcore.spec.experiment import HASHED, AnalysisSpec, ExperimentSpec, TrainingSpec
+from normcore.spec.messages import choose, message, quoted, suggestion
 from normcore.spec.methods import METHODS
 from normcore.spec.model import CELLS
 from normcore.spec.tasks import ANALYSES, DEFAULT_PROFILE, TASKS, Analysis, Benchmark, Profile, Task
@@ -20,6 +20,8 @@ TAGS: Mapping[tuple[str, ...], tuple[str, Mapping[str, type[BaseModel]]]] = {
     ("training", "optimizer"): ("name", OPTIMIZERS),
 }
 """Where a spec is a tagged union: the tag's field, and the class that each tag chooses."""
+WITHOUT_TAG = ("missing", "model_type", "model_attributes_type")
+SHORTEST = '{"task": {"name": "permuted_digits"}}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ def resolve(written: Any) -> ExperimentSpec:
         InvalidSpec: with one error for every field that is wrong.
     """
     if not isinstance(written, Mapping):
-        raise InvalidSpec([SpecError((), "a spec is an object with at least a task", "type")])
+        raise InvalidSpec([SpecError((), f"a spec is an object with at least a task, as {SHORTEST}", "type")])
     kind = AnalysisSpec if _tag(written.get("task"), "name") in ANALYSES else TrainingSpec
     try:
         return kind.model_validate(_completed(written))
@@ -149,21 +151,28 @@ def _spec_error(error: Any) -> SpecError:
                 chosen = classes[loc[end]]
                 del loc[end]
             elif error["type"].startswith("union_tag"):
-                given = _tag(error["input"], field)
-                return SpecError((*path, field), _choices(given, classes), "unknown_" + field)
+                return SpecError((*path, field), _tag_message(error["input"], field, classes), "unknown_" + field)
+            elif error["type"] in WITHOUT_TAG and len(loc) == end:
+                return SpecError(path, _object_message(error, field, classes), error["type"])
     loc += context.get("loc", [])
     if error["type"] == "extra_forbidden" and loc == ["training"]:
         return SpecError(("training",), "an analysis trains nothing; remove it", "unknown_field")
     if error["type"] == "extra_forbidden":
         return SpecError(tuple(loc), _unknown_field(loc, chosen), "unknown_field")
-    return SpecError(tuple(loc), error["msg"], error["type"])
+    return SpecError(tuple(loc), message(error), error["type"])
 
 
-def _choices(given: str, known: Iterable[str]) -> str:
-    known = sorted(known)
-    close = difflib.get_close_matches(given, known, n=1)
-    meant = f"did you mean '{close[0]}'? " if close else ""
-    return f"unknown '{given[:60]}'; {meant}choose from {', '.join(known)}"
+def _tag_message(part: Any, field: str, known: Iterable[str]) -> str:
+    if field not in part:
+        return f"it is required; {choose(None, known)}"
+    return f"unknown {quoted(part[field])}; {choose(part[field], known)}"
+
+
+def _object_message(error: Any, field: str, known: Mapping[str, Any]) -> str:
+    given = error["input"]
+    tag = given if isinstance(given, str) and given in known else next(iter(known))
+    wrong = "it is required; add it" if error["type"] == "missing" else "expected an object"
+    return f'{wrong}, as {{"{field}": "{tag}"}}'
 
 
 def _unknown_field(loc: list[str | int], chosen: type[BaseModel] | None) -> str:
@@ -171,5 +180,5 @@ def _unknown_field(loc: list[str | int], chosen: type[BaseModel] | None) -> str:
     path, name = tuple(map(str, loc[:-1])), str(loc[-1])
     plain: dict[tuple[str, ...], type[BaseModel]] = {(): TrainingSpec, ("training",): Training}
     part = plain.get(path, chosen)
-    close = difflib.get_close_matches(name, part.model_fields, n=1) if part else []
-    return f"unknown field; did you mean '{close[0]}'?" if close else "unknown field; remove it"
+    meant = suggestion(name, part.model_fields) if part else ""
+    return f"unknown field; {meant.strip() or 'remove it'}"

@@ -1,12 +1,13 @@
 """``python -m normcore`` prints a run as lines of JSON, and errors as one line."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from normcore.__main__ import main
 
 SPEC = """
 task: {name: permuted_digits, profile: smoke}
@@ -16,15 +17,13 @@ seeds: [5, 3]
 """
 
 
-def normcore(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    clean = {name: value for name, value in os.environ.items() if name != "NORMBENCH_DATASETS_DIR"}
+def normcore(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "normcore", *arguments],
         capture_output=True,
         text=True,
         check=False,
         timeout=60,
-        env={**clean, **environment},
     )
 
 
@@ -58,13 +57,16 @@ def test_a_seed_on_the_command_line_goes_before_the_specs(spec: Path) -> None:
         ("task: [", "is neither YAML nor JSON"),
     ],
 )
-def test_an_error_is_one_line_and_exit_code_2(tmp_path: Path, text: str, message: str) -> None:
+def test_an_error_is_one_line_and_exit_code_2(
+    text: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "spec.yaml"
     path.write_text(text)
-    done = normcore(path, NORMBENCH_DATASETS_DIR=str(tmp_path / "none"))
-    assert (done.returncode, done.stdout) == (2, "")
-    assert message in done.stderr
-    assert "Traceback" not in done.stderr
+    monkeypatch.setenv("NORMBENCH_DATASETS_DIR", str(tmp_path / "none"))
+    assert main([str(path)]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert message in said.err
 
 
 def test_a_spec_that_is_not_there_is_an_error_too(tmp_path: Path) -> None:
@@ -74,8 +76,20 @@ def test_a_spec_that_is_not_there_is_an_error_too(tmp_path: Path) -> None:
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_data_is_looked_for_in_the_folder_that_normbench_data_fills(tmp_path: Path) -> None:
+def test_data_is_looked_for_in_the_folder_that_normbench_data_fills(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "spec.yaml"
     path.write_text("task: {name: permuted_mnist, profile: smoke}")
-    done = normcore(path, NORMBENCH_DATA_DIR=str(tmp_path / "mine"))
-    assert f"is not in {tmp_path / 'mine' / 'datasets' / 'mnist'}" in done.stderr
+    monkeypatch.delenv("NORMBENCH_DATASETS_DIR", raising=False)
+    monkeypatch.setenv("NORMBENCH_DATA_DIR", str(tmp_path / "mine"))
+    assert main([str(path)]) == 2
+    assert f"is not in {tmp_path / 'mine' / 'datasets' / 'mnist'}" in capsys.readouterr().err
+
+
+def test_a_misspelt_variable_is_an_error_before_anything_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("NORMBENCH_DATASET_DIR", str(tmp_path))
+    assert main([str(tmp_path / "none.yaml")]) == 2
+    assert capsys.readouterr().err == "error: NORMBENCH_DATASET_DIR: did you mean NORMBENCH_DATASETS_DIR?\n"

@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, PositiveFloat, field_validator
 from pydantic_core import PydanticCustomError
 
+from normcore.spec.messages import Form
 from normcore.spec.norm import InstanceNorm, Method, QueryKeyNorm, RecurrentBatchNorm
 from normcore.spec.tasks.char_lm import CharLM
 from normcore.spec.tasks.task import Analysis, Benchmark, Profile, ProfileName
@@ -13,7 +14,11 @@ from normcore.spec.tasks.task import Analysis, Benchmark, Profile, ProfileName
 LN = "Ba, Kiros, Hinton 2016, arXiv:1607.06450"
 RBN = "Cooijmans et al. 2017, arXiv:1603.09025"
 MODEL = {"num_layers": 1, "bidirectional": False, "hidden_size": 100}
-RunId = Annotated[str, Field(pattern="^run_[0-9A-Z]{26}$", description="The run whose trained model is analysed.")]
+RunId = Annotated[
+    str,
+    Form("^run_[0-9A-Z]{26}$", "give a run's id: 'run_' and 26 capital letters and digits"),
+    Field(description="The run whose trained model is analysed."),
+]
 Gain = Annotated[float, Field(gt=0, le=1e3)]
 
 

@@ -1,11 +1,12 @@
 """Character-level language modelling (RBN section 5.2)."""
 
 from pathlib import PurePosixPath
-from typing import ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
+from normcore.spec.messages import Form
 from normcore.spec.metric import ACCURACY, BITS_PER_CHAR, Metric
 from normcore.spec.tasks.task import Benchmark, Profile, Published
 
@@ -56,8 +57,8 @@ class CharLM(Benchmark):
         max_length=500,
         description="With corpus file: a text file, plain or .gz, below the data sets' directory; split 90/5/5.",
     )
-    sha256: str | None = Field(
-        None, pattern="^[0-9a-f]{64}$", description="Digest of the file's text; filled in when omitted."
+    sha256: Annotated[str, Form("^[0-9a-f]{64}$", "give 64 hexadecimal digits, or leave it out")] | None = Field(
+        None, description="Digest of the file's text; filled in when omitted."
     )
     sequence_length: int = Field(
         100, ge=2, le=100_000, description="Characters of one training example: one more than predictions."

@@ -50,7 +50,7 @@ def test_what_is_no_yaml_is_an_error_that_names_the_file(tmp_path: Path, content
 def test_a_key_that_stands_twice_is_refused_by_name(tmp_path: Path, text: str, key: str) -> None:
     path = tmp_path / "spec.yaml"
     path.write_text(text)
-    with pytest.raises(ValueError, match=f"'{key}' stands twice"):
+    with pytest.raises(ValueError, match=f"spec.yaml: the key '{key}' stands twice"):
         read_spec(path)
 
 

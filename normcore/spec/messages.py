@@ -1,0 +1,62 @@
+"""What is wrong with a value and how to mend it, in words: of a spec's fields, and of any request's parameters."""
+
+import difflib
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import GetCoreSchemaHandler
+from pydantic_core import CoreSchema, core_schema
+
+QUOTED = re.compile(r"'([^']*)'")
+PLAIN = {
+    "missing": "it is required; add it",
+    "list_type": "expected a list",
+    "dict_type": "expected an object of names and values",
+    "model_type": "expected an object of fields",
+    "model_attributes_type": "expected an object of fields",
+    "bool_type": "expected true or false",
+    "bool_parsing": "expected true or false",
+    "string_unicode": "expected text; it has characters that are none",
+}
+"""By pydantic's code, in place of a message that speaks of Python or says no repair."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """Annotates a text with its form: ``pattern`` for programs, ``repair`` for people."""
+
+    pattern: str
+    repair: str
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        text = core_schema.str_schema(pattern=self.pattern)
+        return core_schema.custom_error_schema(text, "form", custom_error_message=self.repair)
+
+
+def message(error: Any) -> str:
+    """The message of one of pydantic's errors, with a repair."""
+    if error["type"] == "literal_error":
+        choices = QUOTED.findall(error["ctx"]["expected"])
+        meant = suggestion(error["input"], choices).strip()
+        return f"{error['msg']}; {meant}" if meant else str(error["msg"])
+    return PLAIN.get(error["type"], str(error["msg"]))
+
+
+def choose(given: Any, known: Iterable[str]) -> str:
+    """Which of the known names were meant, or which there are."""
+    known = sorted(known)
+    return f"{suggestion(given, known)}choose from {', '.join(known)}"
+
+
+def suggestion(given: Any, known: Iterable[str]) -> str:
+    """The known name that is close to the given one, as a question; empty if none is."""
+    close = difflib.get_close_matches(given, list(known), n=1) if isinstance(given, str) else []
+    return f"did you mean '{close[0]}'? " if close else ""
+
+
+def quoted(given: Any) -> str:
+    """The value, short enough to be repeated."""
+    return f"'{given[:60]}'" if isinstance(given, str) else json.dumps(given, default=str)[:60]

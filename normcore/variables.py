@@ -1,0 +1,37 @@
+"""Every ``NORMBENCH_*`` variable that somebody reads, and what is said of one that nobody does. Torch-free."""
+
+import difflib
+from collections.abc import Mapping
+
+PREFIX = "NORMBENCH_"
+SERVICE = (  # service.settings
+    *("DATA_DIR", "DATASETS_DIR", "DATABASE_URL", "BROKER_URL", "ARTIFACTS_URL", "LEASE_SECONDS", "HEARTBEAT_SECONDS"),
+    *("DATABASE_CALL_SECONDS", "MAX_ATTEMPTS", "SCHEDULER_SECONDS", "RING_AGAIN_SECONDS", "BROKER_POLLING_SECONDS"),
+    *("MAX_BODY_BYTES", "ALLOWED_HOSTS"),
+)
+WORKERS = ("DEVICE", "THREADS", "CHECKPOINT_SECONDS", "FLUSH_SECONDS", "GRACE_SECONDS", "STALL_SECONDS")
+CLIENT = ("URL", "API_KEY")
+OTHERS = ("PORT", "TEST_DATABASE_URL", "TEST_BROKER_URL", "TEST_SCHEMA_CASES")  # tests and compose
+KNOWN = frozenset((*SERVICE, *WORKERS, *CLIENT, *OTHERS))
+
+
+class MisspeltVariable(ValueError):
+    """A variable that nobody reads, and that looks like one somebody does; the message names both."""
+
+
+def check_variables(environment: Mapping[str, str]) -> None:
+    """See that no variable is misspelt. What looks like none of ours is let be: Kubernetes, for one, sets
+    NORMBENCH_SERVICE_HOST for a service that is called normbench.
+
+    Raises:
+        MisspeltVariable: naming all that are.
+    """
+    given = {name: name.upper().removeprefix(PREFIX) for name in environment if name.upper().startswith(PREFIX)}
+    close = {
+        name: difflib.get_close_matches(short, sorted(KNOWN), n=1, cutoff=0.7)
+        for name, short in given.items()
+        if short not in KNOWN
+    }
+    misspelt = {name: PREFIX + meant[0] for name, meant in close.items() if meant}
+    if misspelt:
+        raise MisspeltVariable("; ".join(f"{name}: did you mean {meant}?" for name, meant in misspelt.items()))

@@ -1,0 +1,37 @@
+"""A misspelt variable is named with the one that was meant, whoever reads it."""
+
+import pytest
+
+from normcore.variables import CLIENT, KNOWN, OTHERS, SERVICE, WORKERS, MisspeltVariable, check_variables
+from service.settings import Settings
+from workers.settings import WorkerSettings
+
+
+def test_the_list_holds_every_setting_and_nothing_twice() -> None:
+    assert set(SERVICE) == {name.upper() for name in Settings.model_fields}
+    assert set(WORKERS) == {name.upper() for name in set(WorkerSettings.model_fields) - set(Settings.model_fields)}
+    assert len(KNOWN) == len(SERVICE + WORKERS + CLIENT + OTHERS)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("NORMBENCH_DATASET_DIR", "NORMBENCH_DATASETS_DIR"),
+        ("NORMBENCH_URLL", "NORMBENCH_URL"),
+        ("NORMBENCH_APIKEY", "NORMBENCH_API_KEY"),
+        ("normbench_thread", "NORMBENCH_THREADS"),
+    ],
+)
+def test_a_misspelt_variable_is_refused_with_the_one_that_was_meant(name: str, meant: str) -> None:
+    with pytest.raises(MisspeltVariable, match=f"{name}: did you mean {meant}"):
+        check_variables({name: "1", "HOME": "/"})
+
+
+def test_all_misspelt_variables_are_named_at_once() -> None:
+    with pytest.raises(MisspeltVariable, match=r"NORMBENCH_URLL.*NORMBENCH_LEASE_SECOND:"):
+        check_variables({"NORMBENCH_URLL": "", "NORMBENCH_LEASE_SECOND": ""})
+
+
+@pytest.mark.parametrize("name", [*sorted(KNOWN), "SERVICE_HOST", "SERVICE_PORT", "PORT_8000_TCP", "BIN", "url"])
+def test_a_variable_that_is_read_or_looks_like_none_of_ours_is_let_be(name: str) -> None:
+    check_variables({f"NORMBENCH_{name}": "", "ENCH_URLL": ""})
