@@ -18,6 +18,8 @@ from service.deadlines import Patience, TimedConnection
 
 SQLITE_BUSY_SECONDS = 30
 CALL_SECONDS = 6.0  # for the answer to one statement
+CONNECT_SECONDS = 5  # at most, for a connection
+UNHEARD_SECONDS = 15.0  # at most, until data that the server's machine does not acknowledge breaks a connection
 CLOSING_SECONDS = 2.0  # for the same, once the process was told to stop
 ONE_MOMENT: dict[str, Any] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
 Json = JSON().with_variant(JSONB(), "postgresql")
@@ -133,11 +135,11 @@ def _server_engine(url: str, patience: Patience) -> Engine:
         max_overflow=30,
         pool_timeout=seconds,
         connect_args={
-            "connect_timeout": max(2, math.ceil(seconds / 2)),
+            "connect_timeout": max(2, min(math.ceil(seconds), CONNECT_SECONDS)),
             "keepalives_idle": 5,
             "keepalives_interval": 2,
             "keepalives_count": 3,
-            "tcp_user_timeout": _milliseconds(seconds),
+            "tcp_user_timeout": _milliseconds(min(seconds, UNHEARD_SECONDS)),
             # The server gives up a little before we do: an error that it explains, on a connection that stays; and it
             # ends a transaction whose client fell silent, with the locks that it holds.
             "options": f"-c statement_timeout={_milliseconds(0.9 * seconds)}"

@@ -1,5 +1,6 @@
 """Bring the database up to date, one process at a time."""
 
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from importlib.resources import files
@@ -7,51 +8,66 @@ from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from filelock import FileLock
-from sqlalchemy import Connection, text
+from sqlalchemy import func, select
 
 from service.db import Database
 
 ADVISORY_LOCK = 0x6E6F726D  # "norm"; any number, the same in every process
-STATEMENT_SECONDS = 3600.0
+STATEMENT_SECONDS = 3600.0  # for one statement of a migration, such as to copy a large table
+WAIT_SECONDS = 0.2  # between two looks at whether another process has done it
 
 
 def migrate(db: Database, revision: str = "head") -> None:
     """Run the migrations up or down to ``revision``, whoever else tries at the same time.
 
-    A statement, such as the wait for the others, may take up to ``STATEMENT_SECONDS``.
+    Until there is something to migrate, every call has the time-outs of ``db``: a database that falls silent is
+    noticed. A statement of a migration may take up to ``STATEMENT_SECONDS``.
+
+    Raises:
+        CommandError: the database is at a revision that this program does not know.
+        SQLAlchemyError: the database does not answer, or refuses.
     """
-    with closing(Database(db.url, call_seconds=STATEMENT_SECONDS)) as patient, _alone(patient) as connection:
-        config = Config()
-        config.set_main_option("script_location", str(files("migrations")).replace("%", "%%"))
-        config.attributes["connection"] = connection
+    config = Config()
+    config.set_main_option("script_location", str(files("migrations")).replace("%", "%%"))
+    with _lock(db):
+        if revision != "head" or _revision(db) != ScriptDirectory.from_config(config).get_current_head():
+            _move(db, config, revision)
+            db.engine.dispose()  # SQLite's connections remember which tables there were
+
+
+def _move(db: Database, config: Config, revision: str) -> None:
+    with (
+        closing(Database(db.url, call_seconds=STATEMENT_SECONDS)) as patient,
+        patient.transaction() as session,  # on SQLite, who reads before he writes may be refused
+    ):
+        config.attributes["connection"] = session.connection()
         if revision == "base":
             command.downgrade(config, "base")
         else:
             command.upgrade(config, revision)
 
 
-@contextmanager
-def _alone(db: Database) -> Iterator[Connection]:
-    """A connection that may write from its first statement on, under a lock that other processes wait for.
-
-    On SQLite a transaction that first reads and then writes is refused, not kept waiting, when another one writes.
-    """
-    with _lock(db), db.transaction() as session:
-        yield session.connection()
+def _revision(db: Database) -> str | None:
+    with db.snapshot() as session:
+        return MigrationContext.configure(session.connection()).get_current_revision()
 
 
 @contextmanager
 def _lock(db: Database) -> Iterator[None]:
+    """One process at a time; the others wait."""
     if db.is_sqlite:
-        path = Path(db.engine.url.database or "")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(f"{path}.migrate.lock"):
+        file = Path(db.engine.url.database or "")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(f"{file}.migrate.lock"):
             yield
-    else:
-        with db.engine.connect() as holder:
-            holder.execute(text("SELECT pg_advisory_lock(:key)"), {"key": ADVISORY_LOCK})
-            try:
-                yield
-            finally:
-                holder.execute(text("SELECT pg_advisory_unlock(:key)"), {"key": ADVISORY_LOCK})
+        return
+    with db.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as holder:
+        while not holder.scalar(select(func.pg_try_advisory_lock(ADVISORY_LOCK))):
+            time.sleep(WAIT_SECONDS)
+        try:
+            yield
+        finally:
+            holder.execute(select(func.pg_advisory_unlock(ADVISORY_LOCK)))

@@ -1,6 +1,5 @@
 """Settings of every process of the service, read once at the door from ``NORMBENCH_*`` variables."""
 
-import difflib
 import os
 import re
 from pathlib import Path
@@ -13,6 +12,7 @@ from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
 
 from normcore.data.folders import user_data_dir
+from normcore.variables import PREFIX, MisspeltVariable, check_variables
 
 
 def _absolute(path: Path) -> Path:
@@ -58,7 +58,7 @@ AbsolutePath = Annotated[Path, AfterValidator(_absolute)]
 class Settings(BaseSettings):
     """Where state lives, and the times by which lost work is noticed. Defaults need no server at all."""
 
-    model_config = SettingsConfigDict(env_prefix="NORMBENCH_", env_ignore_empty=True, frozen=True, extra="ignore")
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, frozen=True, extra="ignore")
 
     data_dir: AbsolutePath = Field(default_factory=user_data_dir)
     datasets_dir: AbsolutePath = Field(default_factory=lambda before: before["data_dir"] / "datasets")
@@ -91,11 +91,6 @@ class InvalidSettings(ValueError):
 
 
 S = TypeVar("S", bound=Settings)
-PREFIX = "NORMBENCH_"
-READ_ELSEWHERE = (  # by workers, the client, the tests and compose
-    *("device", "threads", "checkpoint_seconds", "flush_seconds", "grace_seconds", "stall_seconds"),
-    *("url", "api_key", "bin", "port", "test_database_url", "test_broker_url", "test_schema_cases"),
-)
 
 
 def read_settings(kind: type[S], **overrides: Any) -> S:
@@ -104,30 +99,17 @@ def read_settings(kind: type[S], **overrides: Any) -> S:
     Raises:
         InvalidSettings: naming every variable that is wrong, or misspelt.
     """
-    misspelt = _misspelt(kind)
-    if misspelt:
-        raise InvalidSettings("; ".join(f"{name}: did you mean {meant}?" for name, meant in misspelt.items()))
     try:
+        check_variables(os.environ)
         return kind(**{name: value for name, value in overrides.items() if value is not None})
+    except MisspeltVariable as error:
+        raise InvalidSettings(str(error)) from None
     except ValidationError as error:
         raise InvalidSettings(
             "; ".join(_complaint(str(e["loc"][0]), e["input"], e["msg"]) for e in error.errors())
         ) from None
 
 
-def _misspelt(kind: type[Settings]) -> dict[str, str]:
-    """Variables that nobody reads and that look like one somebody does. What looks like none of ours is let be:
-    Kubernetes, for one, sets NORMBENCH_SERVICE_HOST for a service that is called normbench."""
-    known = {name.upper() for name in (*kind.model_fields, *READ_ELSEWHERE)}
-    given = {name: name.upper().removeprefix(PREFIX) for name in os.environ if name.upper().startswith(PREFIX)}
-    close = {
-        name: difflib.get_close_matches(short, known, n=1, cutoff=0.7)
-        for name, short in given.items()
-        if short not in known
-    }
-    return {name: PREFIX + meant[0] for name, meant in close.items() if meant}
-
-
 def _complaint(name: str, given: Any, message: str) -> str:
     shown = "" if name.endswith("_url") else f"={given!r}"  # a URL may hold a password
-    return f"NORMBENCH_{name.upper()}{shown}: {message}"
+    return f"{PREFIX}{name.upper()}{shown}: {message}"

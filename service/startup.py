@@ -3,13 +3,14 @@
 import ipaddress
 import logging
 import os
+import resource
 import signal
 import socket
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from alembic.util import CommandError
@@ -37,13 +38,7 @@ def prepare(settings: Settings) -> Database:
     Raises:
         StartupError: a directory is read-only or full, or the database does not answer.
     """
-    try:
-        _check_writable(settings.data_dir)
-    except OSError as error:
-        raise StartupError(
-            f"cannot write to the data directory {settings.data_dir}: {error.strerror};"
-            " set NORMBENCH_DATA_DIR to a directory with space that this user may write to"
-        ) from None
+    _check_data_dir(settings.data_dir)
     try:
         Artifacts(settings.artifacts_url).check_writable()
     except Exception as error:  # every file system has errors of its own
@@ -82,20 +77,32 @@ def sole_use(data_dir: Path) -> Iterator[None]:
     """Nobody else serves from this directory meanwhile; the kernel ends the claim however this process ends.
 
     Raises:
-        StartupError: somebody does, whom it names.
+        StartupError: somebody does, whom it names, or the directory cannot be written to.
     """
+    _check_data_dir(data_dir)
     holder = data_dir / "up.pid"
     lock = FileLock(data_dir / "up.lock", timeout=0)
     try:
         lock.acquire()
     except Timeout:
+        process = f" (process {holder.read_text().strip()})" if holder.exists() else ""
         raise StartupError(
-            f"`normbench up` runs in {data_dir} already (process {holder.read_text().strip()});"
+            f"`normbench up` runs in {data_dir} already{process};"
             " use that one, or set NORMBENCH_DATA_DIR to another directory"
         ) from None
     with lock:
         holder.write_text(f"{os.getpid()}\n")
         yield
+
+
+def _check_data_dir(data_dir: Path) -> None:
+    try:
+        _check_writable(data_dir)
+    except OSError as error:
+        raise StartupError(
+            f"cannot write to the data directory {data_dir}: {error.strerror};"
+            " set NORMBENCH_DATA_DIR to a directory with space that this user may write to"
+        ) from None
 
 
 def _check_writable(folder: Path) -> None:
@@ -139,8 +146,16 @@ def listen(host: str, port: int) -> socket.socket:
     Raises:
         StartupError: the address cannot be had.
     """
+    _allow_many_files()
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family, backlog=1024)
     except OSError as error:
         raise StartupError(f"cannot listen on {host}:{port}: {error.strerror or error}; try --port") from None
+
+
+def _allow_many_files() -> None:
+    """Each client costs a file descriptor, and the usual limit of 1,024 is meant for programs that call ``select``."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError):  # macOS calls it unlimited, and refuses to be taken at its word
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

@@ -18,7 +18,7 @@ def main() -> int:
     parser.add_argument("--device", help="cpu, cuda or cuda:N; a GPU if there is one, else the CPU")
     parser.add_argument("--json", action="store_true", help="say as JSON that the worker runs")
     parser.add_argument("--id", help=argparse.SUPPRESS)
-    parser.add_argument("--until-stdin-closes", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--follow-stdin", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     warm.start()
     return _serve(arguments)
@@ -37,7 +37,7 @@ def _serve(arguments: argparse.Namespace) -> int:
         settings = read_settings(WorkerSettings, device=arguments.device)
         if arguments.json:
             print(json.dumps({"worker": "starting", "device": settings.device}), flush=True)
-        run_worker(settings, worker_id=arguments.id, until_stdin_closes=arguments.until_stdin_closes)
+        run_worker(settings, worker_id=arguments.id, follow_stdin=arguments.follow_stdin)
     except (InvalidSettings, StartupError) as error:
         print(f"normbench worker: {error}", file=sys.stderr)
         return 2

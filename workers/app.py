@@ -22,12 +22,13 @@ from workers.settings import WorkerSettings
 log = logging.getLogger(__name__)
 
 
-def run_worker(settings: WorkerSettings, *, worker_id: str | None = None, until_stdin_closes: bool = False) -> None:
+def run_worker(settings: WorkerSettings, *, worker_id: str | None = None, follow_stdin: bool = False) -> None:
     """Serve until SIGTERM or SIGINT; a run in training is given back with a checkpoint.
 
     Args:
         worker_id: the name that whoever started this worker knows it by; None for a new one.
-        until_stdin_closes: stop as well when standard input ends, as it does when the parent is gone.
+        follow_stdin: begin at the first byte of standard input, and stop when it ends, as it does when the parent is
+            gone.
 
     Raises:
         StartupError: nothing can be trained on the device, or see ``service.startup``.
@@ -49,12 +50,14 @@ def run_worker(settings: WorkerSettings, *, worker_id: str | None = None, until_
     gone = threading.Event()
     heart = threading.Thread(target=_beat, args=(db, settings, badge, gone), name="heart")
     try:
-        heart.start()
-        if until_stdin_closes:
+        if follow_stdin:
+            if not os.read(sys.stdin.fileno(), 1):
+                return
             threading.Thread(target=_stop_when_stdin_closes, name="parent", daemon=True).start()
+        heart.start()
         if not warm.can_train_on(badge.device):
             raise StartupError(f"cannot train on {badge.device} here; name another with --device")
-        celery.Worker(
+        consumer = celery.Worker(
             pool_cls="solo",
             concurrency=1,
             queues=[queue_name(device) for device in badge.queues],
@@ -64,7 +67,10 @@ def run_worker(settings: WorkerSettings, *, worker_id: str | None = None, until_
             without_heartbeat=True,
             loglevel="WARNING",
             quiet=True,
-        ).start()
+        )
+        consumer.start()
+        if consumer.exitcode:  # Celery has logged why
+            sys.exit(consumer.exitcode)
     finally:
         db.hurry()
         gone.set()
@@ -86,7 +92,10 @@ def _beat(db: Database, settings: WorkerSettings, badge: Badge, gone: threading.
             log.warning("no heartbeat: %s", one_line(error))
             if gone.is_set():
                 return
-        warm.start()
+        try:
+            warm.start()
+        except OSError as error:  # of processes, files or memory
+            log.warning("no fork server: %s", error)
         gone.wait(settings.heartbeat_seconds)
 
 

@@ -62,7 +62,6 @@ class Unstored:
 def work(job: Job, worker: Connection) -> None:
     """Train the run and tell the worker; stop with a checkpoint on SIGTERM, at once if the worker is gone."""
     os.setsid()
-    training_log.write_to(job.log)
     keep_freed_memory()
     stop, unstored = threading.Event(), Unstored()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
@@ -77,6 +76,7 @@ def _last_word(
     job: Job, worker: Connection, stop: threading.Event, unstored: Unstored
 ) -> Ended | Analysed | Stopped | Troubled | Failed:
     try:
+        training_log.write_to(job.log)
         return _Training(job, worker, stop, unstored).until_end()
     except (Trouble, DatasetError) as error:
         log.warning("%s", error)

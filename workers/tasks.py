@@ -4,6 +4,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
@@ -17,7 +18,7 @@ from service.experiments import lifecycle
 from service.experiments.lifecycle import Bell, Claim, Lease, LeaseLost
 from service.fleet.attendance import Badge
 from service.queue import RUN_EXPERIMENT, Doorbell
-from workers import checkpoints, training_log
+from workers import checkpoints, training_log, warm
 from workers.messages import Began, Ended, Failed, Job, Message, Progress, Stopped, Stored, Troubled
 from workers.report import GaveUp, Report
 from workers.settings import WorkerSettings
@@ -59,12 +60,15 @@ class Attendant:
             self._attend(claim)
 
     def _is_out_of_trouble(self) -> bool:
-        """After trouble, whether the artifact store takes files again; until then runs are better left to others."""
+        """After trouble, whether the artifact store takes files again and processes can be started; until then runs
+        are better left to others."""
         if self._in_trouble:
             try:
                 Artifacts(self._settings.artifacts_url).check_writable(PROBE_BYTES)
+                with NamedTemporaryFile(prefix="normbench-"):
+                    warm.can_train_on(self._badge.device)
             except Exception as error:  # every file system has errors of its own; the scheduler rings again
-                log.warning("claiming nothing, the artifact store is in trouble: %s: %s", type(error).__name__, error)
+                log.warning("claiming nothing, still in trouble: %s: %s", type(error).__name__, error)
                 return False
         self._in_trouble = False
         return True
@@ -82,23 +86,31 @@ class Attendant:
         lease = claim.lease
         log.info("training %s, attempt %d", lease.run_id, lease.attempt)
         report = Report(self._db, self._settings, lease, self._badge.device, self.stopping)
-        with NamedTemporaryFile(prefix="normbench-", suffix=".log") as printed:
-            trainer = Trainer(self._job(claim, Path(printed.name)))
-            try:
-                grace = 0.0 if claim.spec.get("kind") == "analysis" else self._settings.grace_seconds
-                watch = Watch(trainer, report, self._settings, grace, self.stopping)
-                bell = watch.until_end()()
-                self._in_trouble = watch.trouble
-                if bell is not None:
-                    self._doorbell.ring([bell])
-                self._tidy_up(lease, Path(printed.name), watch)
-            except LeaseLost:
-                log.warning("%s belongs to another attempt; dropped", lease.run_id)
-            except GaveUp as error:
-                log.warning("%s", error)
-            finally:
-                trainer.kill()
-                trainer.close()
+        try:
+            with ExitStack() as ends:
+                try:
+                    printed = Path(ends.enter_context(NamedTemporaryFile(prefix="normbench-", suffix=".log")).name)
+                    trainer = Trainer(self._job(claim, printed))
+                except (OSError, EOFError) as error:  # of files, memory or processes
+                    self._in_trouble = True
+                    report.deferred(f"its worker could not start the training: {type(error).__name__}: {error}")
+                    return
+                ends.callback(trainer.close)
+                ends.callback(trainer.kill)
+                self._follow(claim, trainer, report, printed)
+        except LeaseLost:
+            log.warning("%s belongs to another attempt; dropped", lease.run_id)
+        except GaveUp as error:
+            log.warning("%s", error)
+
+    def _follow(self, claim: Claim, trainer: Trainer, report: Report, printed: Path) -> None:
+        grace = 0.0 if claim.spec.get("kind") == "analysis" else self._settings.grace_seconds
+        watch = Watch(trainer, report, self._settings, grace, self.stopping)
+        bell = watch.until_end()()
+        self._in_trouble = watch.trouble
+        if bell is not None:
+            self._doorbell.ring([bell])
+        self._tidy_up(claim.lease, printed, watch)
 
     def _tidy_up(self, lease: Lease, printed: Path, watch: "Watch") -> None:
         """What nobody waits for, and no run depends on."""

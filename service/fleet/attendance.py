@@ -41,9 +41,10 @@ def beat(session: Session, badge: Badge) -> None:
         )
 
 
-def leave(session: Session, worker_id: str) -> None:
-    """The worker stops."""
-    session.execute(delete(Worker).where(Worker.id == worker_id))
+def leave(session: Session, worker_id: str) -> bool:
+    """The worker stops. Returns whether it was known."""
+    gone = session.execute(delete(Worker).where(Worker.id == worker_id))
+    return bool(gone.rowcount)  # type: ignore[attr-defined]
 
 
 def sweep(session: Session, heartbeat_seconds: float) -> None:

@@ -41,13 +41,13 @@ def run(spec: TrainingSpec, seed: int = 0, checkpoint: bytes | None = None) -> l
     return list(train(spec, seed, threads=1, datasets_dir=THIS.parent, checkpoint=checkpoint))
 
 
-def run_keeping(spec: TrainingSpec, step: int) -> tuple[list[Event], bytes]:
-    """All events of a run, and its checkpoint at ``step``."""
-    events, kept = [], b""
+def run_keeping(spec: TrainingSpec, *steps: int) -> tuple[list[Event], list[bytes]]:
+    """All events of a run, and its checkpoints at ``steps``."""
+    events, kept = [], []
     for event in train(spec, 0, threads=1, datasets_dir=THIS.parent):
         events.append(event)
-        if isinstance(event, Stepped) and event.step == step:
-            kept = event.checkpoint()
+        if isinstance(event, Stepped) and event.step in steps:
+            kept.append(event.checkpoint())
     return events, kept
 
 
@@ -148,16 +148,17 @@ CASES: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("task", "norm"), CASES, ids=[f"{task}-{norm['method']}" for task, norm in CASES])
-@pytest.mark.parametrize("step", [2, EVERY, STEPS])
-def test_a_resumed_run_repeats_the_rest_bit_for_bit(task: str, norm: dict[str, Any], step: int) -> None:
+def test_a_resumed_run_repeats_the_rest_bit_for_bit(task: str, norm: dict[str, Any]) -> None:
     """2 is within an interval; at 3 a measurement is due that was not told yet; 7 is the last update."""
     spec = tiny(task, norm, target=0.05 if task != "char_lm" else 7.0)
-    whole, kept = run_keeping(spec, step)
-    rest = run(spec, checkpoint=kept)
-    assert isinstance(rest[0], Started)
-    assert rest[0].step == step
-    place = next(i for i, event in enumerate(whole) if isinstance(event, Stepped) and event.step == step)
-    assert told(rest) == told(whole[place + 1 :])
+    steps = [2, EVERY, STEPS]
+    whole, kept = run_keeping(spec, *steps)
+    for step, checkpoint in zip(steps, kept, strict=True):
+        rest = run(spec, checkpoint=checkpoint)
+        assert isinstance(rest[0], Started)
+        assert rest[0].step == step
+        place = next(i for i, event in enumerate(whole) if isinstance(event, Stepped) and event.step == step)
+        assert told(rest) == told(whole[place + 1 :])
 
 
 @pytest.mark.parametrize("method", RECURRENT)
@@ -177,7 +178,7 @@ def test_mixed_precision_stays_near_and_keeps_its_weights_in_float32(method: str
 )
 def test_optimizers_are_resumed_with_their_state(optimizer: dict[str, Any]) -> None:
     spec = tiny(optimizer=optimizer, max_steps=9)
-    whole, kept = run_keeping(spec, 5)
+    whole, [kept] = run_keeping(spec, 5)
     assert told(run(spec, checkpoint=kept))[-2:] == told(whole)[-2:]
 
 
@@ -195,7 +196,7 @@ def test_a_run_may_be_resumed_again_and_in_a_later_epoch() -> None:
 
 def test_the_clock_goes_on_from_a_checkpoint() -> None:
     spec = tiny()
-    whole, kept = run_keeping(spec, 5)
+    whole, [kept] = run_keeping(spec, 5)
     at_checkpoint = next(e.seconds for e in whole if isinstance(e, Stepped) and e.step == 5)
     first = next(e for e in run(spec, checkpoint=kept) if isinstance(e, Stepped))
     assert at_checkpoint < first.seconds < at_checkpoint + 5
@@ -203,14 +204,14 @@ def test_the_clock_goes_on_from_a_checkpoint() -> None:
 
 def test_a_target_reached_before_the_checkpoint_stays_reached() -> None:
     spec = tiny(target=0.0)
-    whole, kept = run_keeping(spec, 5)
+    whole, [kept] = run_keeping(spec, 5)
     result = finished(run(spec, checkpoint=kept)).result
     assert result.steps_to_target == EVERY
     assert result.seconds_to_target == finished(whole).result.seconds_to_target
 
 
 def test_a_checkpoint_of_another_run_is_refused() -> None:
-    _, kept = run_keeping(tiny(), 2)
+    _, [kept] = run_keeping(tiny(), 2)
     with pytest.raises(CorruptCheckpoint, match="seed 0"):
         run(tiny(), seed=1, checkpoint=kept)
     with pytest.raises(CorruptCheckpoint, match="fingerprint"):

@@ -1,6 +1,9 @@
 """``normbench up``: it ends in order, is alone in its directory, runs nobody else's code, and replaces what dies."""
 
+import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,7 +11,13 @@ from typing import Any
 import httpx
 import psutil
 import pytest
+from sqlalchemy import select
 
+from service import crew
+from service.crew import Crew, Reserve
+from service.fleet.tables import Worker
+from service.settings import Settings, read_settings
+from service.startup import prepare
 from tests.processes import Service, service, until
 
 ENDLESS: dict[str, Any] = {"training": {"max_steps": 1_000_000, "eval_every": 5, "target": None}}
@@ -26,6 +35,18 @@ def is_alive(process: psutil.Process) -> bool:
         return bool(process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return False
+
+
+def stand_by(local: Service, up: subprocess.Popen[bytes]) -> psutil.Process:
+    """The worker that waits for another's end, its fork server started."""
+    at_work = local.worker_pid()
+
+    def find() -> psutil.Process | None:
+        waiting = [process for process in psutil.Process(up.pid).children() if process.pid != at_work]
+        return next((process for process in waiting if process.children()), None)
+
+    found: psutil.Process = until(find, 60, local.logs)
+    return found
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -69,6 +90,97 @@ def test_a_killed_worker_is_replaced_at_once_with_all_that_it_held(local: Servic
     assert len(local.get("/v1/workers")["items"]) == 1, "the dead ones are not shown"
 
 
+def test_a_stand_by_takes_the_place_of_a_killed_worker_has_one_itself_and_ends_with_all(local: Service) -> None:
+    up = local.up()
+    victim = local.submit(**ENDLESS)
+    local.wait_for_step(victim, 10)
+    waiting = stand_by(local, up)
+    psutil.Process(local.worker_pid()).kill()
+    local.wait_for(victim, lambda run: run["attempt"] == 2 and run["state"] == "running")
+    assert local.worker_pid() == waiting.pid
+    stand_by(local, up).kill()
+    psutil.Process(local.worker_pid()).kill()
+    local.wait_for(victim, lambda run: run["attempt"] == 3 and run["state"] == "running")
+    stand_by(local, up)
+    below = psutil.Process(up.pid).children(recursive=True)
+    up.terminate()
+    assert up.wait(60) == 0, local.logs()
+    assert [process for process in below if is_alive(process)] == []
+
+
+class Hall:
+    """A crew in this process, and who of it has come to work."""
+
+    def __init__(self, folder: Path) -> None:
+        self.settings = read_settings(Settings, data_dir=folder)
+        self.db = prepare(self.settings)
+        self.crew = Crew(self.db, self.settings, "cpu", cannot_work=lambda: None)
+        self._seen = {""}
+
+    def next_worker(self) -> int:
+        """The process of a worker that was not there before."""
+
+        def find() -> Worker | None:
+            with self.db.snapshot() as session:
+                return session.scalar(select(Worker).where(Worker.id.not_in(self._seen)))
+
+        worker = until(find, 60, str)
+        self._seen.add(worker.id)
+        return int(worker.pid)
+
+
+@pytest.fixture
+def hall(tmp_path: Path) -> Iterator[Hall]:
+    hall = Hall(tmp_path)
+    yield hall
+    hall.crew.stop()
+    hall.db.close()
+
+
+def test_workers_killed_at_work_are_replaced_without_a_pause(hall: Hall, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crew, "RESTART_SECONDS", (0.0, NEVER))
+    hall.crew.start(1)
+    for _ in range(3):
+        os.kill(hall.next_worker(), signal.SIGKILL)
+
+
+def test_while_no_process_can_be_started_workers_are_tried_again(
+    hall: Hall, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(crew, "RESTART_SECONDS", (0.1,))
+    with monkeypatch.context() as broken:
+        broken.setattr(sys, "executable", "/gone/python")
+        hall.crew.start(1)
+        until(lambda: caplog.text.count("no worker can be started: ") > 1, 30, lambda: caplog.text)
+    hall.next_worker()
+
+
+def test_a_stand_by_that_cannot_be_started_or_dies_is_tried_again_and_harms_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(crew, "STAND_BY_SECONDS", 0.0)
+    reserve = Reserve(read_settings(Settings, data_dir=tmp_path), "cpu")
+    with monkeypatch.context() as broken:
+        broken.setattr(sys, "executable", "/gone/python")
+        reserve.fill()
+    assert "no worker stands by: " in caplog.text
+
+    def waiting() -> list[psutil.Process]:
+        found = [process for process in psutil.Process().children() if is_alive(process)]
+        return [process for process in found if "--follow-stdin" in process.cmdline()]
+
+    for _ in range(2):
+        reserve.fill()
+        (worker,) = waiting()
+        reserve.fill()
+        assert waiting() == [worker], "one at most"
+        worker.kill()
+        until(lambda: not waiting(), 10, str)
+    reserve.fill()
+    reserve.dismiss()
+    assert waiting() == []
+
+
 def test_a_killed_fork_server_disturbs_no_training_and_is_replaced(tmp_path: Path) -> None:
     with service(tmp_path, checkpoint_seconds=0.5, heartbeat_seconds=0.5) as local:
         local.up()
@@ -80,7 +192,7 @@ def test_a_killed_fork_server_disturbs_no_training_and_is_replaced(tmp_path: Pat
         killed.kill()
 
         def has_another() -> bool:
-            family = psutil.Process(local.worker_pid()).children(recursive=True)
+            family = filter(is_alive, psutil.Process(local.worker_pid()).children(recursive=True))
             return any("forkserver" in " ".join(p.cmdline()) and p.pid != killed.pid for p in family)
 
         until(has_another, 30, local.logs)

@@ -1,5 +1,6 @@
 """A process that cannot work says at once why, and what to change."""
 
+import resource
 import socket
 import threading
 from pathlib import Path
@@ -100,6 +101,16 @@ def test_a_database_server_that_does_not_answer_is_waited_for_and_then_named(
         prepare(local(tmp_path, database_url=f"postgresql://me@127.0.0.1:{free_port()}/x"))
 
 
+def test_a_database_server_that_accepts_and_says_nothing_is_not_waited_for_any_longer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(startup, "DATABASE_PATIENCE", 0.0)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"postgresql://me@127.0.0.1:{silent.getsockname()[1]}/x"
+        with pytest.raises(StartupError, match="does not answer"):
+            prepare(local(tmp_path, database_url=url, database_call_seconds=1))
+
+
 def test_a_database_of_a_newer_version_is_left_alone(settings: Settings, db: Database) -> None:
     with db.transaction() as session:
         session.execute(text("UPDATE alembic_version SET version_num = '9999'"))
@@ -149,3 +160,13 @@ def test_an_address_that_is_not_ours_is_named() -> None:
 def test_a_free_port_can_be_connected_to() -> None:
     with listen("127.0.0.1", 0) as listening, socket.create_connection(listening.getsockname(), timeout=5):
         pass
+
+
+def test_who_listens_may_have_as_many_clients_as_the_system_allows() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft - 1, hard))
+    try:
+        listen("127.0.0.1", 0).close()
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (hard, hard)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

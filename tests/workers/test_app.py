@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from service.fleet.attendance import MISSED_HEARTBEATS
 from tests.processes import service, until
 
@@ -30,16 +32,15 @@ def test_a_device_that_is_not_there_is_refused_at_the_start(tmp_path: Path) -> N
 
 
 def test_a_device_that_is_no_device_is_refused_by_its_setting(tmp_path: Path) -> None:
-    with service(tmp_path) as broken:
-        assert broken.start("worker", "--device", "tpu").wait(60) == 2
+    with service(tmp_path, device="tpu") as broken:
+        assert broken.start("worker").wait(60) == 2
         assert "NORMBENCH_DEVICE='tpu'" in broken.logs()
 
 
-def test_a_worker_whose_parent_is_gone_before_it_is_warm_ends(tmp_path: Path) -> None:
+@pytest.mark.parametrize("told", [b"", b"\n"], ids=["standing by", "told to begin"])
+def test_a_worker_whose_parent_is_gone_before_it_is_warm_ends(tmp_path: Path, told: bytes) -> None:
     with service(tmp_path) as orphaned:
-        command = [sys.executable, "-P", "-m", "workers", "--device", "cpu", "--until-stdin-closes"]
-        for _ in range(3):
-            worker = subprocess.run(
-                command, env=orphaned.environment, stdin=subprocess.DEVNULL, timeout=60, check=False
-            )
+        command = [sys.executable, "-P", "-m", "workers", "--device", "cpu", "--follow-stdin"]
+        for _ in range(2):
+            worker = subprocess.run(command, env=orphaned.environment, input=told, timeout=60, check=False)
             assert worker.returncode == 0

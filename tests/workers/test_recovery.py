@@ -2,8 +2,9 @@
 
 import signal
 from collections.abc import Iterator
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import httpx
@@ -12,19 +13,27 @@ import psycopg
 import pytest
 import redis
 
+from benchmarks.faults.reference import undisturbed as train
+from benchmarks.faults.scenario import Load
+from benchmarks.faults.seen import Undisturbed
+from benchmarks.faults.verdict import without_seconds
 from tests.processes import Service, service, until
 from tests.servers import free_port, private_redis
 
-LONG: dict[str, Any] = {"training": {"max_steps": 300, "eval_every": 10, "target": None}}
+SEED = 7
+SMOKE = {"name": "permuted_digits", "profile": "smoke"}
+LONG: dict[str, Any] = {"training": {"max_steps": 150, "eval_every": 10, "target": None}}
+DENSE: dict[str, Any] = {"training": {"max_steps": 300, "eval_every": 2, "target": None}}
 ENDLESS: dict[str, Any] = {"training": {"max_steps": 1_000_000, "eval_every": 5, "target": None}}
 
 
 IMPATIENT = {"checkpoint_seconds": 0.5, "lease_seconds": 3, "heartbeat_seconds": 1, "ring_again_seconds": 1}
 
 
-@pytest.fixture
-def embedded(tmp_path: Path) -> Iterator[Service]:
-    with service(tmp_path, **IMPATIENT) as running:
+@pytest.fixture(scope="module")
+def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """Everything in one; whoever kills it starts it again."""
+    with service(tmp_path_factory.mktemp("embedded"), **IMPATIENT) as running:
         running.up()
         yield running
 
@@ -35,48 +44,66 @@ def cluster(tmp_path: Path, fresh_postgres_url: str, redis_url: str) -> Iterator
         yield running
 
 
-def assert_equal_to_an_undisturbed_run(running: Service, run: dict[str, Any], seed: int) -> None:
+def in_peace(method: str, parts: dict[str, Any]) -> Undisturbed:
+    """What ``python -m normcore`` gives, with no service about it."""
+    load = Load({"task": SMOKE, "norm": {"method": method}, "device": "cpu", **parts}, SEED)
+    with TemporaryDirectory() as folder:
+        [undisturbed] = train([load], Path(folder))
+    return undisturbed
+
+
+@cache
+def long_in_peace() -> Undisturbed:
+    return in_peace("recurrent_batch_norm", LONG)
+
+
+def assert_equal_to_an_undisturbed_run(running: Service, run: dict[str, Any]) -> None:
     """The resumed run against one that is left in peace, bit for bit."""
-    peaceful = running.wait_ended(running.submit("recurrent_batch_norm", seeds=(seed,), **LONG))
-    assert run["resumed_from_step"] > 0
-    assert running.curves(run["id"]) == running.curves(peaceful["id"])
-    same = ("value", "valid_value", "step", "steps_to_target")
-    assert [run["result"][k] for k in same] == [peaceful["result"][k] for k in same]
+    assert rows(running, run) == long_in_peace().rows
+    assert without_seconds({**run["result"], "outcome": run["outcome"]}) == long_in_peace().result
+
+
+def rows(running: Service, run: dict[str, Any]) -> dict[tuple[str, int], float]:
+    curves = running.curves(run["id"])
+    return {(name, int(step)): value for name, curve in curves.items() for step, value in curve}
 
 
 def test_a_killed_worker_costs_less_than_20_seconds_and_no_bit(tmp_path: Path) -> None:
-    with service(tmp_path, checkpoint_seconds=0.5) as embedded:
-        embedded.up()
-        _kill_the_worker(embedded)
+    with service(tmp_path, checkpoint_seconds=0.5) as running:
+        running.up()
+        _kill_the_worker(running)
 
 
 def _kill_the_worker(embedded: Service) -> None:
-    victim = embedded.submit("recurrent_batch_norm", seeds=(5,), **LONG)
+    victim = embedded.submit("recurrent_batch_norm", seeds=(SEED,), **LONG)
     embedded.wait_for_step(victim, 40)
     training = embedded.training_process()
     psutil.Process(embedded.worker_pid()).kill()
     embedded.wait_for(victim, lambda run: run["attempt"] == 2 and run["state"] != "queued", seconds=20)
+    psutil.wait_procs([training], timeout=10)
     assert not training.is_running(), "the training does not outlive its worker"
 
     run = embedded.wait_ended(victim)
     assert (run["state"], run["attempt"]) == ("succeeded", 2)
     assert [entry["attempt"] for entry in run["history"]] == [1]
-    assert_equal_to_an_undisturbed_run(embedded, run, seed=5)
+    assert run["resumed_from_step"] > 0
+    assert_equal_to_an_undisturbed_run(embedded, run)
 
 
 def test_a_killed_training_process_is_tried_again_at_once(embedded: Service) -> None:
-    victim = embedded.submit("recurrent_batch_norm", seeds=(6,), **LONG)
+    victim = embedded.submit("recurrent_batch_norm", seeds=(SEED,), **LONG)
     embedded.wait_for_step(victim, 40)
     embedded.training_process().kill()
     run = embedded.wait_ended(victim)
     assert (run["state"], run["attempt"]) == ("succeeded", 2)
     assert run["history"][0]["reason"] == "the training process was killed by SIGKILL"
-    assert_equal_to_an_undisturbed_run(embedded, run, seed=6)
+    assert run["resumed_from_step"] > 0
+    assert_equal_to_an_undisturbed_run(embedded, run)
 
 
 def test_a_worker_that_is_told_to_stop_hands_the_run_over(cluster: Service) -> None:
     processes = cluster.cluster()
-    victim = cluster.submit("recurrent_batch_norm", seeds=(7,), **LONG)
+    victim = cluster.submit("recurrent_batch_norm", seeds=(SEED,), **LONG)
     cluster.wait_for_step(victim, 40)
     processes["worker"].send_signal(signal.SIGTERM)
     assert processes["worker"].wait(30) == 0
@@ -87,18 +114,20 @@ def test_a_worker_that_is_told_to_stop_hands_the_run_over(cluster: Service) -> N
     cluster.start("worker", "--device", "cpu")
     run = cluster.wait_ended(victim)
     assert (run["state"], run["attempt"]) == ("succeeded", 2)
-    assert_equal_to_an_undisturbed_run(cluster, run, seed=7)
+    assert run["resumed_from_step"] > 0
+    assert_equal_to_an_undisturbed_run(cluster, run)
 
 
 def test_everything_killed_nothing_lost(embedded: Service) -> None:
-    experiments = [embedded.submit(method, seeds=(0, 1)) for method in ("none", "layer_norm")]
+    experiments = [embedded.submit(method, seeds=(0, 1)) for method in ("rms_norm", "weight_norm")]
     embedded.wait_for(experiments[0], lambda run: run["state"] != "queued")
     embedded.kill_all()
     embedded.up()
     for experiment in experiments:
         embedded.wait_succeeded(experiment)
     board = embedded.get("/v1/leaderboards/permuted_digits", profile="smoke")
-    assert sorted((e["method"], e["n_runs"]) for e in board["entries"]) == [("layer_norm", 2), ("none", 2)]
+    n_runs = {e["method"]: e["n_runs"] for e in board["entries"]}
+    assert (n_runs["rms_norm"], n_runs["weight_norm"]) == (2, 2)
 
 
 def test_what_is_submitted_while_the_broker_is_away_runs_later(tmp_path: Path, fresh_postgres_url: str) -> None:
@@ -156,7 +185,7 @@ def test_a_run_that_is_lost_again_and_again_fails_with_the_reasons(tmp_path: Pat
 
 
 def test_a_store_that_is_away_makes_the_run_wait_and_the_service_says_so(embedded: Service) -> None:
-    victim = embedded.submit("recurrent_batch_norm", seeds=(4,), **LONG)
+    victim = embedded.submit("recurrent_batch_norm", seeds=(SEED,), **LONG)
     embedded.wait_for_step(victim, 40)
     folder = artifacts_of(embedded, victim)
     folder.rename(folder.with_name("away"))
@@ -169,7 +198,8 @@ def test_a_store_that_is_away_makes_the_run_wait_and_the_service_says_so(embedde
     folder.with_name("away").rename(folder)
     run = embedded.wait_ended(victim)
     assert (run["state"], run["error"]) == ("succeeded", None)
-    assert_equal_to_an_undisturbed_run(embedded, run, seed=4)
+    assert run["resumed_from_step"] > 0
+    assert_equal_to_an_undisturbed_run(embedded, run)
 
 
 def trains_in_attempt(run: dict[str, Any], attempt: int) -> bool:
@@ -189,10 +219,9 @@ def artifacts_of(running: Service, experiment: dict[str, Any]) -> Path:
 
 
 def test_no_measurement_is_missing_though_everything_dies_when_a_checkpoint_appears(tmp_path: Path) -> None:
-    training: dict[str, Any] = {"training": {"max_steps": 600, "eval_every": 2, "target": None}}
     with service(tmp_path, checkpoint_seconds=0.3, flush_seconds=2.0) as running:
         running.up()
-        victim = running.submit(seeds=(12,), **training)
+        victim = running.submit(seeds=(SEED,), **DENSE)
         for attempt in (1, 2, 3):
             running.wait_for(victim, partial(runs_since_attempt, attempt=attempt))
             folder = artifacts_of(running, victim)
@@ -201,14 +230,13 @@ def test_no_measurement_is_missing_though_everything_dies_when_a_checkpoint_appe
             psutil.Process(running.worker_pid()).kill()
         run = running.wait_ended(victim)
         assert (run["state"], run["attempt"]) == ("succeeded", 4)
-        peaceful = running.wait_ended(running.submit(seeds=(12,), **training))
-        assert running.curves(run["id"]) == running.curves(peaceful["id"])
-        steps = [step for step, _ in running.curves(run["id"])["train.loss"]]
-        assert steps == list(range(2, 601, 2))
+        peaceful = in_peace("layer_norm", DENSE)
+        assert {step for name, step in peaceful.rows if name == "train.loss"} == set(range(2, 301, 2))
+        assert rows(running, run) == peaceful.rows
 
 
 def test_a_torn_checkpoint_costs_time_and_is_reported(embedded: Service) -> None:
-    victim = embedded.submit("recurrent_batch_norm", seeds=(8,), **LONG)
+    victim = embedded.submit("recurrent_batch_norm", seeds=(SEED,), **LONG)
     embedded.wait_for_step(victim, 40)
     embedded.kill_all()
     newest = max(artifacts_of(embedded, victim).glob("*.checkpoint-*.pt"))
@@ -217,13 +245,12 @@ def test_a_torn_checkpoint_costs_time_and_is_reported(embedded: Service) -> None
     run = embedded.wait_ended(victim)
     assert run["state"] == "succeeded"
     assert any(newest.name in entry["reason"] for entry in run["history"])
-    peaceful = embedded.wait_ended(embedded.submit("recurrent_batch_norm", seeds=(8,), **LONG))
-    assert embedded.curves(run["id"]) == embedded.curves(peaceful["id"])
+    assert_equal_to_an_undisturbed_run(embedded, run)
 
 
 def test_while_the_database_is_away_the_training_goes_on(cluster: Service, fresh_postgres_url: str) -> None:
     cluster.cluster()
-    victim = cluster.submit("recurrent_batch_norm", seeds=(9,), **LONG)
+    victim = cluster.submit("recurrent_batch_norm", seeds=(SEED,), **LONG)
     cluster.wait_for_step(victim, 20)
     server, _, name = fresh_postgres_url.replace("+psycopg", "").rpartition("/")
     with psycopg.connect(f"{server}/postgres", autocommit=True) as admin:
@@ -233,5 +260,4 @@ def test_while_the_database_is_away_the_training_goes_on(cluster: Service, fresh
         admin.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
     run = cluster.wait_ended(victim)
     assert (run["state"], run["attempt"]) == ("succeeded", 1)
-    peaceful = cluster.wait_ended(cluster.submit("recurrent_batch_norm", seeds=(9,), **LONG))
-    assert cluster.curves(run["id"]) == cluster.curves(peaceful["id"])
+    assert_equal_to_an_undisturbed_run(cluster, run)

@@ -1,7 +1,9 @@
 """How a worker follows a training: what it tells the training process, and when."""
 
 import logging
+import tempfile
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,19 +11,48 @@ import pytest
 from service.artifacts import Artifacts
 from service.db import Database
 from service.migrate import migrate
+from service.queue import Doorbell, make_celery
+from service.settings import read_settings
 from tests.processes import until
-from tests.service.given import claimed, submitted
+from tests.service.given import claimed, run_of, submitted
 from tests.workers.test_trainer import LONG, job
 from workers import bundle
+from workers.node import badge
 from workers.report import Report
 from workers.settings import WorkerSettings
-from workers.tasks import Watch
+from workers.tasks import Attendant, Watch
 from workers.trainer import Trainer
 
 
-def test_what_could_not_be_stored_stays_in_the_checkpoint(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[Database]:
     db = Database(f"sqlite:///{tmp_path / 'normbench.db'}")
     migrate(db)
+    yield db
+    db.close()
+
+
+def test_a_worker_that_cannot_start_a_training_gives_the_run_back_and_claims_no_other(
+    tmp_path: Path, db: Database, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    first, second = (submitted(db, seeds=[seed]).runs[0].id for seed in (0, 1))
+    settings = read_settings(WorkerSettings, data_dir=tmp_path)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    doorbell = Doorbell(make_celery(settings))
+    attendant = Attendant(db, settings, badge("cpu", "wrk_1"), doorbell)
+    attendant.answer()
+    attendant.answer()
+    doorbell.close()
+    run = run_of(db, first)
+    assert (run.state, run.attempt, run.times_lost, run.times_deferred) == ("queued", 2, 0, 1)
+    assert run.history[0]["reason"].startswith("its worker could not start the training: FileNotFoundError: ")
+    assert (run_of(db, second).state, run_of(db, second).attempt) == ("queued", 1)
+    assert "claiming nothing, still in trouble: FileNotFoundError" in caplog.text
+
+
+def test_what_could_not_be_stored_stays_in_the_checkpoint(
+    tmp_path: Path, db: Database, caplog: pytest.LogCaptureFixture
+) -> None:
     submitted(db)
     lease, stopping = claimed(db).lease, threading.Event()
     with db.engine.begin() as connection:
@@ -39,8 +70,7 @@ def test_what_could_not_be_stored_stays_in_the_checkpoint(tmp_path: Path, caplog
         Watch(trainer, Report(db, settings, lease, "cpu", stopping), settings, 60.0, stopping).until_end()
         stopper.join()
     trainer.close()
-    db.close()
     store = Artifacts(str(tmp_path))
     newest = [a for a in store.list("run_1") if a.name.startswith("checkpoint-")][-1]
     _, brought = bundle.unpack(store.read("run_1", newest.attempt, newest.name))
-    assert [measured.step for measured in brought][:3] == [5, 10, 15]
+    assert [measured.step for measured in brought][:2] == [5, 10]
