@@ -1,68 +1,97 @@
 """What a connection may cost before it has asked for anything: uvicorn's protocol with bounds that it lacks.
 
-A request's head must come soon and be small, its body must come to an end, and of all connections without a request
-only so many are kept: the longest idle one makes room. Answers may take as long as they like, event streams above all.
+A request's head must come soon and be small, and so must what follows its body; the body must come to an end. Of all
+connections whose next request is not there in full only so many are kept: the one that let us wait longest makes room.
+Answers may take as long as they like, event streams above all.
 """
 
 import asyncio
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-HEAD_BYTES = 64 * 1024
+HEAD_BYTES = 64 * 1024  # give or take what is read at once
 HEAD_SECONDS = 10.0
 BODY_SECONDS = 60.0
-IDLE_CONNECTIONS = 400  # file descriptors are few: often 1,024
+PIPELINED_REQUESTS = 16  # that may wait for the answer before theirs; each takes some kilobytes
+PENDING_CONNECTIONS = 400  # file descriptors are few: often 1,024
 
 
 class BoundedProtocol(HttpToolsProtocol):
     """One connection."""
 
-    idle: ClassVar[dict["BoundedProtocol", None]] = {}  # all connections without a request, the longest idle one first
+    pending: ClassVar[dict["BoundedProtocol", None]] = {}  # all that wait for (the rest of) a request, longest first
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._head_bytes, self._in_body = 0, False
+        self._framing_bytes, self._in_body = 0, False  # framing: all that is not body, since the last body or request
+        self._answered: RequestResponseCycle | None = None
         self._deadline: asyncio.TimerHandle | None = None
+        self._is_pending()
         self._expect_within(HEAD_SECONDS)
-        self._is_idle()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._expect_nothing()
-        self.idle.pop(self, None)
+        self.pending.pop(self, None)
         super().connection_lost(exc)
+        if self._answered is not None:  # uvicorn tells the last request alone, which may not have had its turn
+            self._answered.disconnected = True
+            self._answered.message_event.set()
 
     def data_received(self, data: bytes) -> None:
-        if self in self.idle and self._deadline is None:
-            self._expect_within(HEAD_SECONDS)
+        self._framing_bytes += len(data)
         super().data_received(data)
-        if self in self.idle and not self._in_body:
-            self._head_bytes += len(data)
-            if self._head_bytes > HEAD_BYTES:
-                self.send_400_response("The request's head is too large.")
+        if self._framing_bytes > HEAD_BYTES and not self.transport.is_closing():
+            self.send_400_response(f"The request's head is over {HEAD_BYTES} bytes; send fewer or shorter headers.")
+        elif self._deadline is None and self in self.pending:
+            self._expect_within(BODY_SECONDS if self._in_body else HEAD_SECONDS)
+
+    def send_400_response(self, msg: str) -> None:
+        if self._in_body:
+            is_next = self.cycle is self._answered and not self.cycle.response_started
+        else:
+            is_next = self.cycle is None or self.cycle.response_complete
+        if is_next:
+            super().send_400_response(msg)
+        else:
+            self.transport.close()  # the client would take it for another request's answer, or a part of one
+
+    def on_message_begin(self) -> None:
+        self._is_pending()
+        super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        self.idle.pop(self, None)
-        self._in_body = True
-        self._expect_within(BODY_SECONDS)
+        if len(self.pipeline) == PIPELINED_REQUESTS:
+            raise ValueError("too many requests in advance")
+        self._framing_bytes, self._in_body = 0, True
+        self._expect_nothing()
         super().on_headers_complete()
 
+    def on_body(self, body: bytes) -> None:
+        self._framing_bytes = 0
+        super().on_body(body)
+
     def on_message_complete(self) -> None:
-        self._in_body = False
+        self._framing_bytes, self._in_body = 0, False
         self._expect_nothing()
+        if not self.cycle.response_complete:  # else it was answered before its end
+            self.pending.pop(self, None)
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        if self.cycle.response_complete:  # else the next request is here already
-            self._head_bytes = 0
-            self._is_idle()
+        if self.cycle.response_complete and not self.transport.is_closing():  # else the next request is here already
+            self._is_pending()
 
-    def _is_idle(self) -> None:
-        self.idle[self] = None
-        if len(self.idle) > IDLE_CONNECTIONS:
-            longest = next(iter(self.idle))
-            del self.idle[longest]
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._answered = cycle
+        super()._start_asgi_task(cycle, app)
+
+    def _is_pending(self) -> None:
+        self.pending.setdefault(self)
+        if len(self.pending) > PENDING_CONNECTIONS:
+            longest = next(iter(self.pending))
+            del self.pending[longest]
             longest.transport.close()
 
     def _expect_within(self, seconds: float) -> None:

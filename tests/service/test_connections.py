@@ -1,5 +1,6 @@
 """What strangers may hold of the API without asking for anything, on real sockets."""
 
+import logging
 import socket
 import time
 from collections.abc import Iterator
@@ -17,66 +18,157 @@ from tests.service.live import live_api
 pytestmark = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 PATIENCE = 10.0  # seconds
 HALF = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+EVENTS = b"GET /v1/runs/RUN/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"  # an answer that does not end
+POST = b"POST /v1/experiments HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+NO_BODY = POST + b"Content-Length: 99\r\n\r\n"
+NO_CHUNK = POST + b"Transfer-Encoding: chunked\r\n\r\n"
+TRAILERS = NO_CHUNK + b"0\r\n"
+HEADER = b"X-Header: " + b"x" * 10_000 + b"\r\n"
 
 
 @pytest.fixture
 def api(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[httpx.URL]:
     monkeypatch.setattr(connections, "HEAD_SECONDS", 1.0)
     monkeypatch.setattr(connections, "BODY_SECONDS", 1.0)
-    monkeypatch.setattr(connections, "IDLE_CONNECTIONS", 40)
+    monkeypatch.setattr(connections, "PENDING_CONNECTIONS", 40)
     with live_api(settings) as url:
         yield httpx.URL(url)
+
+
+@pytest.fixture
+def patient_api(api: httpx.URL, monkeypatch: pytest.MonkeyPatch) -> httpx.URL:
+    """One that does not mind how long a request takes to arrive."""
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 600.0)
+    monkeypatch.setattr(connections, "BODY_SECONDS", 600.0)
+    return api
+
+
+@pytest.fixture
+def run_id(db: Database) -> bytes:
+    """A run that waits for a worker, so that its events do not end."""
+    return submitted(db).runs[0].id.encode()
 
 
 def connected(api: httpx.URL) -> socket.socket:
     return socket.create_connection((api.host, api.port or 0), timeout=PATIENCE)
 
 
-def is_closed(connection: socket.socket) -> bool:
-    """Whether the other side closes it before our patience ends."""
-    try:
-        return connection.recv(65536) == b""
-    except ConnectionResetError:
-        return True
+def until_closed(connection: socket.socket) -> bytes:
+    """What the other side says before it closes, which it does before our patience ends."""
+    said = b""
+    with suppress(ConnectionError):
+        while piece := connection.recv(65536):
+            said += piece
+    return said
 
 
-def test_many_half_open_requests_do_not_keep_others_out(api: httpx.URL, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "HEAD_SECONDS", 600.0)
-    with ExitStack() as stack:
-        half_open = [stack.enter_context(connected(api)) for _ in range(60)]
-        for connection in half_open:
-            connection.sendall(HALF)
-        assert httpx.get(api.join("/healthz"), timeout=PATIENCE).status_code == 200
-        assert all(is_closed(connection) for connection in half_open[:15]), "the oldest make room"
-        half_open[-1].sendall(b"\r\n")
-        assert half_open[-1].recv(65536).startswith(b"HTTP/1.1 200"), "the youngest do not"
-
-
-def test_a_head_without_end_is_refused_before_it_takes_memory(api: httpx.URL) -> None:
+def taken(connection: socket.socket, piece: bytes, enough: int = 20_000_000) -> int:
+    """How many bytes the other side takes before it closes; it need not take more than ``enough``."""
     sent = 0
-    with connected(api) as connection, suppress(ConnectionError):
-        connection.sendall(HALF)
-        while sent < 300_000_000:
-            connection.sendall(b"X-%d: %s\r\n" % (sent, b"x" * 10_000))
-            sent += 10_000
-    assert sent < 10_000_000
+    with suppress(ConnectionError):
+        while sent < enough:
+            connection.sendall(piece)
+            sent += len(piece)
+    return sent
+
+
+def await_count(api: httpx.URL, sample: str) -> None:
+    """Return once ``/metrics`` shows a request."""
+    deadline = time.monotonic() + PATIENCE
+    while sample not in (shown := httpx.get(api.join("/metrics")).text):
+        assert time.monotonic() < deadline, shown
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize(("begun", "rest"), [(HALF, b"\r\n"), (NO_BODY, b"x" * 99), (NO_CHUNK, b"0\r\n\r\n")])
+def test_many_requests_that_do_not_end_do_not_keep_others_out(
+    patient_api: httpx.URL, begun: bytes, rest: bytes
+) -> None:
+    with ExitStack() as stack:
+        unended = [stack.enter_context(connected(patient_api)) for _ in range(60)]
+        for connection in unended:
+            connection.sendall(begun)
+        assert httpx.get(patient_api.join("/healthz"), timeout=PATIENCE).status_code == 200
+        assert [until_closed(connection) for connection in unended[:15]] == [b""] * 15, "the oldest make room"
+        unended[-1].sendall(rest)
+        assert unended[-1].recv(65536).startswith(b"HTTP/1.1 "), "the youngest do not"
+
+
+@pytest.mark.parametrize("begun", [HALF, EVENTS + HALF, TRAILERS], ids=["first", "behind an open answer", "trailers"])
+@pytest.mark.parametrize("piece", [HEADER, b"x" * 10_000], ids=["headers", "one header"])
+def test_headers_without_end_are_refused_before_they_take_memory(
+    patient_api: httpx.URL, run_id: bytes, begun: bytes, piece: bytes
+) -> None:
+    with connected(patient_api) as connection:
+        connection.sendall(begun.replace(b"RUN", run_id))
+        assert taken(connection, piece) < 10_000_000
+        until_closed(connection)
+
+
+def test_who_sent_too_long_a_head_is_told(patient_api: httpx.URL) -> None:
+    with connected(patient_api) as connection:
+        connection.sendall((HALF + b"X-Header: ").ljust(connections.HEAD_BYTES, b"x"))
+        connection.sendall(b"x")
+        answer = until_closed(connection)
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert answer.endswith(b"The request's head is over 65536 bytes; send fewer or shorter headers.")
+
+
+@pytest.mark.parametrize("begun", [b"", NO_CHUNK], ids=["head", "chunk"])
+def test_nonsense_is_refused(patient_api: httpx.URL, begun: bytes) -> None:
+    with connected(patient_api) as connection:
+        connection.sendall(begun + b"nonsense")
+        assert until_closed(connection).startswith(b"HTTP/1.1 400 ")
+
+
+def test_nonsense_behind_an_open_answer_ends_it_and_is_not_answered_within_it(
+    patient_api: httpx.URL, run_id: bytes
+) -> None:
+    with connected(patient_api) as connection:
+        connection.sendall(EVENTS.replace(b"RUN", run_id))
+        assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
+        connection.sendall(b"nonsense")
+        assert b"HTTP/1.1" not in until_closed(connection)
+
+
+def test_a_body_is_no_head_however_long_and_in_however_many_pieces(patient_api: httpx.URL) -> None:
+    pieces = 700 * [b'{"a": "%s"}' % (b"x" * 100)]
+    as_json = {"Content-Type": "application/json"}
+    assert httpx.post(patient_api.join("/v1/experiments"), content=iter(pieces), headers=as_json).status_code == 400
+    assert httpx.post(patient_api.join("/v1/experiments"), content=b"x" * 900_000).status_code == 413
+
+
+def test_few_requests_may_wait_for_the_answer_before_theirs(patient_api: httpx.URL, run_id: bytes) -> None:
+    few, many = connections.PIPELINED_REQUESTS, 100_000
+    with connected(patient_api) as connection:
+        connection.sendall(few * (HALF + b"\r\n"))
+        answers = b""
+        while answers.count(b"alive") < few:
+            answers += connection.recv(65536)
+        with suppress(ConnectionError):
+            connection.sendall(EVENTS.replace(b"RUN", run_id) + many * (HALF + b"\r\n"))
+        until_closed(connection)
 
 
 @pytest.mark.parametrize(
-    "begun",
+    ("begun", "more"),
     [
-        b"",
-        HALF,
-        HALF + b"\r\n" + HALF,
-        b"POST /v1/experiments HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n",
+        (b"", b""),
+        (HALF, b"x"),
+        (HALF + b"\r\n" + HALF, b"x"),
+        (HALF + b"\r\n", b"\n"),
+        (EVENTS + HALF, b"x"),
+        (NO_BODY, b"x"),
+        (NO_CHUNK, b"0"),
+        (TRAILERS, b"x"),
     ],
 )
-def test_a_request_that_comes_byte_by_byte_is_ended(api: httpx.URL, begun: bytes) -> None:
+def test_a_request_that_comes_byte_by_byte_is_ended(api: httpx.URL, run_id: bytes, begun: bytes, more: bytes) -> None:
     began = time.monotonic()
     with connected(api) as connection, suppress(ConnectionError):
-        connection.sendall(begun)
+        connection.sendall(begun.replace(b"RUN", run_id))
         while time.monotonic() - began < PATIENCE:
-            connection.sendall(b"x" if begun else b"")
+            connection.sendall(more)
             connection.settimeout(0.1)
             with suppress(TimeoutError):
                 if connection.recv(65536) == b"":
@@ -84,10 +176,35 @@ def test_a_request_that_comes_byte_by_byte_is_ended(api: httpx.URL, begun: bytes
     assert time.monotonic() - began < PATIENCE
 
 
-def test_an_answer_may_take_long_and_a_connection_may_ask_again(api: httpx.URL, db: Database) -> None:
-    run_id = submitted(db).runs[0].id
+def test_an_answer_may_take_long_and_a_connection_may_ask_again(api: httpx.URL, run_id: bytes) -> None:
     with httpx.Client(base_url=api) as client:
         assert [client.get("/healthz").status_code for _ in range(3)] == [200] * 3
-        with client.stream("GET", f"/v1/runs/{run_id}/events", timeout=3.0) as events, pytest.raises(httpx.ReadTimeout):
+        path = f"/v1/runs/{run_id.decode()}/events"
+        with client.stream("GET", path, timeout=3.0) as events, pytest.raises(httpx.ReadTimeout):
             for _ in events.iter_raw():
                 pass
+
+
+@pytest.mark.parametrize(
+    ("sent", "counted"),
+    [
+        (NO_BODY, 'method="POST",route="/v1/experiments",status="499"'),
+        (EVENTS, 'method="GET",route="/v1/runs/{run_id}/events",status="200"'),
+        (EVENTS + HALF + b"\r\n", 'method="GET",route="/v1/runs/{run_id}/events",status="200"'),
+    ],
+    ids=["in its request", "in its answer", "with a request in advance"],
+)
+def test_a_client_that_leaves_is_no_error(
+    patient_api: httpx.URL, run_id: bytes, caplog: pytest.LogCaptureFixture, sent: bytes, counted: str
+) -> None:
+    log = logging.getLogger("uvicorn")
+    log.addHandler(caplog.handler)
+    try:
+        with connected(patient_api) as connection:
+            connection.sendall(sent.replace(b"RUN", run_id))
+            if sent is not NO_BODY:
+                assert connection.recv(65536).startswith(b"HTTP/1.1 200"), "it has come in full"
+        await_count(patient_api, f"normbench_http_requests_total{{{counted}}} 1.0")
+    finally:
+        log.removeHandler(caplog.handler)
+    assert caplog.records == []
