@@ -19,6 +19,7 @@ from service.http.compression import CompressGet
 from service.http.conditional import Revalidate
 from service.http.methods import AnswerHead
 from service.http.problems import translate_errors
+from service.http.routing import refuse_parameters
 from service.http.strangers import RefuseStrangers
 from service.keys.guard import require_key
 from service.leaderboards import routes as leaderboards
@@ -45,6 +46,7 @@ def create_app(settings: Settings, *, require_keys: bool) -> FastAPI:
 
     app = FastAPIOffline(  # /docs comes from files at hand, not from the internet
         redoc_url=None,
+        redirect_slashes=False,  # an address has one form
         static_url="/docs/static",
         title="normbench",
         version=version("normbench"),
@@ -63,6 +65,7 @@ def create_app(settings: Settings, *, require_keys: bool) -> FastAPI:
     for room in (experiments, leaderboards, report_cards, catalogue, fleet, metrics):
         app.include_router(room.router, dependencies=guard)
     app.include_router(health.router)
+    refuse_parameters(app)
     translate_errors(app)
     openapi.complete(app)
     return app

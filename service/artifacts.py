@@ -4,11 +4,13 @@ Every file carries the attempt that wrote it, so that an attempt which has lost 
 left. On a local disk a file that was written is there after a power cut, too.
 """
 
+import errno
 import os
 import re
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 import fsspec
@@ -97,13 +99,19 @@ class Artifacts:
             raise NotFound(f"run {run_id} has no artifact {name!r}") from None
 
     def list(self, run_id: str) -> list[Artifact]:
-        """What a run has stored, by attempt and name."""
+        """What a run has stored, by attempt and name.
+
+        Raises:
+            NotADirectoryError: a file stands where the run's folder should be.
+        """
         folder = f"{self._root}/{run_id}"
         self._fs.invalidate_cache(folder)
         try:
             files = self._fs.ls(folder, detail=True)
         except FileNotFoundError:
             return []
+        if [f["name"] for f in files if f["type"] == "file"] == [folder]:
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), folder)
         found = [(FILE.fullmatch(f["name"].rpartition("/")[2]), f["size"]) for f in files if f["type"] == "file"]
         return sorted(Artifact(int(match[1]), match[2], size) for match, size in found if match)
 
@@ -119,7 +127,10 @@ class Artifacts:
         Raises:
             OSError: they cannot.
         """
-        self._fs.makedirs(self._root, exist_ok=True)
+        if isinstance(self._fs, LocalFileSystem):
+            _make_folder(Path(self._root))
+        else:
+            self._fs.makedirs(self._root, exist_ok=True)
         own = f".check-{secrets.token_hex(8)}"
         try:
             self.write(own, 1, "probe", bytes(size))
@@ -134,9 +145,12 @@ class Artifacts:
 
 
 def _make_folder(folder: Path) -> None:
-    if not folder.is_dir():
-        folder.mkdir(parents=True, exist_ok=True)
-        _sync_folder(folder.parent)
+    """Its name is on the disk on return, even if whoever made the folder was killed before it could see to that."""
+    missing = list(takewhile(lambda above: not above.is_dir(), folder.parents))
+    folder.mkdir(parents=True, exist_ok=True)
+    for made in (folder, *missing):
+        if os.access(made.parent, os.R_OK | os.W_OK):  # else the folder was made by somebody else
+            _sync_folder(made.parent)
 
 
 def _write_beside_and_rename(path: Path, content: bytes) -> None:

@@ -5,11 +5,13 @@ ServiceError
 ├── Unauthorized      401   no key, or none that is known
 ├── Forbidden         403   a browser sent this for another site's page
 ├── NotFound          404   no such thing
+├── NotAllowed        405   the address does not take this method
 ├── Conflict          409   the thing is in a state that forbids this
 ├── TooLarge          413   the body is larger than any spec
 ├── BadRange          416   the file ends before the range that was asked for
 ├── Misdirected       421   the request is for a host that the service does not serve
 ├── Invalid           422   the request is readable and wrong; ``errors`` says where
+├── Defect            500   the service's own fault
 └── Unavailable       503   something the service needs is away
 """
 
@@ -54,6 +56,14 @@ class NotFound(ServiceError):
     status, title = 404, "Not found"
 
 
+class NotAllowed(ServiceError):
+    status, title = 405, "Method not allowed"
+
+    def __init__(self, method: str, allowed: Sequence[str]) -> None:
+        super().__init__(f"this address does not take {method[:20]}; it takes {', '.join(allowed)}")
+        self.headers = {"Allow": ", ".join(allowed)}
+
+
 class Conflict(ServiceError):
     status, title = 409, "Conflict"
 
@@ -83,6 +93,10 @@ class Invalid(ServiceError):
 
     def problem(self) -> dict[str, Any]:
         return {**super().problem(), "errors": [asdict(error) for error in self.errors]}
+
+
+class Defect(ServiceError):
+    status, title = 500, "Internal error"
 
 
 class Unavailable(ServiceError):

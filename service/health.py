@@ -12,6 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from service.artifacts import Artifacts
 from service.errors import Unavailable
+from service.http.openapi import answers
 from service.http.parts import PartsDep
 from service.http.routing import Router
 from service.queue import broker_problem
@@ -64,13 +65,13 @@ class StoreCheck:
             asked.set_exception(error)
 
 
-@router.get("/healthz")
+@router.get("/healthz", responses=answers(Alive()))
 def healthz() -> Alive:
     """The process answers."""
     return Alive()
 
 
-@router.get("/readyz")
+@router.get("/readyz", responses=answers(Ready()))
 def readyz(request: Request, parts: PartsDep) -> Ready:
     """Database, broker and artifact store answer, too."""
     try:

@@ -4,6 +4,7 @@ import platform
 import time
 from collections.abc import Iterable
 from importlib.metadata import version
+from itertools import product
 from typing import Any, get_args
 
 from fastapi import FastAPI, Request, Response
@@ -17,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from service.db import Database
 from service.experiments.schemas import State
 from service.experiments.tables import Run
+from service.experiments.turns import SERVED_TOGETHER
 from service.fleet import attendance
 from service.fleet.backlog import backlogs
 from service.http.openapi import Responses
@@ -49,10 +51,10 @@ class StoreCollector(Collector):
         for state in get_args(State):
             runs.add_metric([state], by_state.get(state, 0))
         workers = GaugeMetricFamily(
-            "normbench_workers", "Live workers by device and whether they train.", labels=["device", "busy"]
+            "normbench_workers", "Live workers by kind of device and whether they train.", labels=["device", "busy"]
         )
-        kinds = [(worker.device, str(run_id is not None).lower()) for worker, run_id in live]
-        for kind in sorted(set(kinds)):
+        kinds = [(worker.device.partition(":")[0], str(run_id is not None).lower()) for worker, run_id in live]
+        for kind in sorted({*product(SERVED_TOGETHER, ("false", "true")), *kinds}):
             workers.add_metric(kind, kinds.count(kind))
         oldest = GaugeMetricFamily(
             "normbench_queue_oldest_seconds", "Since the oldest queued run was submitted; 0 if none.", labels=["device"]

@@ -1,114 +1,58 @@
-"""The catalogue over HTTP. It comes from the spec's own classes, so it cannot fall behind them."""
+"""The catalogue over HTTP."""
 
-import inspect
-from functools import cache
-from typing import Annotated, Any
+from pathlib import Path as Folder
+from typing import Annotated
 
 from fastapi import Path
 
 from normcore.data import registry
-from normcore.spec import resolve
 from normcore.spec.methods import METHODS
-from normcore.spec.metric import Metric
-from normcore.spec.tasks import TASKS, Benchmark, ProfileName, Task, TrainedAnalysis
-from service.catalogue import schemas
+from normcore.spec.tasks import TASKS
+from service.catalogue import descriptions, schemas
 from service.errors import NotFound
-from service.http.openapi import refusals
+from service.http.openapi import answers, refusals
 from service.http.parts import PartsDep
-from service.http.routing import Router
+from service.http.routing import Router, check_found
 
 router = Router(prefix="/v1", tags=["catalogue"])
 
+TASK = descriptions.task("permuted_digits")
+METHOD = descriptions.method("layer_norm")
+DATASET = descriptions.dataset("digits", Folder())
 
-@router.get("/tasks")
+
+@router.get("/tasks", responses=answers(schemas.TaskList(items=[TASK])))
 def list_tasks() -> schemas.TaskList:
     """Every task with its profiles."""
-    return schemas.TaskList(items=[_task(name) for name in TASKS])
+    return schemas.TaskList(items=[descriptions.task(name) for name in TASKS])
 
 
-@router.get("/tasks/{name}", responses=refusals(NotFound))
+@router.get("/tasks/{name}", responses=answers(TASK) | refusals(NotFound))
 def get_task(
     name: Annotated[str, Path(description="The task's name.", examples=["permuted_digits"])],
 ) -> schemas.TaskOut:
     """One task: description, citation, metric, profiles with their resolved specs, JSON Schema of its options."""
-    if name not in TASKS:
-        raise NotFound(f"no task {name!r}; choose from {', '.join(sorted(TASKS))}")
-    return _task(name)
+    check_found("task", name, TASKS)
+    return descriptions.task(name)
 
 
-@router.get("/methods")
+@router.get("/methods", responses=answers(schemas.MethodList(items=[METHOD])))
 def list_methods() -> schemas.MethodList:
     """Every normalization method."""
-    return schemas.MethodList(items=[_method(name) for name in METHODS])
+    return schemas.MethodList(items=[descriptions.method(name) for name in METHODS])
 
 
-@router.get("/methods/{name}", responses=refusals(NotFound))
+@router.get("/methods/{name}", responses=answers(METHOD) | refusals(NotFound))
 def get_method(
     name: Annotated[str, Path(description="The method's name.", examples=["layer_norm"])],
 ) -> schemas.MethodOut:
     """One method: description, citation, JSON Schema of its options."""
-    if name not in METHODS:
-        raise NotFound(f"no method {name!r}; choose from {', '.join(sorted(METHODS))}")
-    return _method(name)
+    check_found("method", name, METHODS)
+    return descriptions.method(name)
 
 
-@router.get("/datasets")
+@router.get("/datasets", responses=answers(schemas.DatasetList(items=[DATASET])))
 def list_datasets(parts: PartsDep) -> schemas.DatasetList:
     """Every data set, and whether its files are at hand and genuine."""
-    return schemas.DatasetList(
-        items=[
-            schemas.DatasetOut(
-                name=d.name,
-                title=d.title,
-                citation=d.citation,
-                licence=d.licence,
-                homepage=d.homepage,
-                status=registry.status(d, parts.settings.datasets_dir),
-                files=[file.name for file in d.files],
-            )
-            for d in registry.DATASETS.values()
-        ]
-    )
-
-
-@cache
-def _task(name: str) -> schemas.TaskOut:
-    task = TASKS[name]
-    profiles = {
-        profile: schemas.ProfileOut(description=size.description, spec=_default_spec(task, profile))
-        for profile, size in task.profiles.items()
-    }
-    return schemas.TaskOut(
-        name=name,
-        kind=task.kind,
-        title=task.title,
-        description=inspect.getdoc(task) or "",
-        citation=task.citation,
-        metric=_metric(task.metric) if issubclass(task, Benchmark) else None,
-        profiles=dict(profiles),
-        options=task.model_json_schema(),
-    )
-
-
-def _default_spec(task: type[Task], profile: ProfileName) -> dict[str, Any] | None:
-    """None for a task that needs to be told whose model it is about."""
-    if issubclass(task, TrainedAnalysis):
-        return None
-    return resolve({"task": {"name": task.model_fields["name"].default, "profile": profile}}).model_dump(mode="json")
-
-
-def _metric(metric: Metric) -> schemas.MetricOut:
-    return schemas.MetricOut(name=metric.name, unit=metric.unit, direction=metric.direction)
-
-
-@cache
-def _method(name: str) -> schemas.MethodOut:
-    method = METHODS[name]
-    return schemas.MethodOut(
-        name=name,
-        title=method.title,
-        description=inspect.getdoc(method) or "",
-        citation=method.citation,
-        cells=list(method.cells),
-        options=method.model_json_schema(),
-    )
+    folder = parts.settings.datasets_dir
+    return schemas.DatasetList(items=[descriptions.dataset(name, folder) for name in registry.DATASETS])

@@ -97,7 +97,8 @@ def cancel(session: Session, experiment_id: str) -> None:
 
 
 def retry(session: Session, experiment_id: str) -> list[Bell]:
-    """Open a new attempt of every failed and cancelled run; it goes on from its last checkpoint.
+    """Open a new attempt of every failed and cancelled run; it goes on from its last checkpoint. What ended the last
+    attempt is kept in the run's history.
 
     Raises:
         NotFound: no such experiment.
@@ -114,6 +115,7 @@ def retry(session: Session, experiment_id: str) -> list[Bell]:
         "not_before": None,
         "cancel_requested": False,
         "error": None,
+        "started_at": None,  # it waits for its turn as a new run does
         "finished_at": None,
         "rung_at": epoch_now(),
     }
@@ -121,7 +123,9 @@ def retry(session: Session, experiment_id: str) -> list[Bell]:
         session.execute(
             update(Run)
             .where(Run.id == run.id)
-            .values(**again, turn=first + ROUND * k, attempt=run.attempt + 1)
+            .values(
+                **again, turn=first + ROUND * k, attempt=run.attempt + 1, history=_longer(run.history, _end_of(run))
+            )
             .execution_options(synchronize_session=False)
         )
     return [Bell(run.id, run.queue) for run in ended]
@@ -449,6 +453,13 @@ def _give_back(
 
 def _history_entry(lease: Lease, reason: str, *, lost: bool = False) -> dict[str, Any]:
     return {"attempt": lease.attempt, "at": utc_now().isoformat(), "reason": _storable(reason), "lost": lost}
+
+
+def _end_of(run: Run) -> dict[str, Any]:
+    """What a retry would forget otherwise."""
+    assert run.finished_at is not None
+    reason = f"{run.state}: {run.error}" if run.error else run.state
+    return {"attempt": run.attempt, "at": run.finished_at.isoformat(), "reason": f"{reason}; retried", "lost": False}
 
 
 def _longer(history: Sequence[dict[str, Any]], *entries: dict[str, Any]) -> list[dict[str, Any]]:

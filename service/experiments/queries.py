@@ -6,10 +6,13 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy import Select, exists, select
 from sqlalchemy.orm import Session, selectinload
 
+from normcore.spec import SpecError
+from normcore.spec.messages import choose, quoted
 from normcore.spec.metric import METRICS
-from service.errors import NotFound
+from service.errors import Invalid, NotFound
 from service.experiments import schemas
 from service.experiments.downsampling import downsample
+from service.experiments.lifecycle import ENDED
 from service.experiments.tables import Experiment, Label, Measurement, Run
 
 AFTER_HEX = "g"  # after every hexadecimal digit: a range can use the index, as LIKE cannot everywhere
@@ -107,8 +110,9 @@ def measurements(
 
     Raises:
         NotFound: no such run.
+        Invalid: the run has ended and measured other series only. Before that, a series may still come.
     """
-    run(session, run_id)
+    state = run(session, run_id).state
     query = (
         select(Measurement.series, Measurement.step, Measurement.value, Measurement.seconds)
         .where(Measurement.run_id == run_id)
@@ -119,12 +123,29 @@ def measurements(
     curves: dict[str, list[tuple[int, float, float]]] = {}
     for row in session.execute(query):
         curves.setdefault(row.series, []).append((row.step, row.value, row.seconds))
+    unmeasured = [name for name in series if name not in curves]
+    if unmeasured and state in ENDED:
+        _check_measured(session, run_id, unmeasured)
     return schemas.MeasurementsOut(
         series={
             name: _series(name, points if max_points is None else downsample(points, max_points))
             for name, points in sorted(curves.items())
         }
     )
+
+
+def _check_measured(session: Session, run_id: str, unmeasured: Sequence[str]) -> None:
+    """Raises:
+    Invalid: the run has measured something, but none of these.
+    """
+    known = session.scalars(select(Measurement.series).where(Measurement.run_id == run_id).distinct()).all()
+    if known:
+        raise Invalid(
+            [
+                SpecError(("series",), f"this run has no {quoted(name)}; {choose(name, known)}", "unknown_series")
+                for name in unmeasured
+            ]
+        )
 
 
 def _series(name: str, points: list[tuple[int, float, float]]) -> schemas.SeriesOut:

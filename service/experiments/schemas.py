@@ -15,10 +15,10 @@ UNKNOWN_YET: dict[str, Any] = dict.fromkeys(  # of a run that no worker has begu
     ("resumed_from_step", "outcome", "result", "device", "kernel", "environment", "error", "started_at", "finished_at")
 )
 
-
 AnyResult = Annotated[
     Annotated[dict[str, Any], described_as("AnyResult")] | None, Field(description="Null until the run has succeeded.")
 ]
+Environment = Annotated[dict[str, Any], described_as("Environment")]
 
 
 class ProgressOut(BaseModel):
@@ -52,7 +52,7 @@ class RunOut(BaseModel):
     result: AnyResult
     device: str | None
     kernel: str | None = Field(description="The implementation that ran: `reference` or `fused`.")
-    environment: dict[str, Any] | None = Field(description="Packages, hardware, code version and data checksums.")
+    environment: Environment | None = Field(description="Packages, hardware, code version and data checksums.")
     error: str | None
     history: list[HistoryEntry]
     created_at: datetime

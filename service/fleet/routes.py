@@ -1,11 +1,13 @@
 """Live workers and what waits for them, over HTTP."""
 
 from dataclasses import asdict
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from pydantic import BaseModel, Field
 
+from service.experiments.examples import CREATED, RUN_ID
 from service.fleet import attendance, backlog
+from service.http.openapi import answers
 from service.http.parts import PartsDep
 from service.http.routing import Router
 
@@ -52,7 +54,20 @@ class QueueList(BaseModel):
     next_cursor: None = None
 
 
-@router.get("/queue")
+QUEUE = QueueOut(device="cpu", queued=3, running=1, oldest_seconds=4.2, workers=1, expected_wait_seconds=32.6)
+WORKER = WorkerOut(
+    id="wrk_01KAJ3TZX4G6P8D1K3N5B7F9HJ",
+    host="node-1",
+    pid=4711,
+    device="cpu",
+    queues=["auto", "cpu"],
+    run_id=RUN_ID,
+    started_at=CREATED - timedelta(minutes=5),
+    heartbeat_at=CREATED + timedelta(seconds=4),
+)
+
+
+@router.get("/queue", responses=answers(QueueList(items=[QUEUE])))
 def get_queue(parts: PartsDep) -> QueueList:
     """What waits for each device, and how long a run would wait."""
     with parts.db.snapshot() as session:
@@ -60,7 +75,7 @@ def get_queue(parts: PartsDep) -> QueueList:
     return QueueList(items=[QueueOut(**asdict(found)) for found in backlogs])
 
 
-@router.get("/workers")
+@router.get("/workers", responses=answers(WorkerList(items=[WORKER])))
 def list_workers(parts: PartsDep) -> WorkerList:
     """Workers whose heartbeat was heard lately."""
     with parts.db.snapshot() as session:

@@ -6,31 +6,36 @@ from typing import Annotated, Any
 from fastapi import Depends, Request
 from starlette.concurrency import run_in_threadpool
 
-from normcore.spec.files import load_json, load_yaml
+from normcore.spec.files import NotYaml, load_json, load_yaml
+from normcore.spec.resolve import SHORTEST
 from service.errors import BadRequest, TooLarge
 
 YAML_TYPES = ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml", "application/vnd.yaml")
 MAX_YAML_BYTES = 32 * 1024  # reading it takes 10 us a byte
+AN_OBJECT = f"a spec is an object, as {SHORTEST}; with curl, send a file by --data-binary @FILE"
 
 
 async def spec_body(request: Request) -> Any:
     """The body, as JSON or YAML by its ``Content-Type``; as whichever it is, JSON first, where that says neither.
 
     Raises:
-        BadRequest: it is neither, or says something twice.
+        BadRequest: it is empty, is neither, or says something twice.
         TooLarge
     """
     body = await _read(request, request.app.state.settings.max_body_bytes)
+    if not body.strip():
+        raise BadRequest(f"the body is empty; {AN_OBJECT}")
     declared = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if declared not in YAML_TYPES:
-        try:
-            return load_json(body)
-        except json.JSONDecodeError as error:
-            if declared == "application/json" or not _may_be_yaml(body):
-                raise BadRequest(f"the body is not JSON: {error}") from None
-        except ValueError as error:
-            raise BadRequest(f"the body cannot be read: {error}") from None
-    return await run_in_threadpool(_yaml, body)
+    if declared in YAML_TYPES:
+        return await run_in_threadpool(_yaml, body, "not YAML")
+    try:
+        return load_json(body)
+    except json.JSONDecodeError as error:
+        if declared == "application/json":
+            raise BadRequest(f"the body is not JSON: {error}; send YAML as application/yaml") from None
+        return await run_in_threadpool(_yaml, body, f"neither JSON ({error}) nor YAML")
+    except ValueError as error:
+        raise BadRequest(f"the body cannot be read: {error}") from None
 
 
 async def _read(request: Request, limit: int) -> bytes:
@@ -42,19 +47,21 @@ async def _read(request: Request, limit: int) -> bytes:
     return bytes(body)
 
 
-def _may_be_yaml(body: bytes) -> bool:
-    return not body.lstrip().startswith((b"{", b"[", b'"')) and bool(body.strip())
-
-
-def _yaml(body: bytes) -> Any:
+def _yaml(body: bytes, otherwise: str) -> Any:
+    """
+    Args:
+        otherwise: what the body is if it is not YAML.
+    """
     if len(body) > MAX_YAML_BYTES:
-        raise TooLarge(f"the body is over {MAX_YAML_BYTES} bytes of YAML; no spec is, and JSON may be longer")
+        raise TooLarge(f"the body is {otherwise} of up to {MAX_YAML_BYTES} bytes; no spec is longer, and JSON may be")
     try:
         spec = load_yaml(body.decode())
+    except (NotYaml, UnicodeDecodeError) as error:
+        raise BadRequest(f"the body is {otherwise}: {error}; {AN_OBJECT}") from None
     except ValueError as error:
-        raise BadRequest(f"the body is neither JSON nor YAML: {error}") from None
+        raise BadRequest(f"the body cannot be read: {error}") from None
     if not isinstance(spec, dict):
-        raise BadRequest("the body is neither JSON nor YAML; with curl, send a file by --data-binary @FILE")
+        raise BadRequest(f"the body holds no object; {AN_OBJECT}")
     return spec
 
 

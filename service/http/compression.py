@@ -1,18 +1,53 @@
 """Answers to ``GET`` are compressed for clients that ask; those to ``POST`` are small, and due soon."""
 
-from starlette.middleware.gzip import DEFAULT_EXCLUDED_CONTENT_TYPES, GZipMiddleware
-from starlette.types import ASGIApp, Receive, Scope, Send
+import re
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.middleware.gzip import DEFAULT_EXCLUDED_CONTENT_TYPES, GZipResponder
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+EXCLUDED = (*DEFAULT_EXCLUDED_CONTENT_TYPES, "application/octet-stream")
+REFUSED = re.compile(r"\s*q=0(\.0*)?\s*", re.IGNORECASE)
 
 
-class CompressGet(GZipMiddleware):
-    """gzip for all but event streams, and files that come in ranges."""
+class CompressGet:
+    """gzip for all but event streams and binary files.
+
+    A text file compressed has other bytes than the file. Its tag is weak then, and parts are not offered: whoever goes
+    on with a download by ``If-Range`` gets all of it again, and never a part of the file after a part of its gzip.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
-        excluded = (*DEFAULT_EXCLUDED_CONTENT_TYPES, "application/octet-stream")
-        super().__init__(app, minimum_size=1024, compresslevel=5, exclude_content_types=excluded)
+        self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["method"] == "GET":
-            await super().__call__(scope, receive, send)
-        else:
-            await self.app(scope, receive, send)
+        if scope["type"] != "http" or scope["method"] != "GET":
+            await self._app(scope, receive, send)
+            return
+
+        async def told_apart(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                _tell_apart(message["status"], MutableHeaders(raw=message["headers"]))
+            await send(message)
+
+        app = self._app
+        if accepts_gzip(Headers(scope=scope).get("accept-encoding", "")):
+            app = GZipResponder(app, minimum_size=1024, compresslevel=5, exclude_content_types=EXCLUDED)
+        await app(scope, receive, told_apart)
+
+
+def accepts_gzip(accept_encoding: str) -> bool:
+    """Whether the header names gzip, and not to refuse it (RFC 9110, section 12.5.3)."""
+    codings = (coding.partition(";") for coding in accept_encoding.split(","))
+    return any(name.strip().lower() == "gzip" and not REFUSED.fullmatch(weight) for name, _, weight in codings)
+
+
+def _tell_apart(status: int, headers: MutableHeaders) -> None:
+    """Say that another client may get other bytes, and which of the two these are; a 304 may stand for either."""
+    if "accept-encoding" not in headers.get("vary", "").lower():
+        headers.add_vary_header("Accept-Encoding")
+    compressed = headers.get("content-encoding") == "gzip"
+    if compressed:
+        del headers["Accept-Ranges"]
+    if (compressed or status == 304) and headers.get("etag", "").startswith('"'):
+        headers["ETag"] = f"W/{headers['etag']}"

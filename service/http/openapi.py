@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from typing import Annotated, Any
 
 from fastapi import FastAPI
-from pydantic import BaseModel, TypeAdapter, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, WithJsonSchema
+from pydantic_core import from_json, to_json
 
 from normcore.events import Finding, Result
 from normcore.spec import AnalysisSpec, ExperimentSpec, TrainingSpec
@@ -17,9 +18,11 @@ from service.errors import (
     BadRange,
     BadRequest,
     Conflict,
+    Defect,
     Forbidden,
     Invalid,
     Misdirected,
+    NotAllowed,
     NotFound,
     ServiceError,
     TooLarge,
@@ -33,25 +36,45 @@ Responses = dict[int | str, Document]
 
 DESCRIPTION = """\
 Submit a specification, follow its runs, read the leaderboards. Times are ISO 8601 in UTC; ids sort by creation.
-Every `GET` also answers `HEAD`, and is compressed for clients that accept gzip. Refusals are
-`application/problem+json`."""
+Every `GET` also answers `HEAD`, and is compressed for clients that accept gzip; `OPTIONS` says which methods an address
+takes. Refusals are `application/problem+json`."""
+JSON = "application/json"
+UNNAMED = "Successful Response"  # what FastAPI calls an answer that a route does not describe
 NAMED = "x-schema"
+VERBATIM = "x-json"
 REFERENCE = "#/components/schemas/{model}"
 SPEC_KINDS: tuple[type[ExperimentSpec], ...] = (TrainingSpec, AnalysisSpec)
-OF_EVERY_CALL: tuple[type[ServiceError], ...] = (BadRequest, Forbidden, Misdirected, Invalid, Unavailable)
+OF_EVERY_CALL: tuple[type[ServiceError], ...] = (
+    BadRequest,
+    Forbidden,
+    NotAllowed,
+    Misdirected,
+    Invalid,
+    Defect,
+    Unavailable,
+)
 WHEN: dict[type[ServiceError], str] = {
     BadRequest: "The request cannot be read.",
     Unauthorized: "No API key was sent, or none that is valid.",
     Forbidden: "A page of another site had a browser send this.",
     NotFound: "There is no such thing.",
+    NotAllowed: "The address does not take this method; `Allow` says which it takes.",
     Conflict: "The `Idempotency-Key` was used with another body.",
     TooLarge: "The body is larger than any specification.",
     BadRange: "The file ends before the range that was asked for.",
     Misdirected: "The request is for a host that the service does not serve (`NORMBENCH_ALLOWED_HOSTS`).",
     Invalid: "Fields or parameters are wrong; `errors` names each.",
+    Defect: "The service's own fault; nothing is wrong with the request.",
     Unavailable: "The database, the broker or the artifact store is away; try again after `Retry-After`.",
 }
+WITH_HEADERS: dict[type[ServiceError], tuple[str, ...]] = {
+    Unauthorized: ("WWW-Authenticate",),
+    NotAllowed: ("Allow",),
+    BadRange: ("Content-Range",),
+    Unavailable: ("Retry-After",),
+}
 HEADERS: dict[str, str] = {
+    "Allow": "The methods that the address takes.",
     "ETag": "Stands for this content; send it as `If-None-Match` to hear only of changes.",
     "Location": "Where the experiment is.",
     "Retry-After": "Seconds to wait before trying again.",
@@ -59,14 +82,19 @@ HEADERS: dict[str, str] = {
     "Content-Disposition": "The file's name.",
     "Accept-Ranges": "`bytes`: parts of the file can be asked for by `Range`.",
     "Content-Range": "Which bytes these are, and of how many.",
-    "Cache-Control": "`no-cache`: keep it, and ask whether it has changed.",
+    "Cache-Control": "`no-cache`: who keeps it asks before using it whether it has changed.",
+    "Content-Encoding": "`gzip`, for clients that accept it and answers that are long enough.",
+    "Vary": "`Accept-Encoding`: the answer may be compressed.",
 }
+OF_CACHED = ("ETag", "Cache-Control")
+NEVER_COMPRESSED = ("204", "206", "304")
 IF_NONE_MATCH = {
     "name": "If-None-Match",
     "in": "header",
     "required": False,
     "description": "The `ETag` of an earlier answer: 304 if that is still the answer.",
     "schema": {"type": "string"},
+    "example": 'W/"1f3870be274f6c49b3e31a0c6728957f"',
 }
 
 
@@ -75,6 +103,27 @@ class AnalysisResult(BaseModel):
 
     findings: list[Finding]
     seconds: float
+
+
+class Environment(BaseModel):
+    """Where a run's numbers come from; null what does not apply."""
+
+    model_config = ConfigDict(extra="allow")
+
+    python: str | None = Field(None, description="Version.")
+    torch: str | None = Field(None, description="Version.")
+    numpy: str | None = Field(None, description="Version.")
+    normbench: str | None = Field(None, description="Version.")
+    git: str | None = Field(None, description="Commit of the source, with `-dirty` if it was changed since.")
+    os: str | None = None
+    cpu: str | None = None
+    cores: int | None = None
+    threads: int | None = Field(None, description="Those that torch computed with.")
+    gpu: str | None = None
+    cuda: str | None = Field(None, description="Version.")
+    driver: str | None = Field(None, description="Version of the GPU's driver.")
+    method: str | None = Field(None, description="The package that the method comes from; null if it is ours.")
+    data: dict[str, str] = Field({}, description="SHA-256 of each data set.")
 
 
 def reference(name: str) -> dict[str, str]:
@@ -89,11 +138,30 @@ def described_as(name: str) -> WithJsonSchema:
 
 ResolvedSpec = Annotated[dict[str, Any], described_as("ResolvedSpec")]
 """A spec out of our own rows: described, and not validated again."""
+WrittenSpec = Annotated[dict[str, Any], described_as("WrittenSpec")]
+"""A spec to be submitted, written by ourselves."""
 
 
-def headers(*names: str) -> Document:
+def answers(
+    example: Any, *, status: int = 200, description: str = UNNAMED, headers: Document | None = None
+) -> Responses:
+    """What a route answers, by an example.
+
+    Args:
+        description: of the answer; the route's own unless given.
+    """
+    content = {JSON: {"example": verbatim(example)}}
+    return {status: {"description": description, "content": content, **({"headers": headers} if headers else {})}}
+
+
+def verbatim(value: Any) -> Document:
+    """A value to be shown as it is. FastAPI would leave out what is null; ``complete`` reads it from the text."""
+    return {VERBATIM: to_json(value).decode()}
+
+
+def headers(*names: str, required: bool = True) -> Document:
     """Response headers, described."""
-    return {name: {"description": HEADERS[name], "required": True, "schema": {"type": "string"}} for name in names}
+    return {name: {"description": HEADERS[name], "required": required, "schema": {"type": "string"}} for name in names}
 
 
 def refusals(*kinds: type[ServiceError]) -> Responses:
@@ -125,6 +193,8 @@ def _linked(node: Any) -> Any:
         return [_linked(inner) for inner in node]
     if not isinstance(node, dict):
         return node
+    if VERBATIM in node:
+        return from_json(node[VERBATIM])
     own = reference(node[NAMED]) if NAMED in node else {}
     return own | {name: _linked(inner) for name, inner in node.items() if name != NAMED}
 
@@ -137,18 +207,34 @@ def _operations(document: Document) -> Iterator[tuple[str, Document]]:
 def _complete(method: str, operation: Document) -> None:
     """Add what middleware and error handlers do to every call."""
     responses = operation["responses"]
-    kinds: list[type[ServiceError]] = [*OF_EVERY_CALL]
-    if "security" in operation:
-        kinds.append(Unauthorized)
-    for kind in kinds:
-        responses[str(kind.status)] = _refusal(kind)
-    if method == "get" and "application/json" in responses["200"].get("content", {}):
-        responses["200"].setdefault("headers", {}).update(headers("ETag", "Cache-Control"))
-        responses.setdefault("304", {"description": "Not modified.", "headers": headers("ETag")})
-        parameters = operation.setdefault("parameters", [])
-        if all(parameter["name"].lower() != "if-none-match" for parameter in parameters):
-            parameters.append(IF_NONE_MATCH)
+    for answer in responses.values():
+        if answer["description"] == UNNAMED:
+            answer["description"] = operation["description"].partition("\n\n")[0]
+    kinds: list[type[ServiceError]] = [*OF_EVERY_CALL, *([Unauthorized] if "security" in operation else [])]
+    responses |= {str(kind.status): _refusal(kind) for kind in kinds}
+    if method == "get":
+        _complete_get(operation)
+    for parameter in operation.get("parameters", []):
+        if "examples" in parameter["schema"]:
+            parameter["example"] = parameter["schema"].pop("examples")[0]
     operation["responses"] = dict(sorted(responses.items()))
+
+
+def _complete_get(operation: Document) -> None:
+    """Add what can be cached, and compressed."""
+    responses = operation["responses"]
+    if JSON in responses["200"]["content"] and "304" not in responses:
+        responses["200"].setdefault("headers", {}).update(headers(*OF_CACHED))
+        responses["304"] = not_modified()
+        operation.setdefault("parameters", []).append(IF_NONE_MATCH)
+    for status, answer in responses.items():
+        may_be_compressed = status not in NEVER_COMPRESSED and "text/event-stream" not in answer.get("content", {})
+        more = ("Content-Encoding", "Vary") if may_be_compressed else ("Vary",)
+        answer["headers"] = answer.get("headers", {}) | headers(*more, required=False)
+
+
+def not_modified() -> Document:
+    return {"description": "What the client has is still the answer.", "headers": headers(*OF_CACHED)}
 
 
 def _refusal(kind: type[ServiceError]) -> Document:
@@ -156,7 +242,7 @@ def _refusal(kind: type[ServiceError]) -> Document:
     if kind is Invalid:
         error = {"loc": ["norm", "eps"], "msg": "Input should be greater than 0", "type": "greater_than"}
         example |= {"detail": "norm.eps: Input should be greater than 0", "errors": [error]}
-    named = [*kind.headers, *(["Content-Range"] if kind is BadRange else [])]
+    named = WITH_HEADERS.get(kind, ())
     return {
         "description": WHEN[kind],
         "content": {MEDIA_TYPE: {"schema": reference("Problem"), "example": example}},
@@ -168,9 +254,9 @@ def _refusal(kind: type[ServiceError]) -> Document:
 
 
 def _schemas() -> Document:
-    answers = {**_described(Problem), **_described(Result, name="TrainingResult"), **_described(AnalysisResult)}
-    answers["AnyResult"] = {"anyOf": [reference("TrainingResult"), reference("AnalysisResult")]}
-    return {**answers, **_written_spec(), **_resolved_spec()}
+    results = {**_described(Result, name="TrainingResult"), **_described(AnalysisResult)}
+    results["AnyResult"] = {"anyOf": [reference("TrainingResult"), reference("AnalysisResult")]}
+    return {**_described(Problem), **results, **_described(Environment), **_written_spec(), **_resolved_spec()}
 
 
 def _described(kind: type[Any], *, name: str | None = None, template: str = REFERENCE) -> Document:

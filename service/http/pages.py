@@ -6,6 +6,8 @@ from typing import Annotated, Generic, TypeVar
 from fastapi import Query
 from pydantic import BaseModel, Field
 
+from normcore.spec.messages import Form
+
 Item = TypeVar("Item")
 ID = "^[a-z]{3}_[0-9A-Z]{26}$"
 
@@ -23,5 +25,8 @@ def page(rows: Sequence[Item], limit: int, id_of: Callable[[Item], str]) -> Page
     return Page(items=shown, next_cursor=id_of(shown[-1]) if len(rows) > limit else None)
 
 
-Limit = Annotated[int, Query(ge=1, le=200, description="Items on a page.")]
-Cursor = Annotated[str | None, Query(pattern=ID, description="`next_cursor` of the page before.")]
+AnId = Annotated[str, Form(ID, "give `next_cursor` of the page before, as it is, or leave it out")]
+Limit = Annotated[int, Query(ge=1, le=200, description="Items on a page.", examples=[20])]
+Cursor = Annotated[
+    AnId | None, Query(description="`next_cursor` of the page before.", examples=["exp_01KAJ3V1Z8Q4N7M2X5C6B9D0EF"])
+]

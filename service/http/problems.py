@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -12,15 +12,17 @@ from pydantic import BaseModel, Field
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from normcore.spec import SpecError
-from service.errors import Invalid, ServiceError, Unavailable
+from normcore.spec.messages import message
+from service.errors import Defect, Invalid, NotAllowed, NotFound, ServiceError, Unavailable
 from service.http.methods import allowed_methods
 
 log = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
-TITLES = {404: "Not found", 405: "Method not allowed"}
+CLIENT_LEFT = 499  # before its request was here in full: nobody hears this, but it is counted
 
 
 class ProblemError(BaseModel):
@@ -67,14 +69,20 @@ def translate_errors(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     def not_routed(request: Request, error: HTTPException) -> Response:
-        headers: Mapping[str, str] = error.headers or {}
         if error.status_code == 405:
-            headers = {"Allow": ", ".join(allowed_methods(app, request.scope))}
-            if request.method == "OPTIONS":
-                return Response(status_code=204, headers=headers)
-        title = TITLES.get(error.status_code, "Error")
+            refusal = NotAllowed(request.method, allowed_methods(app, request.scope))
+            return (
+                Response(status_code=204, headers=refusal.headers) if request.method == "OPTIONS" else problem(refusal)
+            )
+        if error.status_code == 404:
+            return problem(NotFound(_nothing_at(request.url.path)))
+        title = HTTPStatus(error.status_code).phrase
         content = {"type": "about:blank", "title": title, "status": error.status_code, "detail": str(error.detail)}
-        return ProblemResponse(content, error.status_code, dict(headers))
+        return ProblemResponse(content, error.status_code)
+
+    @app.exception_handler(ClientDisconnect)
+    def left(request: Request, error: ClientDisconnect) -> Response:
+        return Response(status_code=CLIENT_LEFT)
 
     @app.exception_handler(DBAPIError)
     @app.exception_handler(PoolTimeout)
@@ -84,11 +92,16 @@ def translate_errors(app: FastAPI) -> None:
 
     @app.exception_handler(Exception)
     def broken(request: Request, error: Exception) -> Response:
-        content = {"type": "about:blank", "title": "Internal error", "status": 500, "detail": type(error).__name__}
-        return ProblemResponse(content, 500)
+        return problem(Defect(type(error).__name__))
+
+
+def _nothing_at(path: str) -> str:
+    repair = "leave out the slash at its end" if path.endswith("/") and path != "/" else "/docs shows what there is"
+    return f"nothing is at this address; {repair}"
 
 
 def _outer_error(error: Any) -> SpecError:
     """A parameter's error, named as the client wrote it."""
     loc = tuple(error["loc"])
-    return SpecError(loc[1:] if loc[:1] in (("query",), ("header",), ("path",)) else loc, error["msg"], error["type"])
+    name = loc[1:] if loc[:1] in (("query",), ("header",), ("path",)) else loc
+    return SpecError(name, message(error), error["type"])

@@ -1,33 +1,32 @@
-"""Routes that know their parameters: what a client misspells is refused, not ignored."""
+"""Routes that know their parameters: what a client misspells, or says twice, is refused, not ignored."""
 
-import difflib
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, get_origin
 from urllib.parse import parse_qsl
 
-from fastapi import APIRouter
+from fastapi import APIRouter, FastAPI
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
-from starlette.types import Receive, Scope, Send
+from starlette.routing import Route as PlainRoute
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from normcore.spec import SpecError
-from service.errors import Invalid
+from normcore.spec.messages import choose, quoted, suggestion
+from service.errors import Invalid, NotFound
 
 
 class Route(APIRoute):
-    """A route that refuses query parameters it does not have."""
+    """A route that refuses query parameters it does not have, and one value after the other for those that take one."""
 
     @cached_property
-    def _parameters(self) -> list[str]:
-        return list(_query_parameters(self.dependant))
+    def _parameters(self) -> dict[str, bool]:
+        return dict(_query_parameters(self.dependant))
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["query_string"] and scope["method"] in (self.methods or ()):
-            given = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
-            unknown = [name for name in given if name not in self._parameters]
-            if unknown:
-                raise Invalid([_unknown_parameter(name, self._parameters) for name in unknown])
+        if scope["method"] in (self.methods or ()):
+            _check_query(scope, self._parameters)
         await super().handle(scope, receive, send)
 
 
@@ -38,27 +37,69 @@ class Router(APIRouter):
         super().__init__(route_class=Route, **options)
 
 
+def refuse_parameters(app: FastAPI) -> None:
+    """Have the framework's own pages, which take no query parameters, refuse them like ``Route``."""
+    for route in app.routes:
+        if isinstance(route, PlainRoute) and not isinstance(route, Route):
+            route.app = _without_parameters(route.app)
+
+
 def check_known(parameter: str, given: str | None, known: Iterable[str]) -> None:
     """Raises:
     Invalid: a name was given that is none of the known ones; the message says which is close.
     """
-    known = sorted(known)
+    known = list(known)
     if given is not None and given not in known:
-        message = f"unknown '{given[:60]}'; {_suggestion(given, known)}choose from {', '.join(known)}"
+        message = f"unknown {quoted(given)}; {choose(given, known)}"
         raise Invalid([SpecError((parameter,), message, f"unknown_{parameter}")])
 
 
-def _query_parameters(dependant: Dependant) -> Iterator[str]:
-    yield from (parameter.alias for parameter in dependant.query_params)
+def check_found(what: str, name: str, known: Iterable[str]) -> None:
+    """Raises:
+    NotFound: the name in the address is none of the known ones; the message says which is close.
+    """
+    known = list(known)
+    if name not in known:
+        raise NotFound(f"no {what} {quoted(name)}; {choose(name, known)}")
+
+
+def _without_parameters(app: ASGIApp) -> ASGIApp:
+    async def handle(scope: Scope, receive: Receive, send: Send) -> None:
+        _check_query(scope, {})
+        await app(scope, receive, send)
+
+    return handle
+
+
+def _query_parameters(dependant: Dependant) -> Iterator[tuple[str, bool]]:
+    """Names, and whether several values may be given."""
+    for parameter in dependant.query_params:
+        yield parameter.alias, get_origin(parameter.field_info.annotation) is list
     for inner in dependant.dependencies:
         yield from _query_parameters(inner)
 
 
-def _unknown_parameter(name: str, known: list[str]) -> SpecError:
+def _check_query(scope: Scope, known: Mapping[str, bool]) -> None:
+    """
+    Args:
+        known: parameters by name, and whether several values may be given.
+
+    Raises:
+        Invalid
+    """
+    if not scope["query_string"]:
+        return
+    given = Counter(name for name, _ in parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
+    errors = [_unknown_parameter(name, known) for name in given if name not in known]
+    errors += [_doubled_parameter(name) for name, times in given.items() if times > 1 and known.get(name) is False]
+    if errors:
+        raise Invalid(errors)
+
+
+def _unknown_parameter(name: str, known: Iterable[str]) -> SpecError:
     choice = f"choose from {', '.join(known)}" if known else "there are none here"
-    return SpecError((name,), f"unknown parameter; {_suggestion(name, known)}{choice}", "unknown_parameter")
+    return SpecError((name,), f"unknown parameter; {suggestion(name, known)}{choice}", "unknown_parameter")
 
 
-def _suggestion(given: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(given, known, n=1)
-    return f"did you mean '{close[0]}'? " if close else ""
+def _doubled_parameter(name: str) -> SpecError:
+    return SpecError((name,), "it is given several times, and takes one value; leave one", "doubled_parameter")

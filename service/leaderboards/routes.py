@@ -7,40 +7,43 @@ from fastapi import Path, Query, Response
 from normcore.spec.methods import METHODS
 from normcore.spec.tasks import BENCHMARKS, DEFAULT_PROFILE, ProfileName
 from service.errors import NotFound
-from service.http.openapi import refusals
+from service.http.openapi import answers, refusals
 from service.http.parts import DatabaseDep
-from service.http.routing import Router, check_known
-from service.leaderboards import queries
+from service.http.routing import Router, check_found, check_known
+from service.leaderboards import examples, queries
 from service.leaderboards.ranking import RankBy
 from service.leaderboards.schemas import LEADERBOARD, Leaderboard, LeaderboardList
 
 router = Router(prefix="/v1/leaderboards", tags=["leaderboards"])
 
 
-@router.get("")
+@router.get("", responses=answers(examples.LEADERBOARDS))
 def list_leaderboards(db: DatabaseDep) -> LeaderboardList:
     """Tasks and profiles that have entries."""
     with db.snapshot() as session:
         return LeaderboardList(items=queries.leaderboards(session))
 
 
-@router.get("/{task}", response_model=Leaderboard, responses=refusals(NotFound))
+@router.get("/{task}", response_model=Leaderboard, responses=answers(examples.LEADERBOARD) | refusals(NotFound))
 def get_leaderboard(
     task: Annotated[str, Path(description="The task's name.", examples=["permuted_digits"])],
     db: DatabaseDep,
-    profile: Annotated[ProfileName, Query(description="The task's size.")] = DEFAULT_PROFILE,
-    rank_by: Annotated[RankBy, Query(description="What decides the rank.")] = "metric",
+    profile: Annotated[ProfileName, Query(description="The task's size.", examples=["small"])] = DEFAULT_PROFILE,
+    rank_by: Annotated[RankBy, Query(description="What decides the rank.", examples=["steps_to_target"])] = "metric",
     baseline: Annotated[
         str,
         Query(
-            description="The method that speed-ups are measured against.", json_schema_extra={"enum": sorted(METHODS)}
+            description="The method that speed-ups are measured against.",
+            json_schema_extra={"enum": sorted(METHODS)},
+            examples=["none"],
         ),
     ] = "none",
-    published: Annotated[bool, Query(description="Rank the papers' own numbers among the measured ones.")] = False,
+    published: Annotated[
+        bool, Query(description="Rank the papers' own numbers among the measured ones.", examples=[True])
+    ] = False,
 ) -> Response:
     """Ranked entries: every succeeded run that shares a fingerprint, pooled over seeds."""
-    if task not in BENCHMARKS:
-        raise NotFound(f"no task {task!r} with a leaderboard; choose from {', '.join(sorted(BENCHMARKS))}")
+    check_found("leaderboard of", task, BENCHMARKS)
     check_known("baseline", baseline, METHODS)
     with db.snapshot() as session:
         board = queries.leaderboard(session, task, profile, rank_by=rank_by, baseline=baseline, published=published)

@@ -1,11 +1,12 @@
 """What a report card shows."""
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel
 
 from normcore.events import Finding
+from service.http.openapi import WrittenSpec
 
 
 class MeasuredOut(BaseModel):
@@ -59,5 +60,5 @@ class ReportCard(BaseModel):
     cells: dict[str, CellOut]
     standings: list[StandingOut]
     not_applicable: dict[str, str]
-    missing: list[dict[str, Any]]
+    missing: list[WrittenSpec]
     pending: list[str]

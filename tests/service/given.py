@@ -79,7 +79,7 @@ def rows_of(db: Database, run_id: str) -> list[tuple[int, str, float, float, int
         query = select(
             Measurement.step, Measurement.series, Measurement.value, Measurement.seconds, Measurement.attempt
         ).where(Measurement.run_id == run_id)
-        return sorted(session.execute(query).tuples())
+        return sorted((step, series, value, at, by) for step, series, value, at, by in session.execute(query))
 
 
 def started(step: int = 0) -> Started:

@@ -202,22 +202,18 @@ def test_even_a_defect_is_answered_with_a_problem(shared_client: TestClient, mon
     assert "Traceback" not in answer.text
 
 
-def test_every_answer_is_described(document: Any) -> None:
+def test_every_call_is_described_and_every_refusal_is_a_problem(document: Any) -> None:
     problem = {"$ref": "#/components/schemas/Problem"}
     for path, methods in document["paths"].items():
         for method, call in methods.items():
             name = f"{method} {path}"
             assert call["summary"], name
             assert call["description"], name
-            for parameter in call.get("parameters", []):
-                assert parameter["description"], f"{name}: {parameter['name']}"
             for status, answer in call["responses"].items():
-                assert answer["description"], f"{name}: {status}"
                 if status >= "400":
                     assert answer["content"]["application/problem+json"]["schema"] == problem, f"{name}: {status}"
                 elif status not in ("204", "304"):
                     assert answer["content"], f"{name}: {status}"
-            assert {"400", "403", "421", "422", "503"} <= set(call["responses"]), name
 
 
 def test_statuses_and_headers_of_single_calls_are_described(document: Any) -> None:
@@ -225,8 +221,9 @@ def test_statuses_and_headers_of_single_calls_are_described(document: Any) -> No
         return document["paths"][path][method]["responses"]
 
     submitted = answers("post", "/v1/experiments")
-    assert set(submitted) == {"200", "201", "400", "403", "409", "413", "421", "422", "503"}
-    assert "Location" in submitted["201"]["headers"]
+    assert set(submitted) == {"200", "201", "400", "403", "405", "409", "413", "421", "422", "500", "503"}
+    assert submitted["201"]["headers"]["Location"]["required"] is True
+    assert submitted["200"]["headers"]["Location"]["required"] is False, "a plan has none"
     assert "Retry-After" in submitted["503"]["headers"]
     assert {"200", "204", "404"} <= set(answers("get", "/v1/runs/{run_id}/events"))
     file = answers("get", "/v1/runs/{run_id}/artifacts/{name}")

@@ -34,6 +34,12 @@ def test_what_is_written_is_read_and_listed_by_name(url: str) -> None:
     assert [len(piece) for piece in again.stream("run_1", 1, "model.pt")] == [CHUNK, CHUNK, CHUNK, 17]
 
 
+def test_a_file_where_the_runs_folder_should_be_is_trouble_and_not_an_empty_run(tmp_path: Path) -> None:
+    (tmp_path / "run_1").write_bytes(b"in the way")
+    with pytest.raises(NotADirectoryError, match="run_1"):
+        Artifacts(str(tmp_path)).list("run_1")
+
+
 def test_writing_again_replaces_and_removing_forgets(url: str) -> None:
     store = Artifacts(url)
     store.write("run_1", 1, "checkpoint.pt", b"first, and longer")
@@ -173,9 +179,9 @@ def test_a_part_of_a_file_can_be_read(url: str, start: int, length: int | None, 
     assert b"".join(store.stream("run_1", 1, "digits", start=start, length=length)) == expected
 
 
-def test_a_file_and_its_folder_are_on_the_disk_before_the_write_returns(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def done(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What was synced, by the last part of its name, and when a file was renamed."""
     done: list[str] = []
     fsync, replace = os.fsync, os.replace
 
@@ -189,5 +195,34 @@ def test_a_file_and_its_folder_are_on_the_disk_before_the_write_returns(
 
     monkeypatch.setattr(os, "fsync", noted_fsync)
     monkeypatch.setattr(os, "replace", noted_replace)
+    return done
+
+
+def test_a_file_and_its_folder_are_on_the_disk_before_the_write_returns(tmp_path: Path, done: list[str]) -> None:
     Artifacts(str(tmp_path / "artifacts")).write("run_1", 1, "model.pt", b"x")
-    assert done == ["synced artifacts", "synced part", "renamed", "synced run_1"]
+    assert done == ["synced artifacts", f"synced {tmp_path.name}", "synced part", "renamed", "synced run_1"]
+
+
+def test_a_folder_that_a_killed_writer_left_is_on_the_disk_too(tmp_path: Path, done: list[str]) -> None:
+    (tmp_path / "artifacts" / "run_1").mkdir(parents=True)
+    Artifacts(str(tmp_path / "artifacts")).write("run_1", 2, "model.pt", b"x")
+    assert done[0] == "synced artifacts"
+
+
+@pytest.mark.parametrize("made", [False, True])
+def test_a_store_is_on_the_disk_once_it_was_checked(tmp_path: Path, done: list[str], made: bool) -> None:
+    store = tmp_path / "data" / "artifacts"
+    if made:
+        store.mkdir(parents=True)
+    Artifacts(str(store)).check_writable()
+    assert done[:2] == ["synced data", "synced artifacts" if made else f"synced {tmp_path.name}"]
+
+
+def test_a_store_may_be_in_a_folder_that_is_not_ours_to_read(
+    tmp_path: Path, done: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, access = tmp_path / "theirs" / "artifacts", os.access
+    store.mkdir(parents=True)
+    monkeypatch.setattr(os, "access", lambda path, mode: path != store.parent and access(path, mode))
+    Artifacts(str(store)).check_writable()
+    assert done[0] == "synced artifacts"

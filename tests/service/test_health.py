@@ -37,20 +37,30 @@ def test_the_service_is_alive_and_ready_on_its_default_broker(client: TestClient
     assert client.get("/readyz").json() == {"status": "ready"}
 
 
-def test_runs_and_workers_are_counted_as_they_are_now(client: TestClient, db: Database) -> None:
+def test_runs_are_counted_as_they_are_now(client: TestClient, db: Database) -> None:
     none = {(state,): 0 for state in ("queued", "running", "succeeded", "failed", "cancelled")}
     assert samples(client, "normbench_runs") == none
     assert samples(client, "normbench_queue_oldest_seconds") == {(device,): 0 for device in ("auto", "cpu", "cuda")}
     submitted(db, seeds=range(4))
     finished(db, claimed(db).lease)
-    claimed(db, worker_id="wrk_0")
-    with db.transaction() as session:
-        for k in range(3):
-            attendance.beat(session, Badge(f"wrk_{k}", "host", k, "cpu" if k else "cuda:0", ("auto",)))
+    claimed(db)
     assert samples(client, "normbench_runs") == {**none, ("queued",): 2, ("running",): 1, ("succeeded",): 1}
     assert samples(client, "normbench_queue_oldest_seconds")[("auto",)] > 0
     assert samples(client, "normbench_build_info") == {(platform.python_version(), version("normbench")): 1}
-    assert samples(client, "normbench_workers") == {("true", "cuda:0"): 1, ("false", "cpu"): 2}
+
+
+def test_workers_that_there_are_not_are_zeros_so_that_an_alert_can_ask_for_them(
+    client: TestClient, db: Database
+) -> None:
+    none = {(busy, kind): 0 for busy in ("true", "false") for kind in ("cpu", "cuda")}
+    assert samples(client, "normbench_workers") == none
+    submitted(db)
+    claimed(db, worker_id="wrk_0")
+    with db.transaction() as session:
+        for k in range(4):
+            attendance.beat(session, Badge(f"wrk_{k}", "host", k, f"cuda:{k}" if k < 2 else "cpu", ("auto",)))
+    counts = {("true", "cuda"): 1, ("false", "cuda"): 1, ("false", "cpu"): 2}
+    assert samples(client, "normbench_workers") == none | counts
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)

@@ -29,9 +29,13 @@ CONFIG = """\
 include-name = "POST /v1/experiments"
 checks.positive_data_acceptance.expected-statuses = ["2xx", "409", "422"]
 
+[[operations]]  # which series a run has, it says itself
+include-path = "/v1/runs/{{run_id}}/measurements"
+checks.positive_data_acceptance.expected-statuses = ["2xx", "304", "422"]
+
 [[operations]]  # what is stored under other names is not there
 include-path = "/v1/runs/{{run_id}}/artifacts/{{name}}"
-checks.positive_data_acceptance.expected-statuses = ["2xx", "404", "416"]
+checks.positive_data_acceptance.expected-statuses = ["2xx", "304", "404", "416"]
 """
 
 

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -348,7 +349,7 @@ def test_retry_opens_a_new_attempt_of_failed_and_cancelled_runs_only(db: Databas
     stopped, waiting = experiment.runs[3].id, experiment.runs[4].id
     with db.transaction() as session:
         run = session.get_one(Run, stopped)
-        run.state = "cancelled"
+        run.state, run.finished_at = "cancelled", datetime(2026, 1, 2, tzinfo=UTC)
     untouched = {id: everything_of(run_of(db, id)) for id in (succeeded.run_id, running.run_id, waiting)}
 
     bells = retry(db, experiment.id)
@@ -358,6 +359,12 @@ def test_retry_opens_a_new_attempt_of_failed_and_cancelled_runs_only(db: Databas
         run = run_of(db, id)
         assert (run.state, run.attempt, run.error, run.finished_at) == ("queued", 2, None, None)
         assert (run.times_lost, run.cancel_requested) == (0, False)
+    histories = [run_of(db, id).history for id in (broken.run_id, stopped)]
+    assert [[entry["reason"] for entry in history] for history in histories] == [
+        ["failed: out of memory; retried"],
+        ["cancelled; retried"],
+    ]
+    assert (histories[1][0]["attempt"], histories[1][0]["at"]) == (1, "2026-01-02T00:00:00+00:00")
     assert {id: everything_of(run_of(db, id)) for id in untouched} == untouched
     assert retry(db, experiment.id) == []
 

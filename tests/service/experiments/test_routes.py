@@ -181,8 +181,11 @@ def test_a_list_can_be_narrowed_by_every_filter_and_by_several_at_once(client: T
     [
         ("task", "permuted_digist", "'permuted_digits'"),
         ("method", "layer_nrom", "'layer_norm'"),
-        ("profile", "smal", "'small'"),
-        ("fingerprint", "0123abc", "^[0-9a-f]{8,64}$"),
+        ("profile", "smal", "did you mean 'small'?"),
+        ("state", "suceeded", "did you mean 'succeeded'?"),
+        ("fingerprint", "0123abc", "give 8 to 64 characters out of 0-9 and a-f"),
+        ("label", "team", "give key:value, as team:vision"),
+        ("cursor", "exp_1", "give `next_cursor` of the page before"),
     ],
 )
 def test_a_filter_that_nothing_can_match_is_refused_by_name(
@@ -191,7 +194,7 @@ def test_a_filter_that_nothing_can_match_is_refused_by_name(
     answer = client.get("/v1/experiments", params={name: given})
     assert is_problem(answer, 422)
     [error] = answer.json()["errors"]
-    assert error["loc"] == [name]
+    assert error["loc"][0] == name
     assert meant in error["msg"]
 
 
@@ -363,7 +366,29 @@ def test_curves_come_by_name_with_unit_and_direction(client: TestClient, db: Dat
         }
     }
     some = client.get(url, params={"series": ["valid.loss", "valid.accuracy", "valid.nothing"]}).json()["series"]
-    assert set(some) == {"valid.loss", "valid.accuracy"}
+    assert set(some) == {"valid.loss", "valid.accuracy"}, "what a run has not measured yet may still come"
+
+
+@SQLITE
+def test_a_series_that_a_run_has_ended_without_is_refused_by_name(client: TestClient, db: Database) -> None:
+    run_id = submitted(db).runs[0].id
+    lease = claimed(db).lease
+    recorded(db, lease, measured(5, valid__accuracy=0.2, valid__loss=3.0))
+    finished(db, lease)
+    url = f"/v1/runs/{run_id}/measurements"
+    answer = client.get(url, params={"series": ["valid.loss", "valid.acuracy"]})
+    assert is_problem(answer, 422)
+    [error] = answer.json()["errors"]
+    assert (error["loc"], error["type"]) == (["series"], "unknown_series")
+    assert "did you mean 'valid.accuracy'? choose from valid.accuracy, valid.loss" in error["msg"]
+
+
+@SQLITE
+def test_a_run_that_ended_before_it_measured_anything_has_no_curves(client: TestClient, db: Database) -> None:
+    run_id = submitted(db).runs[0].id
+    failed(db, claimed(db).lease)
+    answer = client.get(f"/v1/runs/{run_id}/measurements", params={"series": "valid.loss"})
+    assert (answer.status_code, answer.json()) == (200, {"series": {}})
 
 
 def test_a_run_that_measured_nothing_yet_has_no_curves(client: TestClient, db: Database) -> None:
@@ -400,6 +425,22 @@ def test_what_does_not_exist_is_not_found(client: TestClient, path: str) -> None
     answer = client.request(method or "GET", url)
     assert is_problem(answer, 404)
     assert "_nope" in answer.json()["detail"]
+
+
+@SQLITE
+def test_an_id_of_the_other_kind_is_told_where_it_belongs(client: TestClient, db: Database) -> None:
+    experiment = submitted(db)
+    run_id = experiment.runs[0].id
+    for call in ("GET {}", "GET {}/events", "POST {}/cancel", "POST {}/retry"):
+        method, _, path = call.format(f"/v1/experiments/{run_id}").partition(" ")
+        answer = client.request(method, path)
+        assert is_problem(answer, 404)
+        assert f"this is a run's id, see /v1/runs/{run_id}" in answer.json()["detail"]
+    for path in ("", "/measurements", "/events", "/artifacts", "/artifacts/model.pt"):
+        answer = client.get(f"/v1/runs/{experiment.id}{path}")
+        assert is_problem(answer, 404)
+        expected = f"this is an experiment's id, its runs are in /v1/experiments/{experiment.id}"
+        assert expected in answer.json()["detail"]
 
 
 # -- artifacts --------------------------------------------------------------------------------------

@@ -202,7 +202,7 @@ class StateDiagram(RuleBasedStateMachine):
         for k, id in enumerate(sorted(ended)):
             run = ended[id]
             run.state, run.attempt, run.times_lost, run.cancel_requested = "queued", run.attempt + 1, 0, False
-            run.turn, run.paused = turns[0] + 2 * k, False
+            run.turn, run.paused, run.has_started = turns[0] + 2 * k, False, False
 
     @invariant()
     def every_run_is_where_the_diagram_says(self) -> None:

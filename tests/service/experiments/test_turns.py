@@ -7,7 +7,7 @@ import pytest
 from service.db import Database
 from service.experiments import lifecycle, turns
 from service.experiments.lifecycle import Bell
-from tests.service.given import claimed, run_of, submitted
+from tests.service.given import claimed, failed, run_of, submitted
 
 
 def claimed_experiments(db: Database, count: int) -> list[str]:
@@ -80,6 +80,16 @@ def test_retried_runs_take_turns_anew(db: Database) -> None:
     order = claimed_experiments(db, 6)
     assert sorted(order) == sorted([again.id] * 3 + [other.id] * 3)
     assert all(len(set(order[k : k + 2])) == 2 for k in (0, 2, 4)), "one of each in every round"
+
+
+def test_retried_runs_that_had_trained_are_not_overtaken_by_newcomers(db: Database) -> None:
+    again = submitted(db, seeds=range(6))
+    for _ in range(6):
+        failed(db, claimed(db).lease, "out of memory")
+    retried(db, again.id)
+    assert claimed_experiments(db, 2) == [again.id] * 2
+    late = submitted(db, seeds=range(6))
+    assert claimed_experiments(db, 8) == [again.id, late.id] * 4
 
 
 def test_a_queue_that_nobody_serves_does_not_disturb_the_turns_of_the_others(db: Database) -> None:

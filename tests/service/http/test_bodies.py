@@ -16,6 +16,9 @@ task: {name: permuted_digits, profile: smoke}
 norm: {method: layer_norm, eps: 1e-3}  # text for YAML 1.1, a number for people
 labels: {day: 2026-11-22}
 """
+FLOW = (
+    b"{task: {name: permuted_digits, profile: smoke}, norm: {method: layer_norm, eps: 1e-3}, labels: {day: 2026-11-22}}"
+)
 FORM = "application/x-www-form-urlencoded"
 
 
@@ -23,9 +26,10 @@ def post(client: TestClient, content: bytes, kind: str | None) -> Any:
     return client.post("/v1/experiments", content=content, headers={"Content-Type": kind} if kind else {})
 
 
+@pytest.mark.parametrize("content", [YAML, FLOW], ids=["blocks", "flow"])
 @pytest.mark.parametrize("kind", [None, FORM, "text/plain", "application/yaml", "text/yaml; charset=utf-8"])
-def test_yaml_is_a_spec_like_any_other(shared_client: TestClient, kind: str | None) -> None:
-    answer = post(shared_client, YAML, kind)
+def test_yaml_is_a_spec_like_any_other(shared_client: TestClient, kind: str | None, content: bytes) -> None:
+    answer = post(shared_client, content, kind)
     assert answer.status_code == 201, answer.text
     assert answer.json()["spec"]["norm"]["eps"] == 1e-3
     assert answer.json()["spec"]["labels"] == {"day": "2026-11-22"}
@@ -41,6 +45,7 @@ TWICE: dict[str, tuple[bytes, str]] = {
     "JSON within": (b'{"task": {"name": "char_lm", "name": "permuted_digits"}}', "name"),
     "YAML": (b"task: {name: char_lm}\nseeds: [0]\ntask: {name: char_lm}\n", "task"),
     "YAML within": (b"task:\n  name: char_lm\n  name: char_lm\n", "name"),
+    "YAML in flow style": (b"{task: {name: char_lm}, task: {name: char_lm}}", "task"),
 }
 
 
@@ -48,7 +53,9 @@ TWICE: dict[str, tuple[bytes, str]] = {
 def test_a_key_that_stands_twice_is_refused_by_name(shared_client: TestClient, content: bytes, key: str) -> None:
     answer = post(shared_client, content, None)
     assert answer.status_code == 400
-    assert f"'{key}' stands twice" in answer.json()["detail"]
+    detail = answer.json()["detail"]
+    assert f"'{key}' stands twice" in detail
+    assert "neither" not in detail, "it can be read, and says something twice"
 
 
 BOMBS: dict[str, bytes] = {
@@ -77,6 +84,34 @@ def test_what_is_said_to_be_json_is_not_read_as_yaml(shared_client: TestClient) 
     answer = post(shared_client, YAML, "application/json")
     assert answer.status_code == 400
     assert "not JSON" in answer.json()["detail"]
+    assert "send YAML as application/yaml" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("kind", [None, FORM, "application/json", "application/yaml"])
+@pytest.mark.parametrize("content", [b"", b" \n"])
+def test_an_empty_body_is_said_to_be_empty(shared_client: TestClient, kind: str | None, content: bytes) -> None:
+    answer = post(shared_client, content, kind)
+    assert answer.status_code == 400
+    assert "the body is empty; a spec is an object, as" in answer.json()["detail"]
+
+
+UNREADABLE: dict[str, tuple[bytes, list[str]]] = {
+    "neither": (b"{task: [", ["neither JSON (Expecting property name", "nor YAML", "--data-binary"]),
+    "braces": (b"{" * 20_000, ["cannot be read: it is nested too deeply"]),
+    "long": (b"{task: " + b"x" * 40_000, ["neither JSON", "nor YAML of up to 32768 bytes"]),
+    "text": (b"permuted_digits", ["holds no object"]),
+}
+
+
+@pytest.mark.parametrize(("content", "said"), UNREADABLE.values(), ids=UNREADABLE)
+def test_what_is_neither_says_why_it_is_not_the_one_and_not_the_other(
+    shared_client: TestClient, content: bytes, said: list[str]
+) -> None:
+    began = time.monotonic()
+    answer = post(shared_client, content, FORM)
+    assert answer.status_code == (413 if len(content) > 32_768 else 400)
+    assert all(text in answer.json()["detail"] for text in said), answer.text
+    assert time.monotonic() - began < 10
 
 
 def test_numbers_that_json_lacks_are_refused_in_yaml_too(shared_client: TestClient) -> None:

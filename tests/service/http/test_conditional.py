@@ -1,4 +1,4 @@
-"""Who asks again for what has not changed gets a few bytes; who accepts gzip gets it."""
+"""Who asks again for what has not changed gets a few bytes."""
 
 import pytest
 from starlette.testclient import TestClient
@@ -38,24 +38,3 @@ def test_a_run_has_another_tag_when_it_has_changed(client: TestClient, db: Datab
 )
 def test_tags_are_compared_weakly(header: str, matches: bool) -> None:
     assert etag_matches(header, 'W/"a"') is matches
-
-
-@SQLITE
-def test_long_answers_are_compressed_for_who_asks(client: TestClient) -> None:
-    zipped = client.get("/openapi.json", headers={"Accept-Encoding": "gzip"})
-    plain = client.get("/openapi.json", headers={"Accept-Encoding": "identity"})
-    assert zipped.headers["content-encoding"] == "gzip"
-    assert "accept-encoding" in zipped.headers["vary"].lower()
-    assert int(zipped.headers["content-length"]) < len(plain.content) / 4
-    assert zipped.json() == plain.json()
-    assert "content-encoding" not in plain.headers
-    assert zipped.headers["etag"] == plain.headers["etag"]
-
-
-@SQLITE
-def test_event_streams_are_never_compressed(client: TestClient, db: Database) -> None:
-    run_id = submitted(db).runs[0].id
-    finished(db, claimed(db).lease)
-    answer = client.get(f"/v1/runs/{run_id}/events", headers={"Accept-Encoding": "gzip"})
-    assert "content-encoding" not in answer.headers
-    assert answer.text.startswith("event: state")

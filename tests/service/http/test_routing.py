@@ -13,6 +13,8 @@ UNKNOWN: list[tuple[str, str, str]] = [
     ("/v1/runs/run_1/events?last-event-id=1-2", "last-event-id", "did you mean 'last_event_id'?"),
     ("/healthz?deep=1", "deep", "there are none here"),
     ("/metrics?name=a", "name", "there are none here"),
+    ("/openapi.json?x=1", "x", "there are none here"),
+    ("/docs?x=1", "x", "there are none here"),
 ]
 
 
@@ -24,6 +26,48 @@ def test_an_unknown_parameter_is_named(shared_client: TestClient, path: str, nam
     [error] = answer.json()["errors"]
     assert (error["loc"], error["type"]) == ([name], "unknown_parameter")
     assert meant in error["msg"]
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("/v1/experiments?task=char_lm&task=permuted_digits", "task"),
+        ("/v1/experiments?limit=1&label=a:b&limit=1", "limit"),
+        ("/v1/leaderboards/permuted_digits?profile=small&profile=", "profile"),
+        ("/v1/runs/run_1/events?last_event_id=1-2&last_event_id=1-3", "last_event_id"),
+    ],
+)
+def test_a_parameter_that_takes_one_value_is_not_given_two(shared_client: TestClient, path: str, name: str) -> None:
+    answer = shared_client.get(path)
+    assert answer.status_code == 422
+    [error] = answer.json()["errors"]
+    assert (error["loc"], error["type"]) == ([name], "doubled_parameter")
+    assert "leave one" in error["msg"]
+
+
+@pytest.mark.parametrize("path", ["/v1/experiments/", "/v1/tasks/", "/healthz/", "/docs/", "/openapi.json/"])
+def test_an_address_has_one_form(shared_client: TestClient, path: str) -> None:
+    answer = shared_client.get(path, follow_redirects=False)
+    assert answer.status_code == 404
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert "leave out the slash" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("path", "meant"),
+    [
+        ("/v1/tasks/permuted_digist", "permuted_digits"),
+        ("/v1/methods/layernorm", "layer_norm"),
+        ("/v1/methods/layernorm/report-card", "layer_norm"),
+        ("/v1/leaderboards/permuted_digit", "permuted_digits"),
+    ],
+)
+def test_a_name_that_is_not_there_is_answered_with_the_one_that_was_meant(
+    shared_client: TestClient, path: str, meant: str
+) -> None:
+    answer = shared_client.get(path)
+    assert answer.status_code == 404
+    assert f"did you mean '{meant}'? choose from" in answer.json()["detail"]
 
 
 def test_a_misspelt_dry_run_stores_nothing(shared_client: TestClient) -> None:

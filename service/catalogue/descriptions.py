@@ -1,0 +1,72 @@
+"""The catalogue's descriptions. They come from the spec's own classes, so they cannot fall behind them."""
+
+import inspect
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from normcore.data import registry
+from normcore.spec import resolve
+from normcore.spec.methods import METHODS
+from normcore.spec.metric import Metric
+from normcore.spec.tasks import TASKS, Benchmark, ProfileName, Task, TrainedAnalysis
+from service.catalogue import schemas
+
+
+@cache
+def task(name: str) -> schemas.TaskOut:
+    """A known task."""
+    known = TASKS[name]
+    profiles = {
+        profile: schemas.ProfileOut(description=size.description, spec=_default_spec(known, profile))
+        for profile, size in known.profiles.items()
+    }
+    return schemas.TaskOut(
+        name=name,
+        kind=known.kind,
+        title=known.title,
+        description=inspect.getdoc(known) or "",
+        citation=known.citation,
+        metric=_metric(known.metric) if issubclass(known, Benchmark) else None,
+        profiles=dict(profiles),
+        options=known.model_json_schema(),
+    )
+
+
+@cache
+def method(name: str) -> schemas.MethodOut:
+    """A known method."""
+    known = METHODS[name]
+    return schemas.MethodOut(
+        name=name,
+        title=known.title,
+        description=inspect.getdoc(known) or "",
+        citation=known.citation,
+        cells=list(known.cells),
+        options=known.model_json_schema(),
+    )
+
+
+def dataset(name: str, folder: Path) -> schemas.DatasetOut:
+    """A known data set, and whether it is at hand in ``folder``."""
+    known = registry.DATASETS[name]
+    return schemas.DatasetOut(
+        name=name,
+        title=known.title,
+        citation=known.citation,
+        licence=known.licence,
+        homepage=known.homepage,
+        status=registry.status(known, folder),
+        files=[file.name for file in known.files],
+    )
+
+
+def _default_spec(task: type[Task], profile: ProfileName) -> dict[str, Any] | None:
+    """None for a task that needs to be told whose model it is about."""
+    if issubclass(task, TrainedAnalysis):
+        return None
+    return resolve({"task": {"name": task.model_fields["name"].default, "profile": profile}}).model_dump(mode="json")
+
+
+def _metric(metric: Metric) -> schemas.MetricOut:
+    return schemas.MetricOut(name=metric.name, unit=metric.unit, direction=metric.direction)

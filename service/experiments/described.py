@@ -1,0 +1,89 @@
+"""What the description of the API says of calls about experiments, where the routes alone do not."""
+
+from service.errors import BadRange, Conflict, NotFound, TooLarge
+from service.experiments import examples, schemas
+from service.http.bodies import YAML_TYPES
+from service.http.openapi import (
+    JSON,
+    Document,
+    Responses,
+    answers,
+    headers,
+    not_modified,
+    reference,
+    refusals,
+    verbatim,
+)
+
+WRITTEN = {"schema": reference("WrittenSpec"), "example": examples.WRITTEN}
+SPEC_BODY: Document = {"requestBody": {"required": True, "content": dict.fromkeys((JSON, YAML_TYPES[0]), WRITTEN)}}
+AS_IT_IS_NOW = "The experiment as it is now."
+CANCELLED = answers(examples.CANCELLED, status=202, description=AS_IT_IS_NOW)
+RETRIED = answers(examples.RETRIED, status=202, description=AS_IT_IS_NOW)
+SUBMITTED: Responses = {
+    200: {
+        "model": schemas.ExperimentOut | schemas.PlanOut,
+        "description": "With `dry_run`: the plan. With an `Idempotency-Key` that was used before: that experiment.",
+        "content": {
+            JSON: {
+                "examples": {
+                    "plan": {"value": verbatim(examples.PLAN)},
+                    "experiment": {"value": verbatim(examples.EXPERIMENT)},
+                },
+            }
+        },
+        "headers": headers("Location", required=False),
+    },
+    **answers(
+        examples.SUBMITTED,
+        status=201,
+        description="The experiment, its runs queued.",
+        headers=headers("Location"),
+    ),
+    **refusals(Conflict, TooLarge),
+}
+EVENT = {  # each one of the stream
+    "type": "object",
+    "properties": {
+        "event": {"enum": ["state", "measurement"]},
+        "id": {"type": "string", "description": "Send the last one as `Last-Event-ID` to go on after it."},
+        "data": {"type": "string", "contentMediaType": "application/json"},
+    },
+    "required": ["event", "id", "data"],
+}
+EVENTS: Responses = {
+    200: {
+        "description": "`state` events with a run, `measurement` events with the values of a step.",
+        "content": {
+            "text/event-stream": {
+                "schema": EVENT,
+                "example": {
+                    "event": "measurement",
+                    "id": "1-20",
+                    "data": '{"run_id": "run_01KAJ…", "step": 20, "seconds": 1.5, "values": {"valid.accuracy": 0.4}}',
+                },
+            }
+        },
+        "headers": headers("Cache-Control"),
+    },
+    204: {"description": "All has ended and the client has it: an EventSource stops asking."},
+    **refusals(NotFound),
+}
+FILE = {"schema": {"type": "string", "format": "binary"}}
+ENVIRONMENT = {"schema": reference("Environment"), "example": verbatim(examples.RUN.environment)}
+LOG = {"schema": {"type": "string"}, "example": "analysed in 1.5 s\n"}
+FILE_HEADERS = ("Content-Disposition", "ETag", "Cache-Control")
+DOWNLOADED: Responses = {
+    200: {
+        "description": "The file.",
+        "content": {"application/octet-stream": FILE, JSON: ENVIRONMENT, "text/plain": LOG},
+        "headers": headers(*FILE_HEADERS) | headers("Accept-Ranges", required=False),  # a compressed one has no parts
+    },
+    206: {
+        "description": "A part of it.",
+        "content": dict.fromkeys(("application/octet-stream", JSON, "text/plain"), FILE),
+        "headers": headers(*FILE_HEADERS, "Accept-Ranges", "Content-Range"),
+    },
+    304: not_modified(),
+    **refusals(NotFound, BadRange),
+}

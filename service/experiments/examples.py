@@ -1,0 +1,109 @@
+"""What the description of the API shows: an experiment of one seed, as this service answered it."""
+
+from datetime import UTC, datetime, timedelta
+
+from normcore.spec import resolve
+from service.experiments import schemas
+from service.experiments.schemas import State
+
+WRITTEN = {"task": {"name": "permuted_digits", "profile": "small"}, "norm": {"method": "layer_norm"}}
+EXPERIMENT_ID = "exp_01KAJ3V1Z8Q4N7M2X5C6B9D0EF"
+RUN_ID = "run_01KAJ3V1Z8Q4N7M2X5C6B9D0EG"
+FINGERPRINT = resolve(WRITTEN).fingerprint()
+CREATED = datetime(2025, 11, 21, 2, 28, 7, 272000, UTC)
+
+RUN = schemas.RunOut(
+    id=RUN_ID,
+    experiment_id=EXPERIMENT_ID,
+    seed=0,
+    state="succeeded",
+    attempt=1,
+    resumed_from_step=None,
+    outcome="reached_target",
+    progress=schemas.ProgressOut(step=200, max_steps=200, eta_seconds=None),
+    result={
+        "metric": "accuracy",
+        "value": 0.677,
+        "valid_value": 0.713,
+        "step": 200,
+        "steps_to_target": 100,
+        "seconds_to_target": 5.74,
+        "train_seconds": 10.88,
+    },
+    device="cpu",
+    kernel="reference",
+    environment={
+        "python": "3.11.7",
+        "torch": "2.13.0+cpu",
+        "numpy": "2.4.6",
+        "normbench": "0.1.0",
+        "git": "3c90448c503e85eee485aa1db346afb71d450b74",
+        "os": "Linux-6.18.44-x86_64-with-glibc2.36",
+        "cpu": "AMD EPYC",
+        "cores": 2,
+        "threads": 1,
+        "gpu": None,
+        "cuda": None,
+        "driver": None,
+        "method": None,
+        "data": {"digits": "65e5b4619795efb40c1082f4c350c049e4ad552200d369b6ae99e21eef5e72c5"},
+    },
+    error=None,
+    history=[],
+    created_at=CREATED,
+    started_at=CREATED + timedelta(seconds=0.5),
+    finished_at=CREATED + timedelta(seconds=12),
+)
+QUEUED_RUN = schemas.RunOut(
+    **schemas.UNKNOWN_YET,
+    **RUN.model_dump(include={"id", "experiment_id", "seed", "attempt", "history", "created_at"}),
+    state="queued",
+    progress=schemas.ProgressOut(step=0, max_steps=200, eta_seconds=None),
+)
+CANCELLED_RUN = QUEUED_RUN.model_copy(update={"state": "cancelled", "finished_at": CREATED + timedelta(seconds=3)})
+RETRIED_RUN = QUEUED_RUN.model_copy(update={"attempt": 2})
+
+
+def experiment(state: State, run: schemas.RunOut) -> schemas.ExperimentOut:
+    """The experiment with its run."""
+    spec = resolve(WRITTEN).model_dump(mode="json")
+    return schemas.ExperimentOut(
+        id=EXPERIMENT_ID, fingerprint=FINGERPRINT, state=state, spec=spec, runs=[run], created_at=CREATED
+    )
+
+
+EXPERIMENT = experiment("succeeded", RUN)
+SUBMITTED = experiment("queued", QUEUED_RUN)
+CANCELLED = experiment("cancelled", CANCELLED_RUN)
+RETRIED = experiment("queued", RETRIED_RUN)
+SUMMARY = schemas.ExperimentSummary(
+    id=EXPERIMENT_ID,
+    fingerprint=FINGERPRINT,
+    state="succeeded",
+    spec=EXPERIMENT.spec,
+    runs_by_state={"succeeded": 1},
+    created_at=CREATED,
+)
+PLAN = schemas.PlanOut(
+    spec=EXPERIMENT.spec,
+    fingerprint=FINGERPRINT,
+    runs=1,
+    measured_seeds=[0],
+    seconds_per_run=10.88,
+    total_seconds=10.88,
+    basis="measured: 1 run of this spec on cpu",
+    queue_position=1,
+)
+MEASUREMENTS = schemas.MeasurementsOut(
+    series={
+        "valid.accuracy": schemas.SeriesOut(
+            unit="", direction="maximize", points=[(100, 0.57, 5.74), (200, 0.713, 10.81)]
+        ),
+        "valid.loss": schemas.SeriesOut(
+            unit="nats", direction="minimize", points=[(100, 1.297, 5.74), (200, 0.867, 10.81)]
+        ),
+    }
+)
+ARTIFACTS = schemas.ArtifactList(
+    items=[schemas.ArtifactOut(name="model.pt", size=178_944, url=f"/v1/runs/{RUN_ID}/artifacts/model.pt")]
+)

@@ -1,0 +1,96 @@
+"""Parameters of calls about experiments and runs."""
+
+from typing import Annotated
+
+from fastapi import Header, Path, Query
+from pydantic import AfterValidator, Field
+
+from normcore.spec.messages import Form, quoted
+from normcore.spec.methods import METHODS
+from normcore.spec.tasks import TASKS, ProfileName
+from service.errors import NotFound
+from service.experiments import examples, schemas
+
+
+def _no_runs_id(experiment_id: str) -> str:
+    if experiment_id.startswith("run_"):
+        raise NotFound(f"no experiment {quoted(experiment_id)}; this is a run's id, see /v1/runs/{experiment_id}")
+    return experiment_id
+
+
+def _no_experiments_id(run_id: str) -> str:
+    if run_id.startswith("exp_"):
+        raise NotFound(f"no run {quoted(run_id)}; this is an experiment's id, its runs are in /v1/experiments/{run_id}")
+    return run_id
+
+
+NO_NUL = r"^[^\x00]*$"
+ETAG = '"6f3a1c0e9b2d4857"'
+
+ExperimentId = Annotated[
+    str, AfterValidator(_no_runs_id), Path(description="The experiment's id.", examples=[examples.EXPERIMENT_ID])
+]
+RunId = Annotated[
+    str, AfterValidator(_no_experiments_id), Path(description="The run's id.", examples=[examples.RUN_ID])
+]
+FileName = Annotated[str, Path(description="The file's name.", examples=["model.pt"])]
+
+DryRun = Annotated[bool, Query(description="Store nothing; say what it would be and take.", examples=[True])]
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        min_length=1,
+        max_length=255,
+        description="The same key and body again submit nothing new.",
+        examples=["layer-norm-of-monday"],
+    ),
+]
+
+TaskName = Annotated[
+    str | None,
+    Query(description="A task's name.", json_schema_extra={"enum": sorted(TASKS)}, examples=["permuted_digits"]),
+]
+Profile = Annotated[ProfileName | None, Query(description="A profile's name.", examples=["small"])]
+MethodName = Annotated[
+    str | None,
+    Query(description="A method's name.", json_schema_extra={"enum": sorted(METHODS)}, examples=["layer_norm"]),
+]
+Beginning = Annotated[
+    str, Form("^[0-9a-f]{8,64}$", "give 8 to 64 characters out of 0-9 and a-f, with which the fingerprint begins")
+]
+Fingerprint = Annotated[
+    Beginning | None,
+    Query(description="The fingerprint, or its first 8 or more characters.", examples=[examples.FINGERPRINT[:12]]),
+]
+State = Annotated[schemas.State | None, Query(description="The experiment's state.", examples=["succeeded"])]
+Label = Annotated[str, Form(r"^[^\x00]*:[^\x00]*$", "give key:value, as team:vision")]
+Labels = Annotated[
+    list[Label], Query(description="`key:value`; repeat it to ask for several.", examples=[["team:vision"]])
+]
+
+Series = Annotated[
+    list[Annotated[str, Field(pattern=NO_NUL)]],
+    Query(description="Names of series; all of them if omitted.", examples=[["valid.accuracy"]]),
+]
+MaxPoints = Annotated[int | None, Query(ge=4, le=100_000, description="Of each series, extremes kept.", examples=[100])]
+
+LastEventId = Annotated[
+    str | None, Header(description="The id of the last event received; the rest follows.", examples=["1-20"])
+]
+LastEventIdParameter = Annotated[
+    str | None,
+    Query(
+        alias="last_event_id",
+        pattern=NO_NUL,
+        description="As the header, for clients that cannot set it.",
+        examples=["1-20"],
+    ),
+]
+
+Range = Annotated[str | None, Header(description="`bytes=FIRST-LAST`: only these bytes.", examples=["bytes=0-1023"])]
+IfRange = Annotated[
+    str | None, Header(description="`Range` counts only if this is the file's `ETag`.", examples=[ETAG])
+]
+IfNoneMatch = Annotated[
+    str | None, Header(description="The `ETag` of an earlier answer: 304 if it still stands.", examples=[ETAG])
+]

@@ -1,0 +1,210 @@
+"""The description of the API says everything of every call, its examples are right, and its answers are as it says."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import jsonschema
+import pytest
+from starlette.testclient import TestClient
+
+from normcore.spec import resolve
+from service.app import create_app
+from service.artifacts import Artifacts
+from service.db import Database
+from service.settings import Settings
+from tests.service.given import begun, claimed, finished, measured, recorded, submitted, written
+
+SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+JSON = "application/json"
+OF_EVERY_ANSWER = {"content-length", "content-type"}  # OpenAPI says the type by itself, and HTTP the length
+FREE_FORM = {"TaskOut.options", "MethodOut.options", "Entry.changes"}  # JSON Schemas, and options of any method
+
+
+@pytest.fixture(scope="module")
+def document(shared_client: TestClient) -> Any:
+    return shared_client.get("/openapi.json").json()
+
+
+def operations(document: Any) -> Iterator[tuple[str, Any]]:
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            yield f"{method.upper()} {path}", operation
+
+
+def check(document: Any, schema: Any, value: Any) -> None:
+    jsonschema.Draft202012Validator({**schema, "components": document["components"]}).validate(value)
+
+
+def examples(described: Any) -> list[Any]:
+    """All that a media type or a parameter has."""
+    own = [described["example"]] if "example" in described else []
+    return own + [example["value"] for example in described.get("examples", {}).values()]
+
+
+def test_every_parameter_is_described_and_has_an_example_that_is_right(document: Any) -> None:
+    seen = 0
+    for name, operation in operations(document):
+        for parameter in operation.get("parameters", []):
+            shown = examples(parameter)
+            assert parameter["description"], f"{name}: {parameter['name']}"
+            assert shown, f"{name}: {parameter['name']}"
+            for example in shown:
+                check(document, parameter["schema"], example)
+            seen += 1
+    assert seen > 40
+
+
+def test_every_body_has_a_schema_and_an_example_that_is_right(document: Any) -> None:
+    for name, operation in operations(document):
+        answers = operation["responses"].items()
+        bodies = [(f"{name}: {status}", answer["content"]) for status, answer in answers if "content" in answer]
+        if "requestBody" in operation:
+            bodies.append((name, operation["requestBody"]["content"]))
+        for place, content in bodies:
+            for media_type, described in content.items():
+                assert described["schema"], f"{place}: {media_type}"
+                assert examples(described) or described["schema"].get("format") == "binary", f"{place}: {media_type}"
+                for example in examples(described):
+                    check(document, described["schema"], example)
+
+
+def test_every_answer_says_what_it_is_and_every_call_what_it_may_answer(document: Any) -> None:
+    for name, operation in operations(document):
+        answers = operation["responses"]
+        for status, answer in answers.items():
+            assert answer["description"] not in ("", "Successful Response"), f"{name}: {status}"
+            for header in answer.get("headers", {}).values():
+                assert header["description"], f"{name}: {status}"
+        assert {"400", "403", "405", "421", "422", "500", "503"} <= set(answers), name
+        assert "Allow" in answers["405"]["headers"], name
+        assert "Retry-After" in answers["503"]["headers"], name
+        if name.startswith("GET"):
+            assert ("304" in answers) == (JSON in answers["200"]["content"]), name
+            for status in {"200", "206", "304"} & set(answers) if "304" in answers else ():
+                assert {"ETag", "Cache-Control"} <= set(answers[status]["headers"]), f"{name}: {status}"
+
+
+def test_every_object_says_what_is_in_it(document: Any) -> None:
+    def bare(node: Any, place: str) -> Iterator[str]:
+        if isinstance(node, dict):
+            said = {"properties", "patternProperties", "anyOf", "oneOf", "$ref"} & set(node)
+            if node.get("type") == "object" and not said and node.get("additionalProperties", True) is True:
+                yield place
+            for name, inner in node.items():
+                yield from bare(inner, f"{place}.{name}" if name not in ("properties", "anyOf", "items") else place)
+        elif isinstance(node, list):
+            for inner in node:
+                yield from bare(inner, place)
+
+    schemas = document["components"]["schemas"]
+    assert {place for name, schema in schemas.items() for place in bare(schema, name)} == FREE_FORM
+
+
+@SQLITE
+def test_where_keys_are_asked_for_it_says_so(settings: Settings) -> None:
+    with TestClient(create_app(settings, require_keys=True)) as client:
+        document = client.get("/openapi.json").json()
+        answered_as_described(document, client.get("/v1/tasks"))
+    for name, operation in operations(document):
+        if "/v1/" in name:
+            assert "WWW-Authenticate" in operation["responses"]["401"]["headers"], name
+
+
+def answered_as_described(document: Any, answer: Any) -> None:
+    """Status, headers, media type and body are what the description says."""
+    method, path = answer.request.method, answer.request.url.path
+    templates = [t for t in document["paths"] if re.fullmatch(re.sub(r"\\{\w+\\}", "[^/]+", re.escape(t)), path)]
+    calls = document["paths"][min(templates, key=lambda t: t.count("{"))]
+    call = calls.get(method.lower()) or next(iter(calls.values()))  # a method that is not allowed
+    described = call["responses"][str(answer.status_code)]
+    headers = {name.lower(): header for name, header in described.get("headers", {}).items()}
+    place = f"{method} {path}: {answer.status_code}"
+    assert set(answer.headers) - OF_EVERY_ANSWER <= set(headers), place
+    assert {name for name, header in headers.items() if header["required"]} <= set(answer.headers), place
+    if "content" not in described:
+        assert answer.content == b"", place
+        return
+    media_type = answer.headers["content-type"].partition(";")[0]
+    assert media_type in described["content"], place
+    if media_type.endswith("json") and answer.status_code != 206:
+        check(document, described["content"][media_type]["schema"], answer.json())
+
+
+@pytest.fixture
+def ended_run(db: Database, settings: Settings) -> str:
+    """A run that has succeeded, with a curve and files."""
+    run_id, lease = submitted(db).runs[0].id, claimed(db).lease
+    begun(db, lease)
+    recorded(db, lease, measured(5), measured(10))
+    finished(db, lease)
+    for name, content in {"log.txt": b"a log\n" * 500, "environment.json": b'{"python": "3"}', "x.bin": b"12"}.items():
+        Artifacts(settings.artifacts_url).write(run_id, 1, name, content)
+    return run_id
+
+
+@SQLITE
+def test_what_is_sent_is_what_is_described(client: TestClient, document: Any, ended_run: str) -> None:
+    run = client.get(f"/v1/runs/{ended_run}").json()
+    experiment, files = f"/v1/experiments/{run['experiment_id']}", f"/v1/runs/{ended_run}/artifacts"
+    keyed = {"Idempotency-Key": "a"}
+    of_posts = {
+        201: {"json": written(), "headers": keyed},
+        200: {"json": written(), "headers": keyed},
+        409: {"json": written("none"), "headers": keyed},
+        400: {"content": b"{"},
+        413: {"content": b" " * 3_000_000},
+        422: {"json": {}},
+        403: {"json": written(), "headers": {"Origin": "http://evil.example"}},
+    }
+    answers = {}
+    for status, request in of_posts.items():
+        answers[f"POST {status}"] = client.post("/v1/experiments", **request)  # type: ignore[arg-type]
+        assert answers[f"POST {status}"].status_code == status
+    plan = client.post("/v1/experiments?dry_run=true", json=written())
+    assert plan.json()["runs"] == 1
+    read = [
+        *(f"{experiment}{rest}" for rest in ("", "/events")),
+        *(f"/v1/runs/{ended_run}{rest}" for rest in ("", "/events", "/measurements", "/artifacts")),
+        *(f"{files}/{name}" for name in ("log.txt", "environment.json", "x.bin")),
+        *("/v1/experiments", "/v1/leaderboards", "/v1/leaderboards/permuted_digits?profile=smoke", "/v1/workers"),
+        *("/v1/tasks", "/v1/tasks/char_lm", "/v1/methods", "/v1/methods/none", "/v1/methods/layer_norm/report-card"),
+        *("/v1/datasets", "/v1/queue", "/metrics", "/healthz", "/readyz"),
+    ]
+    for path in read:
+        answer = client.get(path)
+        assert answer.status_code == 200, path
+        answers[path] = answer
+        if "etag" in answer.headers and path != "/v1/queue":  # its oldest run gets older meanwhile
+            answers[f"{path} again"] = client.get(path, headers={"If-None-Match": answer.headers["etag"]})
+            assert answers[f"{path} again"].status_code == 304
+        answers[f"{path} refused"] = client.get(path, params={"x": "1"})
+        answers[f"{path} patched"] = client.patch(path)
+        answers[f"{path} elsewhere"] = client.get(path, headers={"Host": "evil.example"})
+    last = re.findall(r"id: (\S+)", answers[f"/v1/runs/{ended_run}/events"].text)[-1]
+    answers["seen"] = client.get(f"/v1/runs/{ended_run}/events", headers={"Last-Event-ID": last})
+    assert answers["seen"].status_code == 204
+    answers["part"] = client.get(f"{files}/log.txt", headers={"Range": "bytes=0-4"})
+    assert answers["part"].status_code == 206
+    answers["beyond"] = client.get(f"{files}/log.txt", headers={"Range": "bytes=9000-"})
+    assert answers["beyond"].status_code == 416
+    for path in (
+        "/v1/runs/run_1",
+        f"{files}/no",
+        "/v1/experiments/exp_1",
+        "/v1/tasks/no",
+        "/v1/methods/no/report-card",
+    ):
+        answers[path] = client.get(path)
+        assert answers[path].status_code == 404
+    for verb in ("cancel", "retry"):
+        answers[verb] = client.post(f"{experiment}/{verb}")
+        assert answers[verb].status_code == 202
+    for answer in (*answers.values(), plan):
+        answered_as_described(document, answer)
+
+
+def test_an_example_is_an_answer_of_this_service(document: Any) -> None:
+    run = document["paths"]["/v1/experiments/{experiment_id}"]["get"]["responses"]["200"]["content"][JSON]["example"]
+    assert resolve(run["spec"]).fingerprint() == run["fingerprint"]
+    assert resolve(run["spec"]).model_dump(mode="json") == run["spec"]
