@@ -1,7 +1,7 @@
 """What a user imports and types: ``from normbench import Client`` talks to a service, and so does ``normbench``.
 
-Speaks HTTP only, and of our own packages imports ``normcore.spec`` and ``normcore.data.registry`` alone. Commands that
-run a server import ``service`` when they are called.
+Speaks HTTP only, and of our own packages imports ``normcore.spec``, ``normcore.data`` and ``normcore.variables`` alone.
+Commands that run a server import ``service`` when they are called.
 """
 
 from normbench.answers import (

@@ -1,12 +1,15 @@
 """The service seen from a user's machine: HTTP, and nothing else."""
 
 import json
+import math
 import os
+import re
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
+from urllib.parse import quote
 
 import httpx
 
@@ -25,6 +28,14 @@ PATIENCE = 30.0  # seconds
 OUTAGE_SECONDS = 600.0  # for how long waiting goes on while nothing answers; the service may be restarting
 SILENCE_SECONDS = 60.0  # without even a ping, after which a stream of events counts as broken
 POLL_SECONDS = 0.5
+IDEMPOTENCY_KEY = r"[!-~]([ -~]{0,253}[!-~])?"
+NAMES = {
+    "experiments": "an experiment's id",
+    "runs": "a run's id",
+    "artifacts": "a file's name",
+    "leaderboards": "a task's name",
+    "methods": "a method's name",
+}
 
 
 class Client:
@@ -65,12 +76,19 @@ class Client:
         Args:
             spec: as in a YAML file; anything omitted comes from the task's profile.
             idempotency_key: submitting again with the same key finds the same experiment; one is made if omitted.
+                1 to 255 printable ASCII characters.
 
         Raises:
-            Invalid: the spec is wrong; ``errors`` says where.
+            Invalid: the spec is wrong; ``errors`` says where. Or the key is, and nothing was sent.
             Conflict: the key was used with another spec.
         """
-        headers = {"Idempotency-Key": idempotency_key or str(uuid.uuid4())}
+        key = str(uuid.uuid4()) if idempotency_key is None else idempotency_key
+        if not re.fullmatch(IDEMPOTENCY_KEY, key):
+            raise Invalid(
+                f"the idempotency key {key[:40]!r} cannot be sent;"
+                " use 1 to 255 printable ASCII characters, with no space at either end"
+            )
+        headers = {"Idempotency-Key": key}
         return cast(answers.Experiment, self._post_spec(spec, headers=headers))
 
     def dry_run(self, spec: Mapping[str, Any]) -> answers.Plan:
@@ -91,7 +109,11 @@ class Client:
 
     def experiment(self, experiment_id: str) -> answers.Experiment:
         """An experiment with its runs."""
-        return cast(answers.Experiment, self._get(f"/v1/experiments/{experiment_id}"))
+        return self._experiment(experiment_id)
+
+    def _experiment(self, experiment_id: str, within: float = math.inf) -> answers.Experiment:
+        found = self._service.call("GET", _path("experiments", experiment_id), safe=True, within=within)
+        return cast(answers.Experiment, found)
 
     def experiments(
         self,
@@ -117,42 +139,56 @@ class Client:
 
     def cancel(self, experiment_id: str) -> answers.Experiment:
         """Stop an experiment: queued runs at once, running ones within seconds."""
-        return cast(
-            answers.Experiment, self._service.call("POST", f"/v1/experiments/{experiment_id}/cancel", safe=True)
-        )
+        path = f"{_path('experiments', experiment_id)}/cancel"
+        return cast(answers.Experiment, self._service.call("POST", path, safe=True))
 
     def retry(self, experiment_id: str) -> answers.Experiment:
         """Open a new attempt of each failed and cancelled run; it goes on from its last checkpoint."""
-        return cast(
-            answers.Experiment, self._service.call("POST", f"/v1/experiments/{experiment_id}/retry", safe=False)
-        )
+        path = f"{_path('experiments', experiment_id)}/retry"
+        return cast(answers.Experiment, self._service.call("POST", path, safe=False))
 
     # -- waiting ---------------------------------------------------------------------------------
 
     def wait(self, experiment_id: str, *, timeout: float | None = None) -> answers.Experiment:
         """The experiment once all its runs have ended, however they did; a restart of the service is sat out.
 
+        Args:
+            timeout: seconds, and one or two more where the service is silent. For ever if None.
+
         Raises:
             StillRunning: ``timeout`` seconds were not enough.
+            Unreachable, Unavailable: the service never answered in that time, or was away for ten minutes.
         """
-        deadline = None if timeout is None else time.monotonic() + timeout
-        for seen in self.looks([experiment_id]):
-            if not isinstance(seen, Unreachable | Unavailable) and seen[0]["state"] in ENDED:
+        seen_last: answers.Experiment | None = None
+        for seen in self.looks([experiment_id], timeout=timeout):
+            if isinstance(seen, Unreachable | Unavailable):
+                away = seen
+            elif seen[0]["state"] in ENDED:
                 return seen[0]
-            if deadline is not None and time.monotonic() > deadline:
-                raise StillRunning(f"{experiment_id} has not ended after {timeout:g} s; it goes on")
-        raise AssertionError("unreachable")
+            else:
+                seen_last = seen[0]
+        if seen_last is None:
+            raise away
+        raise StillRunning(
+            f"{experiment_id} has not ended after {timeout:g} s ({seen_last['state']} when last seen); it goes on"
+        )
 
-    def looks(self, experiment_ids: Sequence[str]) -> Iterator[list[answers.Experiment] | Unreachable | Unavailable]:
-        """The experiments again and again, for ever, or the error where a look failed because the service is away.
+    def looks(
+        self, experiment_ids: Sequence[str], *, timeout: float | None = None
+    ) -> Iterator[list[answers.Experiment] | Unreachable | Unavailable]:
+        """The experiments again and again, or the error where a look failed because the service is away.
+
+        Args:
+            timeout: seconds after which it ends, with a last look. For ever if None.
 
         Raises:
             Unreachable, Unavailable: it was away for ten minutes.
         """
         heard = time.monotonic()
+        deadline = math.inf if timeout is None else heard + timeout
         while True:
             try:
-                experiments = [self.experiment(id) for id in experiment_ids]
+                experiments = [self._experiment(id, deadline - time.monotonic()) for id in experiment_ids]
             except (Unreachable, Unavailable) as error:
                 if time.monotonic() > heard + OUTAGE_SECONDS:
                     raise
@@ -160,7 +196,10 @@ class Client:
             else:
                 heard = time.monotonic()
                 yield experiments
-            time.sleep(POLL_SECONDS)
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return
+            time.sleep(min(POLL_SECONDS, left))
 
     def watch(self, id: str) -> Iterator[Event]:
         """What a run, or each run of an experiment, does, as it happens: ``StateChanged`` and ``Measured``.
@@ -171,16 +210,16 @@ class Client:
         Raises:
             Unreachable, Unavailable: nothing was heard for ten minutes.
         """
-        kind = "experiments" if id.startswith("exp_") else "runs"
+        path = _path("experiments" if id.startswith("exp_") else "runs", id)
         last_id, heard, pause = None, time.monotonic(), pauses()
         while True:
             try:
-                for message in self._messages(f"/v1/{kind}/{id}/events", last_id):
+                for message in self._messages(f"{path}/events", last_id):
                     last_id, heard, pause = message.id, time.monotonic(), pauses()
                     told = event(message, id)
                     if told is not None:
                         yield told
-                if self._get(f"/v1/{kind}/{id}")["state"] in ENDED:
+                if self._get(path)["state"] in ENDED:
                     return
             except (Unreachable, Unavailable):
                 if time.monotonic() > heard + OUTAGE_SECONDS:
@@ -197,7 +236,7 @@ class Client:
 
     def run(self, run_id: str) -> answers.Run:
         """A run: its state, progress, history, and in the end its result."""
-        return cast(answers.Run, self._get(f"/v1/runs/{run_id}"))
+        return cast(answers.Run, self._get(_path("runs", run_id)))
 
     def measurements(
         self, run_id: str, *, series: Sequence[str] = (), max_points: int | None = None
@@ -208,7 +247,8 @@ class Client:
             series: names such as ``valid.accuracy``; all of them if empty.
             max_points: of each curve, extremes kept; all of them if None.
         """
-        found = self._get(f"/v1/runs/{run_id}/measurements", series=list(series), **_given(max_points=max_points))
+        path = f"{_path('runs', run_id)}/measurements"
+        found = self._get(path, series=list(series), **_given(max_points=max_points))
         return cast(dict[str, answers.Series], found["series"])
 
     def measurements_frame(self, id: str, *, series: Sequence[str] = ()) -> "DataFrame":
@@ -223,7 +263,7 @@ class Client:
 
     def artifacts(self, run_id: str) -> list[answers.Artifact]:
         """The files that a run has stored."""
-        return cast(list[answers.Artifact], self._get(f"/v1/runs/{run_id}/artifacts")["items"])
+        return cast(list[answers.Artifact], self._get(f"{_path('runs', run_id)}/artifacts")["items"])
 
     def download(self, run_id: str, name: str, path: str | Path) -> Path:
         """Save a file of a run, piece by piece; it appears under its name whole or not at all.
@@ -238,11 +278,12 @@ class Client:
             NotFound: the run has no such file.
             OSError: the file cannot be written.
         """
+        source = _path("runs", run_id, "artifacts", name)
         target = Path(path)
         target = target / name if target.is_dir() else target
 
         def once() -> None:
-            with self._service.stream(f"/v1/runs/{run_id}/artifacts/{name}") as answer:
+            with self._service.stream(source) as answer:
                 save(answer.iter_bytes(), target)
 
         self._service.patiently(once)
@@ -254,9 +295,10 @@ class Client:
         Raises:
             NotFound: the run has no such file.
         """
+        source = _path("runs", run_id, "artifacts", name)
 
         def once() -> str:
-            with self._service.stream(f"/v1/runs/{run_id}/artifacts/{name}") as answer:
+            with self._service.stream(source) as answer:
                 return answer.read().decode("utf-8", errors="replace")
 
         return self._service.patiently(once)
@@ -280,7 +322,7 @@ class Client:
             published: rank the papers' numbers as well, where they have any.
         """
         options = _given(profile=profile, rank_by=rank_by, baseline=baseline, published=published or None)
-        return cast(answers.Leaderboard, self._get(f"/v1/leaderboards/{task}", **options))
+        return cast(answers.Leaderboard, self._get(_path("leaderboards", task), **options))
 
     def leaderboard_frame(self, task: str, **options: Any) -> "DataFrame":
         """A leaderboard as a data frame: a row for each entry, its fields under dotted names such as ``value.mean``.
@@ -299,7 +341,7 @@ class Client:
 
     def report_card(self, method: str) -> answers.ReportCard:
         """What has been measured of a method."""
-        return cast(answers.ReportCard, self._get(f"/v1/methods/{method}/report-card"))
+        return cast(answers.ReportCard, self._get(f"{_path('methods', method)}/report-card"))
 
     def catalogue(self, kind: answers.Kind) -> list[dict[str, Any]]:
         """All there is of a kind: tasks, methods, data sets or live workers."""
@@ -319,3 +361,17 @@ class Client:
 
 def _given(**options: Any) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
+
+
+def _path(*parts: str) -> str:
+    """``/v1/runs/run_…`` from ``runs`` and the id, and so on, each id or name quoted.
+
+    Raises:
+        Invalid: an id or name is empty, or none; nothing was sent.
+    """
+    for kind, name in zip(parts[::2], parts[1::2], strict=True):
+        if not name:
+            raise Invalid(f"{NAMES[kind]} is missing: the text given for it is empty")
+        if "/" in name or name in (".", "..") or not name.isprintable():
+            raise Invalid(f"{name!r} is not {NAMES[kind]}")
+    return "/v1/" + "/".join(quote(part, safe="") for part in parts)

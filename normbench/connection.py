@@ -1,6 +1,8 @@
 """HTTP to one service: answers as plain values, refusals as errors, and what is safe is tried again."""
 
+import math
 import random
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -8,10 +10,11 @@ from typing import Any, TypeVar
 
 import httpx
 
-from normbench.errors import BY_STATUS, NormbenchError, Refused, Unavailable, Unreachable
+from normbench.errors import BY_STATUS, NormbenchError, Refused, Unauthorized, Unavailable, Unreachable
 
-TIMEOUT_SECONDS = 30.0  # for one answer
+TIMEOUT_SECONDS, LEAST_SECONDS = 30.0, 1.0  # for one answer, and however short the time is
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0  # seconds between two tries
+KEY = r"[!-~]+"  # what a header can carry as one word
 
 Answer = TypeVar("Answer")
 
@@ -26,39 +29,50 @@ class Connection:
 
     Raises:
         Unreachable: the URL is none.
+        Unauthorized: the key is none.
     """
 
     def __init__(self, url: str, key: str | None, patience: float) -> None:
+        if key and not re.fullmatch(KEY, key):
+            raise Unauthorized(
+                "the API key holds characters that no key has (a space, a line break, an accent?);"
+                " set NORMBENCH_API_KEY to a key as `normbench keys create` shows it"
+            )
         self.url, self.patience = url, patience
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         try:
             self._http = httpx.Client(base_url=url, headers=headers, timeout=TIMEOUT_SECONDS)
         except httpx.InvalidURL as error:
             raise Unreachable(f"{url} is no address ({error}); set NORMBENCH_URL") from None
-        if self._http.base_url.scheme not in ("http", "https") or not self._http.base_url.host:
+        host = self._http.base_url.host  # httpx writes what no host's name can hold as %5B
+        if self._http.base_url.scheme not in ("http", "https") or not host or ("%" in host and ":" not in host):
             raise Unreachable(f"{url} is no address; set NORMBENCH_URL to one like http://127.0.0.1:8000")
 
     def close(self) -> None:
         self._http.close()
 
-    def call(self, method: str, path: str, *, safe: bool, **request: Any) -> dict[str, Any]:
+    def call(self, method: str, path: str, *, safe: bool, within: float = math.inf, **request: Any) -> dict[str, Any]:
         """The answer's JSON object.
 
         Args:
             safe: whether asking twice is as good as asking once.
+            within: seconds, after which no other try begins; the last one takes a second at least.
 
         Raises:
             Refused: or one of its kinds, when the service says no.
             Unreachable: nothing answers, or no normbench does.
         """
+        deadline = time.monotonic() + within
 
         def once() -> dict[str, Any]:
+            left = deadline - time.monotonic()
+            timeout = min(TIMEOUT_SECONDS, max(left, LEAST_SECONDS))
             with self._translated():
-                answer = self._http.request(method, path, **request)
+                answer = self._http.request(method, path, timeout=timeout, **request)
             _raise_for(answer)
             return self._content(answer)
 
-        return self.patiently(once) if safe else once()
+        return self.patiently(once, within) if safe else once()
 
     @contextmanager
     def stream(self, path: str, **request: Any) -> Iterator[httpx.Response]:
@@ -74,9 +88,13 @@ class Connection:
             _raise_for(answer)
             yield answer
 
-    def patiently(self, once: Callable[[], Answer]) -> Answer:
-        """Try, and try again after growing pauses, while the service is away; then raise what came last."""
-        deadline = time.monotonic() + self.patience
+    def patiently(self, once: Callable[[], Answer], within: float = math.inf) -> Answer:
+        """Try, and try again after growing pauses, while the service is away; then raise what came last.
+
+        Args:
+            within: seconds, where that is less than ``patience``.
+        """
+        deadline = time.monotonic() + min(self.patience, within)
         for pause in pauses():
             try:
                 return once()

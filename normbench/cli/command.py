@@ -2,6 +2,7 @@
 
 import functools
 import json
+import os
 from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Annotated, Any, Literal, ParamSpec
@@ -11,6 +12,7 @@ from rich.console import Console
 
 from normbench.client import Client
 from normbench.errors import Missing, NormbenchError
+from normcore.variables import MisspeltVariable, check_variables
 
 PATIENCE = 2.0  # seconds that a command tries to reach the service
 PIPE_WIDTH = 100_000  # columns of text for another program: whatever it takes
@@ -22,13 +24,15 @@ P = ParamSpec("P")
 
 
 def guarded(function: Callable[P, None]) -> Callable[P, None]:
-    """Whatever was foreseen to go wrong becomes a message and exit status 2; Ctrl-C exits with 130."""
+    """Whatever was foreseen to go wrong, a misspelt variable too, becomes a message and exit status 2; Ctrl-C exits
+    with 130."""
 
     @functools.wraps(function)
     def command(*args: P.args, **options: P.kwargs) -> None:
         try:
+            check_variables(os.environ)
             function(*args, **options)
-        except NormbenchError as error:
+        except (NormbenchError, MisspeltVariable) as error:
             complain(str(error))
             raise typer.Exit(MISUSED) from None
         except KeyboardInterrupt:
@@ -39,6 +43,24 @@ def guarded(function: Callable[P, None]) -> Callable[P, None]:
 
 def client() -> Client:
     return Client(patience=PATIENCE)
+
+
+def experiment_id(id: str) -> str:
+    """Raises:
+    NormbenchError: it is the id of a run.
+    """
+    if id.startswith("run_"):
+        raise NormbenchError(f"{id} is a run, and this takes an experiment, exp_…; `normbench logs {id}` shows the run")
+    return id
+
+
+def run_id(id: str) -> str:
+    """Raises:
+    NormbenchError: it is the id of an experiment.
+    """
+    if id.startswith("exp_"):
+        raise NormbenchError(f"{id} is an experiment, and this takes a run; `normbench status {id}` shows its runs")
+    return id
 
 
 def complain(text: str) -> None:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,7 +12,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColum
 from normbench.cli.command import FAILED, Json, complain, console, guarded, say, show
 from normbench.display.table import Column, Table
 from normcore.data import registry
-from normcore.data.folders import datasets_dir
+from normcore.data.folders import DATASETS_DIR, datasets_dir
 
 app = typer.Typer(no_args_is_help=True, help="The data sets at hand, and how to get the others.")
 Names = Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Data sets; all of them if omitted.")]
@@ -45,7 +46,7 @@ def fetch(names: Names = None, as_json: Json = False) -> None:
         def fetch_one(dataset: registry.Dataset) -> None:
             fetched[dataset.name] = [str(path) for path in registry.fetch(dataset, folder, advance)]
 
-        problems = _for_each(names, fetch_one)
+        problems = _for_each(names, folder, fetch_one)
     told = [f"{name}: {', '.join(paths) or 'bundled'}" for name, paths in fetched.items()]
     _conclude(as_json, {"fetched": fetched, "problems": problems}, told, problems)
 
@@ -64,13 +65,13 @@ def verify(names: Names = None, as_json: Json = False) -> None:
             raise registry.DatasetError(f"{told}; {registry.by_hand(dataset, folder)}")
         verified.append(dataset.name)
 
-    problems = _for_each(names, verify_one)
+    problems = _for_each(names, folder, verify_one)
     told = [f"genuine: {', '.join(verified)}"] if verified else []
     _conclude(as_json, {"verified": verified, "problems": problems}, told, problems)
 
 
-def _for_each(names: list[str] | None, act: Callable[[registry.Dataset], None]) -> dict[str, str]:
-    """Go through the data sets, whatever goes wrong with one of them.
+def _for_each(names: list[str] | None, folder: Path, act: Callable[[registry.Dataset], None]) -> dict[str, str]:
+    """Go through the data sets in the folder, whatever goes wrong with one of them.
 
     Returns:
         What went wrong, by data set.
@@ -79,9 +80,21 @@ def _for_each(names: list[str] | None, act: Callable[[registry.Dataset], None]) 
     for dataset in _known(names):
         try:
             act(dataset)
-        except (registry.DatasetError, OSError) as error:
+        except registry.DatasetError as error:
             problems[dataset.name] = str(error)
+        except OSError as error:
+            problems[dataset.name] = _unusable(dataset, folder, error)
     return problems
+
+
+def _unusable(dataset: registry.Dataset, folder: Path, error: OSError) -> str:
+    """What the operating system has against a folder of data sets, and how to take another."""
+    no_folder = isinstance(error, FileExistsError | NotADirectoryError)
+    return (
+        f"data set '{dataset.name}': {error.filename or folder} {'is no folder' if no_folder else 'cannot be used'}"
+        f" ({error.strerror}); data sets are kept in {folder}, set {DATASETS_DIR} to keep them elsewhere;"
+        f" {registry.by_hand(dataset, folder)}"
+    )
 
 
 def _conclude(as_json: bool, content: object, told: list[str], problems: dict[str, str]) -> None:

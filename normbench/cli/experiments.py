@@ -1,21 +1,26 @@
 """Submit experiments, list them, stop them and try them again."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, cast
 
 import typer
+from rich.text import Text
 
-from normbench.answers import Experiment, Plan, State
+from normbench.answers import ENDED, Experiment, Plan, State
 from normbench.cli import command, watching
 from normbench.cli.command import Json
+from normbench.client import Client
 from normbench.display import experiments as display
 from normbench.display.numbers import seeds
-from normbench.errors import NormbenchError
+from normbench.display.queue import Queue
+from normbench.errors import Invalid, NormbenchError, Refused, Unauthorized, Unavailable
 from normcore.spec import read_spec
 
 MOST_ON_A_PAGE = 200
+STANDARD_INPUT = Path("/dev/stdin")
 
 ExperimentId = Annotated[str, typer.Argument(metavar="ID", help="An experiment, exp_…")]
 
@@ -30,36 +35,89 @@ def submit(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Submit experiments, one from each file. With --json: an object a line for each."""
+    """Submit experiments, one from each file; none if a file is wrong.
+
+    With --json: an object a line for each file; with --only-new, of one that has nothing left to submit, its plan.
+    """
     if idempotency_key is not None and len(files) > 1:
         raise NormbenchError("--idempotency-key is for one file; each experiment needs a key of its own")
+    if dry_run and wait:
+        raise NormbenchError("--dry-run submits nothing that --wait could wait for; leave one of them out")
     client = command.client()
-    specs = [_read(file) for file in files]
     submitted = []
-    for file, spec in zip(files, specs, strict=True):
-        plan = client.dry_run(spec)
+    for file, spec, plan in _planned(client, [STANDARD_INPUT if str(file) == "-" else file for file in files]):
         wanted = _new_seeds(file, spec, plan) if only_new else spec
         if wanted is None:
-            continue
-        if dry_run:
-            _show_plan(client.dry_run(wanted) if wanted is not spec else plan, as_json)
-            continue
-        if plan["measured_seeds"] and not only_new:
-            command.note(f"{seeds(plan['measured_seeds'])} measured already; --only-new leaves out what is")
-        experiment = client.submit(wanted, idempotency_key=idempotency_key)
-        submitted.append(experiment["id"])
-        _tell(experiment, wait, as_json)
+            command.show(as_json, plan)
+        elif dry_run:
+            shown = plan if wanted is spec else client.dry_run(wanted)
+            command.show(as_json, shown, display.plan(shown))
+        else:
+            if plan["measured_seeds"] and not only_new:
+                command.note(f"{file}: {seeds(plan['measured_seeds'])} measured already; --only-new leaves out what is")
+            submitted.append(_submit(client, file, wanted, idempotency_key))
+            _tell(submitted[-1], wait, as_json)
     if wait and submitted:
-        watching.wait(client, submitted, as_json)
+        watching.wait(client, [experiment["id"] for experiment in submitted], as_json)
+    elif submitted:
+        _tell_of_missing_workers(client, submitted)
+
+
+def _planned(client: Client, files: Sequence[Path]) -> list[tuple[Path, Mapping[str, Any], Plan]]:
+    """What each file holds, and what submitting it would do.
+
+    Raises:
+        NormbenchError: the service is away, or refuses one of them or more; the message says of each why.
+    """
+    planned, refusals = [], []
+    for file in files:
+        try:
+            spec = _read(file)
+            planned.append((file, spec, _plan(client, file, spec)))
+        except Invalid as refusal:
+            refusals.append(str(refusal))
+    if refusals:
+        raise NormbenchError("\n".join(refusals))
+    return planned
 
 
 def _read(file: Path) -> Any:
+    """Raises:
+    Invalid: the file cannot be read; the message names it.
+    """
     try:
-        return read_spec(Path("/dev/stdin") if str(file) == "-" else file)
+        return read_spec(file)
     except OSError as error:
-        raise NormbenchError(f"{file}: {error.strerror}") from None
+        raise Invalid(f"{file}: {error.strerror}") from None
     except ValueError as error:
-        raise NormbenchError(str(error)) from None
+        raise Invalid(str(error)) from None
+
+
+def _plan(client: Client, file: Path, spec: Mapping[str, Any]) -> Plan:
+    """Raises:
+    Invalid: the service refuses what the file holds; the message names it.
+    """
+    try:
+        return client.dry_run(spec)
+    except (Unauthorized, Unavailable):
+        raise
+    except Refused as refusal:
+        raise Invalid(_naming(file, refusal)) from None
+
+
+def _naming(file: Path, error: NormbenchError) -> str:
+    """The error, each line with the file that it is about."""
+    return "\n".join(f"{file}: {line}" for line in str(error).splitlines())
+
+
+def _submit(client: Client, file: Path, spec: Mapping[str, Any], idempotency_key: str | None) -> Experiment:
+    """Raises:
+    NormbenchError: the service is away, or refuses it after all.
+    """
+    try:
+        return client.submit(spec, idempotency_key=idempotency_key)
+    except NormbenchError as error:
+        raise NormbenchError(_naming(file, error)) from None
 
 
 def _new_seeds(file: Path, spec: Mapping[str, Any], plan: Plan) -> Mapping[str, Any] | None:
@@ -74,10 +132,6 @@ def _new_seeds(file: Path, spec: Mapping[str, Any], plan: Plan) -> Mapping[str, 
     return {**spec, "seeds": left} if measured else spec
 
 
-def _show_plan(plan: Plan, as_json: bool) -> None:
-    command.show(as_json, plan, display.plan(plan))
-
-
 def _tell(experiment: Experiment, wait: bool, as_json: bool) -> None:
     """The experiment's id, at once; with ``--wait --json`` beside the answer, which comes in the end."""
     id, runs = experiment["id"], display.runs_of(experiment)
@@ -87,9 +141,19 @@ def _tell(experiment: Experiment, wait: bool, as_json: bool) -> None:
         command.say(as_json, experiment, f"{id}  {runs}; normbench watch {id}")
 
 
+def _tell_of_missing_workers(client: Client, submitted: Sequence[Experiment]) -> None:
+    queue = Queue(client)
+    for device in sorted(
+        {experiment["spec"]["device"] for experiment in submitted if experiment["state"] not in ENDED}
+    ):
+        missing = queue.no_worker(device)
+        if missing:
+            command.note(missing)
+
+
 def status(
     experiment_id: Annotated[
-        str | None, typer.Argument(metavar="[ID]", help="One experiment; the newest ones if omitted.")
+        str | None, typer.Argument(metavar="ID", help="One experiment; the newest ones if omitted.")
     ] = None,
     task: Annotated[str | None, typer.Option(help="Only of this task.")] = None,
     profile: Annotated[str | None, typer.Option(help="Only at this size: paper, small or smoke.")] = None,
@@ -103,8 +167,10 @@ def status(
     """Show an experiment's runs, or the newest experiments."""
     client = command.client()
     if experiment_id is not None:
-        experiment = client.experiment(experiment_id)
-        command.show(as_json, experiment, display.runs(experiment))
+        experiment = client.experiment(command.experiment_id(experiment_id))
+        waits = not as_json and display.waits(experiment)
+        reason = [Text(f"waiting: {Queue(client).why(experiment)}")] if waits else []
+        command.show(as_json, experiment, display.runs(experiment), *reason)
         return
     found = client.experiments(
         task=task,
@@ -116,7 +182,7 @@ def status(
         page_size=min(limit, MOST_ON_A_PAGE),
     )
     summaries = list(islice(found, limit))
-    command.show(as_json, summaries, display.experiments(summaries))
+    command.show(as_json, summaries, display.experiments(summaries, datetime.now(UTC)))
 
 
 def _labels(written: list[str]) -> dict[str, str]:
@@ -128,13 +194,16 @@ def _labels(written: list[str]) -> dict[str, str]:
 
 def cancel(experiment_id: ExperimentId, as_json: Json = False) -> None:
     """Cancel an experiment: queued runs at once, running ones within seconds."""
-    _say_state(command.client().cancel(experiment_id), as_json)
+    experiment = command.client().cancel(command.experiment_id(experiment_id))
+    ended = experiment["state"] in ENDED
+    _say(experiment, experiment["state"] if ended else "being cancelled; its running runs stop within seconds", as_json)
 
 
 def retry(experiment_id: ExperimentId, as_json: Json = False) -> None:
     """Try an experiment's failed and cancelled runs again, from their last checkpoints."""
-    _say_state(command.client().retry(experiment_id), as_json)
+    experiment = command.client().retry(command.experiment_id(experiment_id))
+    _say(experiment, experiment["state"], as_json)
 
 
-def _say_state(experiment: Experiment, as_json: bool) -> None:
-    command.say(as_json, experiment, f"{experiment['id']}: {experiment['state']}")
+def _say(experiment: Experiment, what: str, as_json: bool) -> None:
+    command.say(as_json, experiment, f"{experiment['id']}: {what}")

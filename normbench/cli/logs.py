@@ -27,7 +27,7 @@ def logs(
 ) -> None:
     """Show a run's history (attempts, when, why) and its training's own log lines."""
     client = command.client()
-    run = client.run(run_id)
+    run = client.run(command.run_id(run_id))
     found = _logs(client, run)
     if as_json:
         command.say(True, {"run": run_id, "history": run["history"], "logs": found}, "")

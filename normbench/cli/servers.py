@@ -1,6 +1,7 @@
 """Run the service's processes. They need no service to be up, and what they run is imported when they are called."""
 
 import os
+import re
 import sys
 from typing import Annotated
 
@@ -9,9 +10,21 @@ import typer
 from normbench.cli.command import Json, require, say
 from normbench.cli.operators import service_settings
 
+
+def _device(named: str | None) -> str | None:
+    """Raises:
+    typer.BadParameter: no device goes by that name.
+    """
+    if named is not None and not re.fullmatch(r"cpu|cuda(:\d+)?", named):
+        raise typer.BadParameter(f"{named!r} is no device; write cpu, or cuda:N for the GPU number N")
+    return named
+
+
 Host = Annotated[str, typer.Option(help="Address to listen on; any but 127.0.0.1 needs API keys.")]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on.")]
-Device = Annotated[str | None, typer.Option(help="cpu or cuda:N; a GPU if there is one, else the CPU.")]
+Device = Annotated[
+    str | None, typer.Option(help="cpu or cuda:N; a GPU if there is one, else the CPU.", callback=_device)
+]
 
 
 def up(

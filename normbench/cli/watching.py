@@ -21,7 +21,7 @@ def watch(
 
     Ctrl-C stops the watching, not the training. With --json: an object a line for each experiment.
     """
-    wait(command.client(), experiment_ids, as_json)
+    wait(command.client(), [command.experiment_id(id) for id in experiment_ids], as_json)
 
 
 def wait(client: Client, experiment_ids: list[str], as_json: bool) -> None:

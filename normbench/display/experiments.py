@@ -1,26 +1,46 @@
 """Experiments and runs as tables, and plans as lines."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from rich.console import Group
 from rich.text import Text
 
-from normbench.answers import Experiment, ExperimentSummary, Plan, Run
-from normbench.display.numbers import counted, duration, seeds
+from normbench.answers import ENDED, Experiment, ExperimentSummary, Plan, Run
+from normbench.display.numbers import age, counted, duration, seeds
 from normbench.display.table import Column, Table, block
 
 SHORT_FINGERPRINT = 12  # characters, enough to ask for it
 
 
-def experiments(summaries: Sequence[ExperimentSummary]) -> Table:
-    """The newest experiments, one a row."""
-    columns = (Column("id"), Column("task"), Column("method"), Column("state"), Column("runs", optional=1))
+def experiments(summaries: Sequence[ExperimentSummary], now: datetime) -> Table:
+    """The newest experiments, one a row, each with its age."""
+    columns = (
+        Column("id"),
+        Column("task", words=True),
+        Column("method"),
+        Column("state"),
+        Column("age", optional=1),
+        Column("runs", optional=2),
+    )
     rows = [
-        (e["id"], e["spec"]["task"]["name"], method_of(e["spec"]), e["state"], _counts(e["runs_by_state"]))
+        (
+            e["id"],
+            f"{e['spec']['task']['name']} {e['spec']['task']['profile']}",
+            method_of(e["spec"]),
+            e["state"],
+            age((now - datetime.fromisoformat(e["created_at"])).total_seconds()),
+            _counts(e["runs_by_state"]),
+        )
         for e in summaries
     ]
     return Table("Experiments, newest first", columns, rows)
+
+
+def waits(experiment: Experiment) -> bool:
+    """Whether it has not ended and none of its runs is being trained."""
+    return experiment["state"] not in ENDED and all(run["state"] != "running" for run in experiment["runs"])
 
 
 def runs(experiment: Experiment) -> Table:

@@ -15,7 +15,7 @@ def leaderboard(board: Leaderboard) -> Table:
     columns = [
         Column("#"),
         Column("method"),
-        *([Column("differs in", prose=True)] if differs else []),
+        *([Column("differs in", words=True)] if differs else []),
         Column(f"test {board['metric']}{unit} [95%]"),
         Column("seeds", optional=2),
         Column("steps", optional=3),
@@ -26,7 +26,7 @@ def leaderboard(board: Leaderboard) -> Table:
         (
             entry["rank"],
             entry["method"],
-            *([entry["citation"] or _changes(entry["changes"])] if differs else []),
+            *([entry["citation"] or _changes(entry["changes"]) or None] if differs else []),
             interval(entry["value"]),
             _seeds(entry),
             _time(entry["steps_to_target"], "{:g}"),

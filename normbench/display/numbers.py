@@ -24,6 +24,14 @@ def duration(seconds: float) -> str:
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
 
 
+def age(seconds: float) -> str:
+    """A time in its largest unit: 14 s, 3 min, 2 h, 5 d."""
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{int(seconds // size)} {unit}"
+    return f"{max(0, int(seconds))} s"  # the service's clock may be ahead of ours
+
+
 def counted(number: int, noun: str) -> str:
     """``1 run``, ``2 runs``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

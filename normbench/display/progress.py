@@ -11,7 +11,7 @@ from rich.text import Text
 
 from normbench.answers import ENDED, Experiment, Run
 from normbench.client import Client
-from normbench.display.experiments import subject, value_of
+from normbench.display.experiments import subject, value_of, waits
 from normbench.display.numbers import counted, duration
 from normbench.display.queue import Queue
 from normbench.errors import NormbenchError
@@ -29,15 +29,20 @@ def watch(client: Client, experiment_ids: Sequence[str], console: Console) -> li
     Raises:
         NormbenchError: there is no such experiment, or the service was away for ten minutes.
     """
-    ended = _ended(client, experiment_ids, console)
-    if not console.is_terminal:
-        console.line()  # rich ends a live display with a line only on a terminal
-    return ended
+    shown = list[RenderableType]()
+    try:
+        return _ended(client, experiment_ids, console, shown)
+    finally:
+        if shown and not console.is_terminal:
+            console.line()  # rich ends a live display with a line only on a terminal
 
 
-def _ended(client: Client, experiment_ids: Sequence[str], console: Console) -> list[Experiment]:
+def _ended(
+    client: Client, experiment_ids: Sequence[str], console: Console, shown: list[RenderableType]
+) -> list[Experiment]:
+    """What ``watch`` returns; ``shown`` holds what is on the console."""
     metrics = dict[str, str]()
-    queue, shown, heard = Queue(client), list[RenderableType](), time.monotonic()
+    queue, heard = Queue(client), time.monotonic()
     with Live(console=console, refresh_per_second=4) as live:
         for seen in client.looks(experiment_ids):
             if isinstance(seen, NormbenchError):
@@ -45,7 +50,7 @@ def _ended(client: Client, experiment_ids: Sequence[str], console: Console) -> l
                 live.update(Group(*shown, Text(f"The service has not answered for {away}; trying on.", "yellow")))
                 continue
             heard, metrics = time.monotonic(), metrics or _metrics(client)
-            shown = [_shown(client, queue, e, metrics.get(e["spec"]["task"]["name"])) for e in seen]
+            shown[:] = [_shown(client, queue, e, metrics.get(e["spec"]["task"]["name"])) for e in seen]
             live.update(Group(*shown))
             if all(experiment["state"] in ENDED for experiment in seen):
                 return seen
@@ -96,14 +101,13 @@ def _note(client: Client, queue: Queue, experiment: Experiment, metric: str | No
     """The state, and what explains it: why it waits, how good it is so far, how good it became."""
     runs, state = experiment["runs"], experiment["state"]
     parts = [_value(client, runs, metric)]
-    running = sum(run["state"] == "running" for run in runs)
     if state not in ENDED:
         ended = sum(run["state"] in ENDED for run in runs)
         left = seconds_left(runs)
         parts += [
             f"{ended} of {counted(len(runs), 'run')} ended" if len(runs) > 1 else None,
             f"{duration(left)} left" if left is not None else None,
-            queue.why(experiment) if not running else None,
+            queue.why(experiment) if waits(experiment) else None,
         ]
     return Text.assemble((state, STATE_STYLES[state]), *(f"  {part}" for part in parts if part))
 

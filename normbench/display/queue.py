@@ -32,10 +32,18 @@ class Queue:
             self._known[experiment["id"]] = time.monotonic(), reason
         return reason
 
+    def no_worker(self, device: str) -> str | None:
+        """That nobody trains on the device, and what to do; None if somebody does, or the service does not say."""
+        try:
+            workers = self._client.catalogue("workers")
+        except NormbenchError:
+            return None
+        return None if _listening(device, workers) else _no_worker(device, workers)
+
     def _reason(self, experiment: Experiment) -> str:
         device: str = experiment["spec"]["device"]
         workers = self._client.catalogue("workers")
-        listening = [worker for worker in workers if device in worker["queues"]]
+        listening = _listening(device, workers)
         if not listening:
             return _no_worker(device, workers)
         trouble = next((run["history"][-1] for run in experiment["runs"] if run["history"]), None)
@@ -56,6 +64,10 @@ class Queue:
             if summary["id"] != experiment["id"] and summary["spec"]["device"] in queues
         ]
         return counted(sum(waiting), "other run")
+
+
+def _listening(device: str, workers: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [worker for worker in workers if device in worker["queues"]]
 
 
 def _busy(workers: int, device: str) -> str:

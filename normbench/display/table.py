@@ -1,7 +1,8 @@
 """Tables that fit where they are shown, and never cut what identifies.
 
-A table that is too wide folds its prose, then leaves out its least important columns and says which, and where even
-that is not enough it shows each row as a block of lines. Where nobody looks (a pipe, a file) it is as wide as it is.
+A table that is too wide folds its prose and breaks its lists between words, then leaves out its least important
+columns and says which, and where even that is not enough it shows each row as a block of lines. Where nobody looks (a
+pipe, a file) it is as wide as it is.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,12 +25,14 @@ class Column:
     """How a column behaves where room is scarce.
 
     Attributes:
-        prose: its cells may break into lines.
+        prose: its cells may break into lines, within a long word if need be.
+        words: its cells may break into lines between words alone.
         optional: it may be left out, the highest number first; 0: never.
     """
 
     name: str
     prose: bool = False
+    words: bool = False
     optional: int = 0
 
 
@@ -75,8 +78,10 @@ def _fitting(columns: Sequence[Column], rows: Sequence[Sequence[Text]], width: i
 
 def _least(column: Column, cells: Iterable[Text]) -> int:
     """The width below which the column would break what must stay whole."""
-    natural = max(cell.cell_len for cell in cells)
     header = max(map(cell_len, column.name.split()), default=0)
+    if column.words:
+        return max(header, *(cell_len(word) for cell in cells for word in cell.plain.split()))
+    natural = max(cell.cell_len for cell in cells)
     return max(header, min(natural, PROSE) if column.prose else natural)
 
 

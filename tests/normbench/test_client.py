@@ -1,7 +1,9 @@
 """The service seen from a user's machine, over a real connection."""
 
+import socket
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +109,24 @@ def test_waiting_ends_with_the_experiment_or_with_the_time(api: Client, db: Data
     assert api.wait(made["id"])["state"] == "succeeded"
 
 
+def test_waiting_where_nobody_ever_answers_says_so_and_keeps_its_time() -> None:
+    begun = time.monotonic()
+    with pytest.raises(Unreachable, match="no service answers"):
+        Client(f"http://127.0.0.1:{free_port()}").wait("exp_1", timeout=0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(Unreachable):
+        Client(f"http://127.0.0.1:{silent.getsockname()[1]}").wait("exp_1", timeout=0.2)
+    with scripted(AWAY) as s, pytest.raises(Unavailable, match="the database does not answer"):
+        Client(s.url).wait("exp_1", timeout=0.2)
+    assert time.monotonic() - begun < 15, "a call alone has a patience of 30 s"
+
+
+def test_waiting_for_what_was_seen_to_run_says_that_it_runs_though_the_service_is_away_since() -> None:
+    with scripted(Answer({"state": "running"}), HANG_UP) as s:
+        with pytest.raises(StillRunning, match=r"exp_1 has not ended after 0\.6 s \(running when last seen\)"):
+            Client(s.url).wait("exp_1", timeout=0.6)
+        assert len(s.requests) > 1
+
+
 def test_a_run_is_watched_as_it_happens(api: Client, db: Database) -> None:
     made = api.submit(written())
     run_id, lease = made["runs"][0]["id"], claimed(db).lease
@@ -205,6 +225,63 @@ def test_patience_ends() -> None:
     assert len(s.requests) > 2
 
 
+# -- what is never sent ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", ["", "é", "a\nb", " a", "a ", "k" * 256])
+def test_an_idempotency_key_that_no_header_can_carry_is_refused_and_nothing_is_sent(key: str) -> None:
+    with scripted(Answer({"id": "exp_1"}, 201)) as s, pytest.raises(Invalid, match="idempotency key") as refusal:
+        Client(s.url).submit(written(), idempotency_key=key)
+    assert refusal.value.status is None
+    assert s.requests == []
+
+
+def test_a_key_as_long_as_keys_may_be_is_sent_as_it_stands() -> None:
+    key = "my key" + "~" * 249
+    with scripted(Answer({"id": "exp_1"}, 201)) as s:
+        Client(s.url).submit(written(), idempotency_key=key)
+    assert s.requests[0].headers["Idempotency-Key"] == key
+
+
+@pytest.mark.parametrize("key", ["é", "nb_secret\n", "nb_secret nb_other"])
+def test_an_api_key_that_none_can_be_is_refused_without_repeating_it(key: str) -> None:
+    with pytest.raises(Unauthorized, match="NORMBENCH_API_KEY") as refusal:
+        Client(key=key)
+    assert key.strip() not in str(refusal.value)
+
+
+@pytest.mark.parametrize("id", ["", "../tasks", "exp_1/cancel", ".", "..", "exp_\0", "exp_1\n", "\ud800"])
+def test_an_id_that_none_can_be_is_refused_and_nothing_is_sent(id: str, tmp_path: Path) -> None:
+    with scripted(Answer({"id": "exp_1"})) as s:
+        client = Client(s.url)
+        calls: list[tuple[str, Callable[[], object]]] = [
+            *(("experiment's id", lambda f=f: f(id)) for f in (client.experiment, client.cancel, client.retry)),
+            ("experiment's id", lambda: client.wait(id, timeout=0)),
+            *(("run's id", lambda f=f: f(id)) for f in (client.run, client.measurements, client.artifacts)),
+            ("'s id", lambda: list(client.watch(id))),
+            ("run's id", lambda: client.download(id, "log.txt", tmp_path)),
+            ("file's name", lambda: client.download("run_1", id, tmp_path)),
+            ("file's name", lambda: client.artifact_text("run_1", id)),
+            ("task's name", lambda: client.leaderboard(id)),
+            ("method's name", lambda: client.report_card(id)),
+        ]
+        for name, call in calls:
+            with pytest.raises(Invalid, match=name):
+                call()
+    assert s.requests == []
+
+
+@pytest.mark.parametrize(("id", "path"), [("a#b", "a%23b"), ("a?b", "a%3Fb"), ("a%2e", "a%252e"), ("é", "%C3%A9")])
+def test_an_id_is_asked_for_as_it_stands(id: str, path: str) -> None:
+    with scripted(Answer({"id": id, "state": "failed"})) as s:
+        Client(s.url).experiment(id)
+        Client(s.url).artifact_text(id, id)
+    assert [request.path for request in s.requests] == [
+        f"/v1/experiments/{path}",
+        f"/v1/runs/{path}/artifacts/{path}",
+    ]
+
+
 # -- data frames -----------------------------------------------------------------------------------
 
 
@@ -265,10 +342,14 @@ def test_where_nobody_listens_it_says_how_to_start_a_service() -> None:
         client.catalogue("tasks")
 
 
-@pytest.mark.parametrize("url", ["nonsense", "http://[", "ftp://127.0.0.1", "http://127.0.0.1:port"])
-def test_an_address_that_is_none_is_refused(url: str) -> None:
-    with pytest.raises(NormbenchError):
-        Client(url).catalogue("tasks")
+@pytest.mark.parametrize("url", ["nonsense", "http://[", "http://a b", "ftp://127.0.0.1", "http://127.0.0.1:port"])
+def test_an_address_that_is_none_is_refused_at_once(url: str) -> None:
+    with pytest.raises(Unreachable, match="set NORMBENCH_URL"):
+        Client(url)
+
+
+def test_an_address_of_ip_version_6_is_one() -> None:
+    assert Client("http://[fe80::1%25eth0]:8000").url
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,16 @@ def test_where_even_that_is_too_wide_each_row_becomes_a_block_with_everything() 
     assert ["time", "12.5", "s"] in [line.split() for line in lines]
 
 
+@pytest.mark.parametrize("width", range(43, 130, 7))
+def test_a_list_breaks_between_its_words_alone(width: int) -> None:
+    words = ["training.optimizer.lr=0.001,", "norm.gain_init=1.0,", "model.hidden_size=200"]
+    columns = (Column("#"), Column("method"), Column("differs in", words=True), Column("test", optional=1))
+    text = shown(Table("T", columns, [(1, "none", None, "0.5"), (2, "none", " ".join(words), "0.5")]), width)
+    assert [word for word in text.split() if word in words] == words
+    assert max(map(len, text.splitlines())) <= width
+    assert ("Too narrow for: test." in text) == (width < 45)
+
+
 def test_an_empty_table_says_so() -> None:
     assert shown(Table("Keys", (Column("id"),), []), 80).split() == ["Keys", "none"]
 

@@ -1,0 +1,33 @@
+"""What the demo advises can be typed as it stands."""
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from normbench.cli import demo
+from tests.normbench.cli.commands import SECONDS
+
+
+@pytest.mark.parametrize("called", ["normbench", "__main__.py"])
+def test_the_demos_advice_works_as_it_stands_wherever_it_is_copied(
+    called: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data_dir = tmp_path / "with a space"
+    monkeypatch.setenv("NORMBENCH_DATA_DIR", str(data_dir))
+    monkeypatch.setattr(sys, "argv", [str(Path(sys.executable).with_name(called))])
+    lines = [line.strip() for line in demo.advice(data_dir, 8765).splitlines() if line.startswith("  ")]
+    start, *look = [line for line in lines if not line.startswith("http")]
+    assert shlex.split(start)[0] == f"NORMBENCH_DATA_DIR={data_dir}"
+    assert shlex.split(start)[-3:] == ["up", "--port", "8765"]
+    assert look
+    assert all(line.startswith("NORMBENCH_URL=http://127.0.0.1:8765 ") for line in look)
+    for line in (start, look[0]):
+        environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+        helped = subprocess.run(
+            ["sh", "-c", f"{line} --help"], cwd="/", env=environment, capture_output=True, text=True, timeout=SECONDS
+        )
+        assert helped.returncode == 0, helped.stderr

@@ -1,0 +1,73 @@
+"""Leaderboards, report cards and the catalogue are shown."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from normbench.cli import app
+from normcore.events import Analysed
+from normcore.run import run
+from normcore.spec import resolve
+from normcore.spec.methods import METHODS
+from normcore.spec.tasks import TASKS
+from service.db import Database
+from service.experiments import lifecycle, submission
+from service.leaderboards import entries
+from tests.normbench.cli.commands import from_json, normbench
+from tests.service.given import claimed, finished
+
+
+def test_a_leaderboard_is_shown_as_a_table_or_as_json(api: str, spec_file: Path, db: Database) -> None:
+    normbench("submit", spec_file)
+    for value in (0.8, 0.9):
+        lease = claimed(db).lease
+        fingerprint = finished(db, lease, value=value)
+        with db.transaction() as session:
+            entries.refresh(session, fingerprint)
+    board = from_json("leaderboard", "permuted_digits", "--profile", "smoke", "--rank-by", "steps_to_target")
+    assert board["rank_by"] == "steps_to_target"
+    assert board["entries"][0]["value"]["mean"] == pytest.approx(0.85)
+    shown = normbench("leaderboard", "permuted_digits", "--profile", "smoke")
+    assert "layer_norm" in shown
+    assert "0.85" in shown
+    result = CliRunner().invoke(app, ["leaderboard", "permuted_digits", "--profile", "smoke", "--published"])
+    assert "no paper has published numbers for permuted_digits at smoke" in result.stderr
+    empty = CliRunner().invoke(app, ["leaderboard", "permuted_digits", "--profile", "paper"])
+    assert (empty.exit_code, empty.stdout) == (0, "")
+    assert "no entries at paper; there are some at --profile smoke" in empty.stderr
+
+
+def test_a_report_card_shows_table_1_as_measured(api: str, db: Database) -> None:
+    analysis = resolve({"task": {"name": "invariances"}, "norm": {"method": "layer_norm"}})
+    *_, analysed = run(analysis, 0)
+    assert isinstance(analysed, Analysed)
+    with db.transaction() as session:
+        submission.submit(session, analysis, request_digest="")
+    lease = claimed(db).lease
+    with db.transaction() as session:
+        lifecycle.finish_analysis(session, lease, analysed)
+
+    lines = [line.split() for line in normbench("report-card", "layer_norm", "--no-measure").splitlines()]
+    table_1 = {
+        tuple(line[:-3]): (line[-3], line[-1]) for line in lines if line[-4:-3] in (["re-scaling"], ["re-centering"])
+    }
+    assert table_1 == {
+        ("weight", "matrix", "re-scaling"): ("yes", "yes"),
+        ("weight", "matrix", "re-centering"): ("yes", "yes"),
+        ("weight", "vector", "re-scaling"): ("no", "no"),
+        ("dataset", "re-scaling"): ("yes", "yes"),
+        ("dataset", "re-centering"): ("no", "no"),
+        ("single", "case", "re-scaling"): ("yes", "yes"),
+    }
+    assert ["step_cost", "in", "gru", "is", "not", "measured", "yet"] in lines
+    card = from_json("report-card", "layer_norm", "--no-measure")
+    assert len(card["missing"]) == 9
+    assert "no_norm" in normbench("report-card", "no_norm", status=2)
+
+
+def test_the_catalogue_is_shown(api: str) -> None:
+    assert [task["name"] for task in from_json("tasks")] == list(TASKS)
+    assert [method["name"] for method in from_json("methods")] == list(METHODS)
+    assert "permuted_digits" in normbench("tasks")
+    assert "recurrent_batch_norm" in normbench("methods")

@@ -1,0 +1,57 @@
+"""A run's history and log lines are shown."""
+
+from pathlib import Path
+
+import pytest
+
+from service.db import Database
+from service.experiments import lifecycle
+from service.settings import Settings
+from tests.normbench.cli.commands import from_json, normbench
+from tests.normbench.scripted import Answer, scripted
+from tests.service.given import claimed
+
+
+def test_a_runs_history_and_log_lines_are_shown(api: str, spec_file: Path, db: Database, settings: Settings) -> None:
+    run_id = from_json("submit", spec_file)["runs"][0]["id"]
+    lease = claimed(db).lease
+    with db.transaction() as session:
+        lifecycle.lose(session, lease, "worker w was killed", max_attempts=5)
+    assert "no log lines are stored" in normbench("logs", run_id)
+    folder = Path(settings.artifacts_url) / run_id
+    folder.mkdir(parents=True)
+    told = from_json("logs", run_id)
+    assert [(e["attempt"], e["reason"]) for e in told["history"]] == [(1, "worker w was killed")]
+    assert told["logs"] == []
+    lines = [line.split() for line in normbench("logs", run_id).splitlines()]
+    assert any(line[0:1] == ["1"] and line[-4:] == ["worker", "w", "was", "killed"] for line in lines)
+    assert any(line[0:1] == ["2"] and line[-1] == "queued" for line in lines)
+    assert "run_nope" in normbench("logs", "run_nope", status=2)
+
+
+def test_the_logs_of_all_attempts_are_shown_the_earliest_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = {
+        "id": "run_1",
+        "seed": 0,
+        "state": "succeeded",
+        "attempt": 11,
+        "history": [],
+        "created_at": "2026-11-22T01:00:00Z",
+        "started_at": None,
+        "finished_at": "2026-11-22T01:00:09Z",
+        "resumed_from_step": 30,
+        "error": None,
+        "outcome": "completed",
+    }
+    names = ["1.log.txt", "10.log.txt", "2.log.txt", "environment.json", "log.txt", "my.log.txt"]
+    files = {"items": [{"name": name, "size": 1, "url": ""} for name in names]}
+    texts = [Answer(f"attempt {n}\nsays [/x]\n".encode()) for n in (1, 2, 10, 11)]
+    with scripted(*[Answer(run), Answer(files), *texts] * 2) as script:
+        monkeypatch.setenv("NORMBENCH_URL", script.url)
+        told = from_json("logs", "run_1")
+        shown = normbench("logs", "run_1")
+    assert told["logs"] == [{"attempt": n, "lines": [f"attempt {n}", "says [/x]"]} for n in (1, 2, 10, 11)]
+    asked = [request.path.rpartition("/")[2] for request in script.requests[2:6]]
+    assert asked == ["1.log.txt", "2.log.txt", "10.log.txt", "log.txt"]
+    assert "attempt 11:\nattempt 11\nsays [/x]\n" in shown
+    assert "succeeded, from step 30: completed" in shown

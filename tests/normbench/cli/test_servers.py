@@ -1,0 +1,77 @@
+"""The service's processes start, or say why they cannot."""
+
+import json
+import signal
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from normbench.cli import app
+from tests.normbench.cli.commands import SECONDS, command_process, from_json, normbench
+from tests.servers import free_port
+
+
+def test_the_database_can_be_brought_up_to_date(nobody: None) -> None:
+    assert from_json("migrate") == {"database": "up to date"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "changes", "named"),
+    [
+        (["migrate"], {"NORMBENCH_LEASE_SECONDS": "soon"}, "NORMBENCH_LEASE_SECONDS"),
+        (["migrate"], {"NORMBENCH_DATA_DIR": "/proc/normbench"}, "NORMBENCH_DATA_DIR"),
+        (["api", "--host", "0.0.0.0"], {}, "normbench keys create"),
+    ],
+)
+def test_a_process_that_cannot_start_says_why_in_one_line(
+    environment: dict[str, str], arguments: list[str], changes: dict[str, str], named: str
+) -> None:
+    process = command_process({**environment, **changes}, *arguments)
+    printed, complaint = process.communicate(timeout=SECONDS)
+    assert process.returncode == 2
+    assert printed == ""
+    assert complaint.startswith("normbench: ")
+    assert named in complaint
+    assert len(complaint.splitlines()) == 1
+
+
+def test_the_api_tells_where_it_listens_and_stops_when_told_to(environment: dict[str, str]) -> None:
+    port = free_port()
+    process = command_process(environment, "api", "--port", str(port), "--json")
+    try:
+        assert process.stdout is not None
+        assert json.loads(process.stdout.readline()) == {"url": f"http://127.0.0.1:{port}"}
+        taken = command_process(environment, "api", "--port", str(port))
+        assert "--port" in taken.communicate(timeout=SECONDS)[1]
+        assert taken.returncode == 2
+    finally:
+        process.send_signal(signal.SIGTERM)
+        _, complaint = process.communicate(timeout=SECONDS)
+    assert process.returncode in (0, -signal.SIGTERM)
+    assert complaint == ""
+
+
+@pytest.mark.parametrize(
+    ("absent", "arguments", "extra"),
+    [
+        ("fastapi", ["api"], "server"),
+        ("sqlalchemy", ["keys", "list"], "server"),
+        ("torch", ["worker"], "worker"),
+        ("torch", ["up"], "all"),
+        ("torch", ["demo"], "all"),
+    ],
+)
+def test_what_was_not_installed_is_named_with_its_extra(
+    nobody: None, monkeypatch: pytest.MonkeyPatch, absent: str, arguments: list[str], extra: str
+) -> None:
+    monkeypatch.setitem(sys.modules, absent, None)
+    told = normbench(*arguments, status=2)
+    assert f"({absent})" in told
+    assert f"pip install 'normbench[{extra}]'" in told
+
+
+def test_a_device_that_is_none_is_refused_before_anything_starts(nobody: None) -> None:
+    result = CliRunner().invoke(app, ["up", "--device", "gpu"])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "'gpu' is no device" in result.stderr

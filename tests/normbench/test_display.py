@@ -1,0 +1,66 @@
+"""Lists of experiments and leaderboards as they stand on a terminal."""
+
+import io
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from normbench.display.experiments import experiments
+from normbench.display.leaderboard import leaderboard
+from normbench.display.table import Table
+
+NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
+
+
+def lines(table: Table, width: int = 80) -> list[list[str]]:
+    console = Console(width=width, file=io.StringIO())
+    console.print(table)
+    assert isinstance(console.file, io.StringIO)
+    return [line.split() for line in console.file.getvalue().splitlines()]
+
+
+def summary(method: str = "layer_norm", created_at: str = "2026-11-22T11:59:18.5Z") -> Any:
+    spec = {"task": {"name": "permuted_digits", "profile": "small"}, "norm": {"method": method}}
+    id = "exp_01ARZ3NDEKTSV4RRFFQ69G5FAV"
+    return {"id": id, "spec": spec, "state": "running", "runs_by_state": {"running": 2}, "created_at": created_at}
+
+
+@pytest.mark.parametrize(
+    ("created_at", "age"),
+    [
+        ("2026-11-22T12:00:01Z", "0 s"),
+        ("2026-11-22T11:59:18.5Z", "41 s"),
+        ("2026-11-22T11:05:00Z", "55 min"),
+        ("2026-11-22T03:00:00+00:00", "9 h"),
+        ("2026-11-19T11:00:00Z", "3 d"),
+    ],
+)
+def test_an_experiment_is_listed_with_its_size_and_age(created_at: str, age: str) -> None:
+    shown = lines(experiments([summary(created_at=created_at)], NOON), width=120)[-1]
+    assert shown[1:] == ["permuted_digits", "small", "layer_norm", "running", *age.split(), "2", "running"]
+
+
+def test_at_80_columns_experiments_are_a_table_whatever_the_method() -> None:
+    short, long = (lines(experiments([summary(method)], NOON)) for method in ("layer_norm", "recurrent_batch_norm"))
+    assert short[1] == ["id", "task", "method", "state", "age"]
+    assert long[1] == ["id", "task", "method", "state"]
+    assert long[3][1:] == ["permuted_digits", "recurrent_batch_norm", "running"]
+    assert long[4] == ["small"]
+
+
+def test_an_entry_that_differs_in_nothing_has_a_dash_and_changes_break_between_each_other() -> None:
+    def entry(rank: int, changes: dict[str, Any]) -> dict[str, Any]:
+        times = {"steps_to_target": None, "seconds_to_target": None, "speedup": None}
+        value = {"mean": 0.5, "ci95": [0.4, 0.6]}
+        seeds = {"n_seeds": 3, "n_diverged": 0, "source": "measured", "citation": None}
+        return {"rank": rank, "method": "layer_norm", "changes": changes, "value": value, **seeds, **times}
+
+    changes = {"training.optimizer.lr": 0.001, "training.max_steps": 1000, "norm.gain_init": 0.1}
+    about = {"task": "permuted_digits", "profile": "small", "metric": "accuracy", "unit": "", "target": None}
+    board: Any = {**about, "direction": "maximize", "baseline": "none", "entries": [entry(1, {}), entry(2, changes)]}
+    shown = lines(leaderboard(board))
+    assert ["1", "layer_norm", "–", "0.500", "[0.400,", "0.600]"] in [line[:6] for line in shown]
+    told = [word for line in shown for word in line if "=" in word]
+    assert told == ["training.optimizer.lr=0.001,", "training.max_steps=1000,", "norm.gain_init=0.1"]
