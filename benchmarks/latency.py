@@ -51,7 +51,7 @@ def measure(scratch: Path) -> list[Number]:
                 seen[name].append(_submit(ports[name]))
     embedded, redis = seen["up"], seen["redis"]
     p95 = percentile(95)
-    first = Target("ours", "under", 2500)
+    first = Target("ours", "under", 250)
     return [
         number("latency: first step, p50", "ms", [s.first_step for s in embedded]),
         number("latency: first step, p95", "ms", [s.first_step for s in embedded], statistic=p95, target=first),

@@ -98,7 +98,7 @@ def _rate(scratch: Path) -> Number:
         our,
         versus="MLflow log-batch over HTTP",
         theirs=their,
-        target=Target("ours", "at least", 100_000),
+        target=Target("ours", "at least", 200_000),
     )
 
 

@@ -58,7 +58,7 @@ def _numbers(name: str, our: list[Burst], their: list[Burst]) -> list[Number]:
             [b.rate for b in our],
             versus=versus,
             theirs=[b.rate for b in their],
-            target=Target("ratio", "at least", 4),
+            target=Target("ratio", "at least", 5),
         ),
         number(
             f"{name}: p50",

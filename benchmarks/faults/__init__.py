@@ -41,7 +41,7 @@ def run(
     for name in backends or size.faults:
         seen = storm(name, size, references, scratch / name, seed=seed, break_lease=break_lease)
         verdict = judge(seen)
-        numbers += report.numbers(name, verdict, len(seen.injuries))
+        numbers += report.numbers(name, verdict, len(seen.injuries), size.least)
         print(report.kinds(name, verdict, [injury.kind for injury in seen.injuries], seen.outage) + "\n", flush=True)
         for complaint in report.complaints(name, verdict):
             print(f"faults: {complaint}", file=sys.stderr, flush=True)

@@ -21,7 +21,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # unwinds, which ends the servers
     size = BRIEF if options.brief else FULL
     if options.kind:
-        size = replace(size, faults={name: dict.fromkeys(options.kind, options.times) for name in size.faults})
+        faults_of = {name: dict.fromkeys(options.kind, options.times) for name in size.faults}
+        size = replace(size, faults=faults_of, least=1)
     with tempfile.TemporaryDirectory(prefix="bench-faults-", ignore_cleanup_errors=True) as scratch:
         numbers = faults.run(
             Path(scratch),

@@ -25,6 +25,7 @@ from benchmarks.faults.watch import Watch
 VICTIM_SECONDS = 90.0  # until some run trains that can be hit
 CHECKPOINT_SECONDS = 5.0  # until a run that trains writes its next checkpoint; else it is hit without
 RECOVERY_SECONDS = 90.0
+QUIET_SECONDS = 15.0  # in which the stand-by of `up` becomes warm, whatever happened before
 BURST = 3
 LOOK_SECONDS = 0.002
 
@@ -73,6 +74,12 @@ def _kill_worker(scene: Scene, fault: Fault) -> Injury:
 def _kill_child(scene: Scene, fault: Fault) -> Injury:
     victim, hit = _victim(scene)
     return _at_once(fault, lambda: kill(victim.child), hit, ends_attempt=True)
+
+
+def _kill_in_quiet(scene: Scene, fault: Fault) -> Injury:
+    """Kill a worker, or for one in three its training process, that nothing has happened to for a while."""
+    time.sleep(QUIET_SECONDS)
+    return _kill_child(scene, fault) if fault.luck < 1 / 3 else _kill_worker(scene, fault)
 
 
 def _kill_fork_server(scene: Scene, fault: Fault) -> Injury:
@@ -198,6 +205,7 @@ def _cancel(scene: Scene, fault: Fault) -> Injury:
 INFLICT: Mapping[Kind, Callable[[Scene, Fault], Injury]] = {
     Kind.WORKER: _kill_worker,
     Kind.CHILD: _kill_child,
+    Kind.QUIET: _kill_in_quiet,
     Kind.FORK_SERVER: _kill_fork_server,
     Kind.SERVICE: _kill_role("up"),
     Kind.API: _kill_role("api"),

@@ -7,14 +7,15 @@ from benchmarks.faults.verdict import Verdict
 from benchmarks.number import Number, Target, number, percentile
 
 NONE_AT_ALL = Target("ours", "at most", 0)
-KILLS = (Kind.WORKER, Kind.CHILD)
-GOALS = {"up": Target("ours", "at most", 3), "cluster": Target("ours", "under", 20)}  # seconds
+KILLS = (Kind.WORKER, Kind.CHILD, Kind.QUIET)
+STORM_GOALS = {"cluster": Target("ours", "under", 20)}  # seconds
+QUIET_GOALS = {"up": Target("ours", "at most", 3), **STORM_GOALS}
 OUTAGES = (Kind.DISK, Kind.BLACK_HOLE, Kind.FROZEN)  # whose recovery counts from their end
 P50, P95 = percentile(50), percentile(95)
 
 
-def numbers(name: str, verdict: Verdict, faults: int) -> list[Number]:
-    """What the table of all benchmarks says of one backend."""
+def numbers(name: str, verdict: Verdict, faults: int, least: int) -> list[Number]:
+    """What the table of all benchmarks says of one backend, which at ``least`` so many faults had to befall."""
 
     def count(what: str, value: int) -> Number:
         return Number(f"faults, {name}: {what}", "", value)
@@ -22,9 +23,11 @@ def numbers(name: str, verdict: Verdict, faults: int) -> list[Number]:
     def none_of(what: str, value: int) -> Number:
         return Number(f"faults, {name}: {what}", "", value, target=NONE_AT_ALL, is_promise=True)
 
-    seconds = [s for kind in KILLS for s in verdict.recoveries.get(kind, []) if s is not None]
+    def seconds_after(*kinds: Kind) -> list[float]:
+        return [s for kind in kinds for s in verdict.recoveries.get(kind, []) if s is not None]
+
     return [
-        Number(f"faults, {name}: inflicted", "", faults, target=Target("ours", "at least", 1), is_promise=True),
+        Number(f"faults, {name}: inflicted", "", faults, target=Target("ours", "at least", least), is_promise=True),
         count("runs accepted", verdict.accepted),
         count("runs succeeded", verdict.succeeded),
         count("runs cancelled", verdict.cancelled),
@@ -35,15 +38,17 @@ def numbers(name: str, verdict: Verdict, faults: int) -> list[Number]:
         none_of("results different", len(verdict.results)),
         none_of("cancelled, but ran on", len(verdict.ran_on)),
         none_of("faults never overcome", sum(s is None for found in verdict.recoveries.values() for s in found)),
-        *(_recovery(name, seconds) if seconds else []),
+        *_recovery(f"{name}: recovery of a killed worker or training", seconds_after(*KILLS), STORM_GOALS.get(name)),
+        *_recovery(f"{name}: the same after 15 quiet seconds", seconds_after(Kind.QUIET), QUIET_GOALS[name]),
     ]
 
 
-def _recovery(name: str, seconds: Sequence[float]) -> list[Number]:
-    of = f"faults, {name}: recovery of a killed worker or training"
+def _recovery(what: str, seconds: Sequence[float], goal: Target | None) -> list[Number]:
+    if not seconds:
+        return []
     return [
-        number(f"{of}, p50", "s", seconds, statistic=P50),
-        number(f"{of}, p95", "s", seconds, statistic=P95, target=GOALS[name]),
+        number(f"faults, {what}, p50", "s", seconds, statistic=P50),
+        number(f"faults, {what}, p95", "s", seconds, statistic=P95, target=goal),
     ]
 
 

@@ -12,6 +12,7 @@ class Kind(StrEnum):
 
     WORKER = "worker killed"
     CHILD = "training process killed"
+    QUIET = "worker or training process killed after 15 quiet seconds"
     FORK_SERVER = "fork server killed"
     SERVICE = "`normbench up` killed"  # API and scheduler; its workers are left to themselves
     API = "API killed"
@@ -62,12 +63,14 @@ class Size:
         faults: how many of each kind, by backend.
         seconds: after so long no further fault is inflicted on a backend.
         settings: of the service, over those of ``backends.SETTINGS``.
+        least: so many faults must be inflicted on a backend.
     """
 
     faults: Mapping[str, Mapping[Kind, int]]
     loads: Sequence[Load]
     seconds: float
     settings: Mapping[str, str]
+    least: int = 1
 
 
 PAUSE_SECONDS = (0.1, 1.5)
@@ -103,8 +106,9 @@ LONG = (
 FULL = Size(
     faults={
         "up": {
-            Kind.WORKER: 22,
-            Kind.CHILD: 22,
+            Kind.WORKER: 16,
+            Kind.CHILD: 16,
+            Kind.QUIET: 12,
             Kind.FORK_SERVER: 8,
             Kind.SERVICE: 8,
             Kind.TREE: 8,
@@ -134,12 +138,14 @@ FULL = Size(
     loads=[Load(spec, seed) for seed in (0, 1) for spec in LONG],
     seconds=3000.0,
     settings={},
+    least=100,
 )
 BRIEF = Size(
     faults={
         "up": {
-            Kind.WORKER: 2,
+            Kind.WORKER: 1,
             Kind.CHILD: 1,
+            Kind.QUIET: 1,
             Kind.SERVICE: 1,
             Kind.TORN: 1,
             Kind.BURST: 1,
@@ -158,6 +164,6 @@ BRIEF = Size(
         },
     },
     loads=[Load(spec, 0) for spec in SHORT],
-    seconds=40.0,
+    seconds=60.0,
     settings={"lease_seconds": "3", "heartbeat_seconds": "1"},
 )

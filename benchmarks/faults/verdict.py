@@ -173,7 +173,12 @@ def came_too_late(injury: Injury, hit: Sample, samples: Sequence[Sample]) -> boo
 
 
 def recovery(injury: Injury, hit: Sample, samples: Sequence[Sample]) -> float | None:
-    """Seconds from a fault (an outage: its end) until its run was seen beyond where its attempt began, or ended."""
+    """Seconds from a fault (an outage: its end) until its run was seen beyond where its attempt began, or ended.
+
+    A run that another worker ended while the outage lasted is recovered after 0 s.
+    """
+    if samples[-1].state in ENDED and samples[-1].at <= injury.ended:
+        return 0.0 if samples[-1].state != "failed" else None
     for sample in samples:
         if sample.at <= injury.ended:
             continue

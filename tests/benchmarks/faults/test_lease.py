@@ -1,8 +1,6 @@
-"""The harness can fail: the same short run passes as the service is, and is caught with its lease broken on purpose."""
+"""The harness can fail: with the lease broken on purpose. That it passes as the service is, its brief run shows."""
 
 from pathlib import Path
-
-import pytest
 
 from benchmarks import faults
 from benchmarks.faults.scenario import Kind, Load, Size
@@ -11,7 +9,7 @@ from benchmarks.number import promises_kept
 TRAINING = {
     "task": {"name": "char_lm", "profile": "smoke"},
     "norm": {"method": "none"},
-    "training": {"max_steps": 300, "eval_every": 10},
+    "training": {"max_steps": 900, "eval_every": 10},
     "device": "cpu",
 }
 ONE_FROZEN_WORKER = Size(
@@ -22,10 +20,9 @@ ONE_FROZEN_WORKER = Size(
 )
 
 
-@pytest.mark.parametrize("break_lease", [False, True])
-def test_a_worker_that_was_overtaken_writes_only_where_the_lease_is_broken(break_lease: bool, tmp_path: Path) -> None:
-    numbers = faults.run(tmp_path, ONE_FROZEN_WORKER, break_lease=break_lease)
+def test_a_worker_that_was_overtaken_is_caught_writing_where_the_lease_is_broken(tmp_path: Path) -> None:
+    numbers = faults.run(tmp_path, ONE_FROZEN_WORKER, break_lease=True)
     ours = {number.name: number.ours for number in numbers}
     assert ours["faults, up: inflicted"] == 1
-    assert (ours["faults, up: runs doubled"] > 0) is break_lease
-    assert promises_kept(numbers) is not break_lease
+    assert ours["faults, up: runs doubled"] > 0
+    assert not promises_kept(numbers)

@@ -182,6 +182,14 @@ def test_a_run_that_failed_has_not_recovered() -> None:
     assert recovery(injury(), hit, [*GOOD.samples[:3], sample(4.0, "succeeded", 2, 40)]) == 1.5
 
 
+@pytest.mark.parametrize(("state", "expected"), [("succeeded", 0.0), ("cancelled", 0.0), ("failed", None)])
+def test_a_run_that_another_worker_ended_during_the_outage_is_recovered_at_its_end(
+    state: str, expected: float | None
+) -> None:
+    hit, freeze = sample(2.0, "running", 1, 20), replace(injury(), kind=Kind.FROZEN, ended=9.0)
+    assert recovery(freeze, hit, [*GOOD.samples[:3], sample(4.0, state, 2, 40)]) == expected
+
+
 def test_a_kill_that_met_a_run_which_had_ended_is_no_recovery() -> None:
     ended = replace(GOOD, samples=[GOOD.samples[1], sample(2.6, "succeeded", 1, 40)], final=final(attempt=1))
     seen = Seen("up", [ended], [injury()], [UNDISTURBED], known=1, outage="full")
