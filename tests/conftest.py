@@ -4,6 +4,7 @@ A test that asks for ``database_url``, or for anything made from it, runs once o
 """
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -18,6 +19,11 @@ from service.migrate import migrate
 from service.settings import Settings
 from tests.servers import NotInstalled, postgres_database, private_postgres, private_rabbitmq, private_redis
 from tests.slow import is_slow
+
+
+def pytest_configure() -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell's background jobs have it; Ctrl-C is tested
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

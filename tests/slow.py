@@ -6,11 +6,11 @@ SERVERS = {"postgres_url", "postgres_template", "fresh_postgres_url", "redis_url
 FOLDERS = (
     "benchmarks/faults/",
     "examples/",
+    "normbench/cli/",
     "normcore/analyses/",
 )
 MODULES = (
     "migrations/test_migrations.py",
-    "normbench/test_cli.py",
     "normbench/test_client.py",
     "normbench/test_readme.py",
     "normbench/test_terminal.py",
