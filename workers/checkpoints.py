@@ -81,6 +81,11 @@ def clear(store: Artifacts, run_id: str, attempt: int) -> None:
             store.remove(run_id, artifact.attempt, artifact.name)
 
 
+def forget(store: Artifacts, run_id: str, attempt: int) -> None:
+    """This attempt came to its end after the run had gone on without it: its model does not count."""
+    store.remove(run_id, attempt, "model.pt")
+
+
 def _checkpoints(store: Artifacts, run_id: str) -> list[Artifact]:
     """Latest attempt first, then latest step."""
     found = [a for a in store.list(run_id) if NAME.fullmatch(a.name)]

@@ -22,7 +22,7 @@ from service.artifacts import Artifacts
 from service.errors import NotFound
 from workers import bundle, training_log
 from workers.checkpoints import Checkpoints, Past
-from workers.messages import Began, Ended, Failed, Job, Progress, Stopped, Stored, Troubled
+from workers.messages import Began, Ended, Failed, Job, Progress, Saved, Stopped, Stored, Troubled
 
 PROGRESS_SECONDS = 0.25  # between two messages that say no more than how far we are
 PASSING = {  # errors of the machine, which have nothing to do with what is trained
@@ -172,6 +172,7 @@ class _Training:
         content = bundle.pack(event.checkpoint(), self._unstored.now())
         with _store_is_needed():
             self._checkpoints.write(event.step, content)
+        self._worker.send(Saved(event.step))
         log.info("checkpoint at step %d", event.step)
         training_log.keep(self._job.artifacts_url, self._job.run_id, self._job.attempt, self._job.log)
 
@@ -210,6 +211,8 @@ class _Training:
         spec, trained = parse(self._job.spec), None
         if isinstance(spec.task, TrainedAnalysis):
             with _store_is_needed():
+                if not self._store.list(spec.task.run):
+                    raise FileNotFoundError(f"nothing of run {spec.task.run} is there")
                 trained = self._store.read(spec.task.run, self._job.model_attempt, "model.pt")
         return run(  # type: ignore[return-value]
             spec,

@@ -65,6 +65,13 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
+class Saved:
+    """A checkpoint of this step is stored."""
+
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
 class Ended:
     """The training is complete and its artifacts are stored."""
 
@@ -93,4 +100,4 @@ class Failed:
     error: str
 
 
-Message = Began | Progress | Measured | Ended | Analysed | Stopped | Troubled | Failed
+Message = Began | Progress | Measured | Saved | Ended | Analysed | Stopped | Troubled | Failed

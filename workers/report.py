@@ -19,7 +19,7 @@ from service.db import Database, one_line
 from service.experiments import lifecycle
 from service.experiments.lifecycle import Bell, Lease
 from service.leaderboards import entries
-from workers.messages import Began, Ended, Progress
+from workers.messages import Began, Ended, Progress, Saved
 from workers.settings import WorkerSettings
 
 log = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ class Report:
         self._db, self._settings, self._lease, self._device, self._stopping = db, settings, lease, device, stopping
         self._to_begin: Began | None = None
         self._measured: list[Measured] = []
-        self._step, self._seconds = 0, 0.0
+        self._step, self._seconds, self._saved = 0, 0.0, 0
         self._began: tuple[float, int] | None = None  # when this attempt's training began, and at which step
         self._flushed = time.monotonic()
         self._dirty = False
@@ -62,8 +62,11 @@ class Report:
         self._began = (time.monotonic(), self._step)
         self._flushed = -math.inf  # written at once
 
-    def note(self, message: Progress | Measured) -> None:
+    def note(self, message: Progress | Measured | Saved) -> None:
         """Take in a message; ``flush`` writes it."""
+        if isinstance(message, Saved):
+            self._saved, self._dirty = message.step, True
+            return
         if self._began is not None and self._step == self._began[1]:
             self._flushed = -math.inf  # the first step is written at once
         if isinstance(message, Measured):
@@ -154,7 +157,15 @@ class Report:
                 measured=self._to_begin.measured,
                 notes=self._to_begin.notes,
             )
-        return lifecycle.record(session, self._lease, self._measured, step=self._step, seconds=self._seconds, pace=pace)
+        return lifecycle.record(
+            session,
+            self._lease,
+            self._measured,
+            step=self._step,
+            seconds=self._seconds,
+            pace=pace,
+            saved=self._saved,
+        )
 
     def _insist(self, write: Callable[[Session], Answer]) -> Answer:
         """Write in one transaction, as often as it takes; once the worker stops, not for long."""

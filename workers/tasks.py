@@ -19,7 +19,7 @@ from service.experiments.lifecycle import Bell, Claim, Lease, LeaseLost
 from service.fleet.attendance import Badge
 from service.queue import RUN_EXPERIMENT, Doorbell
 from workers import checkpoints, training_log, warm
-from workers.messages import Began, Ended, Failed, Job, Message, Progress, Stopped, Stored, Troubled
+from workers.messages import Began, Ended, Failed, Job, Message, Progress, Saved, Stopped, Stored, Troubled
 from workers.report import GaveUp, Report
 from workers.settings import WorkerSettings
 from workers.trainer import Trainer
@@ -106,7 +106,12 @@ class Attendant:
     def _follow(self, claim: Claim, trainer: Trainer, report: Report, printed: Path) -> None:
         grace = 0.0 if claim.spec.get("kind") == "analysis" else self._settings.grace_seconds
         watch = Watch(trainer, report, self._settings, grace, self.stopping)
-        bell = watch.until_end()()
+        try:
+            bell = watch.until_end()()
+        except LeaseLost:
+            if watch.ended:
+                self._tell_store(claim.lease, checkpoints.forget)
+            raise
         self._in_trouble = watch.trouble
         if bell is not None:
             self._doorbell.ring([bell])
@@ -114,14 +119,16 @@ class Attendant:
 
     def _tidy_up(self, lease: Lease, printed: Path, watch: "Watch") -> None:
         """What nobody waits for, and no run depends on."""
-        url = self._settings.artifacts_url
         if watch.broke_off:
-            training_log.keep(url, lease.run_id, lease.attempt, printed)
+            training_log.keep(self._settings.artifacts_url, lease.run_id, lease.attempt, printed)
         if watch.ended:
-            try:
-                checkpoints.clear(Artifacts(url), lease.run_id, lease.attempt)
-            except Exception as error:  # every file system has errors of its own
-                log.warning("checkpoints of %s stay: %s: %s", lease.run_id, type(error).__name__, error)
+            self._tell_store(lease, checkpoints.clear)
+
+    def _tell_store(self, lease: Lease, tidy: Callable[[Artifacts, str, int], None]) -> None:
+        try:
+            tidy(Artifacts(self._settings.artifacts_url), lease.run_id, lease.attempt)
+        except Exception as error:  # every file system has errors of its own
+            log.warning("files of %s stay: %s: %s", lease.run_id, type(error).__name__, error)
 
     def _job(self, claim: Claim, printed: Path) -> Job:
         return Job(
@@ -199,7 +206,7 @@ class Watch:
         match message:
             case Began():
                 self._report.began(message)
-            case Progress() | Measured():
+            case Progress() | Measured() | Saved():
                 self._report.note(message)
             case Ended() | Analysed():
                 self.ended = True

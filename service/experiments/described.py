@@ -16,7 +16,7 @@ from service.http.openapi import (
 )
 
 WRITTEN = {"schema": reference("WrittenSpec"), "example": examples.WRITTEN}
-SPEC_BODY: Document = {"requestBody": {"required": True, "content": dict.fromkeys((JSON, YAML_TYPES[0]), WRITTEN)}}
+SPEC_BODY: Document = {"requestBody": {"required": True, "content": dict.fromkeys((JSON, *YAML_TYPES), WRITTEN)}}
 AS_IT_IS_NOW = "The experiment as it is now."
 CANCELLED = answers(examples.CANCELLED, status=202, description=AS_IT_IS_NOW)
 RETRIED = answers(examples.RETRIED, status=202, description=AS_IT_IS_NOW)

@@ -24,7 +24,16 @@ from service.db import epoch_now, utc_now
 from service.errors import NotFound
 from service.experiments import measurements
 from service.experiments.tables import Experiment, Run
-from service.experiments.turns import ORDER, READY, ROUND, by_urgency, first_ready, next_turn
+from service.experiments.turns import (
+    AT_ONCE,
+    ORDER,
+    READY,
+    ROUND,
+    by_urgency,
+    first_ready,
+    next_turn,
+    turn_behind_its_own,
+)
 
 log = logging.getLogger(__name__)
 
@@ -115,7 +124,6 @@ def retry(session: Session, experiment_id: str) -> list[Bell]:
         "not_before": None,
         "cancel_requested": False,
         "error": None,
-        "started_at": None,  # it waits for its turn as a new run does
         "finished_at": None,
         "rung_at": epoch_now(),
     }
@@ -211,13 +219,22 @@ def begin(
 
 
 def record(
-    session: Session, lease: Lease, measured: Sequence[Measured], *, step: int, seconds: float, pace: float | None
+    session: Session,
+    lease: Lease,
+    measured: Sequence[Measured],
+    *,
+    step: int,
+    seconds: float,
+    pace: float | None,
+    saved: int = 0,
 ) -> bool:
     """Store measurements and progress and renew the lease; the same measurement again changes nothing.
 
     Args:
         step, seconds: how far the training is.
         pace: steps per second of late, for the time left.
+        saved: the step of the newest checkpoint. Beyond the one that the attempt went on from, it shows that the run
+            gets ahead: losses and pauses count from nought again.
 
     Returns:
         Whether somebody asked to cancel the run.
@@ -225,10 +242,18 @@ def record(
     Raises:
         LeaseLost: the run has moved on; nothing was stored.
     """
+    gets_ahead = func.coalesce(Run.resumed_from_step, 0) < saved
     cancel_requested = session.execute(
         update(Run)
         .where(*_held(lease))
-        .values(lease_expires_at=epoch_now() + lease.seconds, step=step, seconds=seconds, steps_per_second=pace)
+        .values(
+            lease_expires_at=epoch_now() + lease.seconds,
+            step=step,
+            seconds=seconds,
+            steps_per_second=pace,
+            times_lost=case((gets_ahead, 0), else_=Run.times_lost),
+            times_deferred=case((gets_ahead, 0), else_=Run.times_deferred),
+        )
         .returning(Run.cancel_requested)
         .execution_options(synchronize_session=False)
     ).scalar_one_or_none()
@@ -319,9 +344,15 @@ def defer(session: Session, lease: Lease, reason: str) -> Bell | None:
     """
     run = _held_run(session, lease)
     pause = min(2.0 ** min(run.times_deferred, 30), MAX_PAUSE_SECONDS)
-    said = f"{reason}; the next try is in {pause:g} s"
     _give_back(
-        session, run, lease, said, times_deferred=run.times_deferred + 1, not_before=epoch_now() + pause, rung_at=0.0
+        session,
+        run,
+        lease,
+        f"{reason}; the next try is in {pause:g} s",
+        turn=turn_behind_its_own(session, run),
+        times_deferred=run.times_deferred + 1,
+        not_before=epoch_now() + pause,
+        rung_at=0.0,
     )
     return None  # the scheduler rings when the pause is over
 
@@ -442,6 +473,7 @@ def _give_back(
     given_back: dict[str, Any] = {
         "state": "queued",
         "attempt": lease.attempt + 1,
+        "turn": AT_ONCE,
         "history": _longer(run.history, _history_entry(lease, reason, lost=lost)),
         "worker_id": None,
         "lease_expires_at": None,

@@ -3,6 +3,9 @@
 The queue goes in rounds, and a run's ``turn`` counts half rounds. An experiment's runs take part in one round each; the
 first stands half a round behind the run that is next when it is submitted. So it waits for one run of every other
 experiment at most, and as newcomers always stand behind whoever is next, nobody is overtaken for ever.
+
+A run that its worker gives back has had its turn, and goes before all others. One that waits for trouble to pass stands
+behind those of its own experiment, so that a thousand of them hold up nobody else.
 """
 
 from collections.abc import Sequence
@@ -15,6 +18,7 @@ from service.experiments.tables import Run
 
 SERVED_TOGETHER = {"cpu": ("auto", "cpu"), "cuda": ("auto", "cuda")}  # the queues of a worker, by its kind of device
 ROUND = 2
+AT_ONCE = -1  # the turn of a run that has had its turn
 ORDER = (Run.priority.desc(), Run.turn, Run.id)
 QUEUED = Run.state == "queued"
 READY = (QUEUED, Run.cancel_requested == false(), or_(Run.not_before.is_(None), Run.not_before <= epoch_now()))
@@ -40,13 +44,13 @@ def by_urgency(session: Session, queues: Sequence[str]) -> list[str]:
 def next_turn(session: Session, queue: str, priority: int) -> int:
     """The turn of a new experiment's first run; each further one comes a ``ROUND`` later.
 
-    What is next is the least turn that waits for a first attempt; a run that was given back keeps its turn, which is
-    past. Where two kinds of worker serve the queue, the one that is further counts: nobody may serve the other.
+    What is next is the least turn that a run waits for. Where two kinds of worker serve the queue, the one that is
+    further counts: nobody may serve the other.
     """
     names = sorted({name for served in SERVED_TOGETHER.values() if queue in served for name in served})
     waiting = {
         name: select(Run.turn)
-        .where(QUEUED, Run.queue == name, Run.priority == priority, Run.started_at.is_(None))
+        .where(*READY, Run.queue == name, Run.priority == priority, Run.turn > AT_ONCE)
         .order_by(Run.turn)
         .limit(1)
         .scalar_subquery()
@@ -59,6 +63,14 @@ def next_turn(session: Session, queue: str, priority: int) -> int:
         if queue in served and (found := [turn for name in served if (turn := turns[name]) is not None])
     ]
     return max(fronts) + ROUND // 2 if fronts else 0
+
+
+def turn_behind_its_own(session: Session, run: Run) -> int:
+    """The turn of a run that is queued anew as if it were its experiment's last."""
+    its_own = select(func.max(Run.turn)).where(QUEUED, Run.experiment_id == run.experiment_id)
+    last = session.scalars(its_own).one()
+    behind = AT_ONCE if last is None else last + ROUND
+    return max(behind, next_turn(session, run.queue, run.priority))
 
 
 def queue_position(session: Session, queue: str, priority: int) -> int:

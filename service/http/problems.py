@@ -88,7 +88,11 @@ def translate_errors(app: FastAPI) -> None:
     @app.exception_handler(PoolTimeout)
     def database_away(request: Request, error: Exception) -> Response:
         log.error("database: %s", error)
-        return problem(Unavailable("the database cannot do this now; nothing was stored; try again"))
+        return problem(
+            Unavailable(
+                "the database cannot do this now; try again (with an Idempotency-Key nothing is submitted twice)"
+            )
+        )
 
     @app.exception_handler(Exception)
     def broken(request: Request, error: Exception) -> Response:

@@ -48,11 +48,11 @@ def begun(db: Database, lease: Lease, step: int = 0, resumed_from: int | None = 
         lifecycle.begin(session, lease, started(step), device="cpu", resumed_from=resumed_from)
 
 
-def recorded(db: Database, lease: Lease, *measured: Measured) -> bool:
-    """These measurements are stored."""
+def recorded(db: Database, lease: Lease, *measured: Measured, saved: int = 0) -> bool:
+    """These measurements are stored, and a checkpoint if ``saved`` names its step."""
     step, seconds = max((m.step for m in measured), default=0), max((m.seconds for m in measured), default=0.0)
     with db.transaction() as session:
-        return lifecycle.record(session, lease, measured, step=step, seconds=seconds, pace=10.0)
+        return lifecycle.record(session, lease, measured, step=step, seconds=seconds, pace=10.0, saved=saved)
 
 
 def finished(db: Database, lease: Lease, outcome: Outcome = "completed", **result: Any) -> str:

@@ -4,18 +4,20 @@ import threading
 from pathlib import Path
 
 import pytest
+from sqlalchemy import update
 
 from normcore.events import Measured, Result, Started
 from normcore.spec import resolve
 from service.db import Database
 from service.experiments import lifecycle, queries, submission
 from service.experiments.lifecycle import Claim, LeaseLost
+from service.experiments.tables import Run
 from service.fleet import attendance
 from service.fleet.attendance import Badge
 from service.leaderboards import queries as boards
 from service.migrate import migrate
 from tests.processes import until
-from workers.messages import Began, Ended, Progress
+from workers.messages import Began, Ended, Progress, Saved
 from workers.report import GaveUp, Report
 from workers.settings import WorkerSettings
 
@@ -76,7 +78,10 @@ def test_what_could_not_be_written_is_written_later_and_only_then_said_to_be_sto
     db.close()
 
 
-def test_a_worker_that_stops_does_not_insist_on_a_database_that_is_away(tmp_path: Path) -> None:
+def test_a_worker_that_stops_does_not_insist_on_a_database_that_is_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workers.report.INSIST_SECONDS", 0.3)
     db = Database(f"sqlite:///{tmp_path / 'normbench.db'}")
     migrate(db)
     claim, stopping = claimed(db), threading.Event()
@@ -97,6 +102,16 @@ def test_trouble_queues_the_run_after_a_pause_and_says_why(db: Database) -> None
     assert (run.state, run.attempt) == ("queued", 2)
     assert run.history[-1].reason.startswith("artifact store: OSError: [Errno 28] No space left on device")
     assert run.history[-1].lost is False
+
+
+def test_a_checkpoint_that_is_stored_is_said_to_be_progress(db: Database) -> None:
+    report, claim = begun(db, PATIENT)
+    with db.transaction() as session:
+        session.execute(update(Run).values(times_lost=3))
+    report.note(Saved(20))
+    report.lost("killed")
+    with db.snapshot() as session:
+        assert session.get_one(Run, claim.lease.run_id).times_lost == 1
 
 
 def test_the_first_step_is_due_at_once_and_later_ones_are_not(db: Database) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from service.artifacts import Artifacts
 from service.db import Database
+from service.experiments import lifecycle
 from service.migrate import migrate
 from service.queue import Doorbell, make_celery
 from service.settings import read_settings
@@ -17,6 +18,7 @@ from tests.processes import until
 from tests.service.given import claimed, run_of, submitted
 from tests.workers.test_trainer import LONG, job
 from workers import bundle
+from workers.messages import Ended
 from workers.node import badge
 from workers.report import Report
 from workers.settings import WorkerSettings
@@ -48,6 +50,31 @@ def test_a_worker_that_cannot_start_a_training_gives_the_run_back_and_claims_no_
     assert run.history[0]["reason"].startswith("its worker could not start the training: FileNotFoundError: ")
     assert (run_of(db, second).state, run_of(db, second).attempt) == ("queued", 1)
     assert "claiming nothing, still in trouble: FileNotFoundError" in caplog.text
+
+
+def test_an_attempt_that_is_overtaken_at_its_very_end_leaves_no_model(
+    tmp_path: Path, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id = submitted(db).runs[0].id
+    settings = read_settings(WorkerSettings, data_dir=tmp_path)
+    doorbell = Doorbell(make_celery(settings))
+    write_the_end = Report.ended
+
+    def overtaken(report: Report, message: Ended) -> None:
+        with db.transaction() as session:
+            lifecycle.take_back_from(session, "wrk_1", max_attempts=5)
+        write_the_end(report, message)
+
+    monkeypatch.setattr(Report, "ended", overtaken)
+    Attendant(db, settings, badge("cpu", "wrk_1"), doorbell).answer()
+    assert (run_of(db, run_id).state, run_of(db, run_id).attempt) == ("queued", 2)
+    store = Artifacts(settings.artifacts_url)
+    assert "model.pt" not in {artifact.name for artifact in store.list(run_id)}
+    assert store.list(run_id)
+    monkeypatch.undo()
+    Attendant(db, settings, badge("cpu", "wrk_2"), doorbell).answer()
+    doorbell.close()
+    assert [artifact.attempt for artifact in store.list(run_id) if artifact.name == "model.pt"] == [2]
 
 
 def test_what_could_not_be_stored_stays_in_the_checkpoint(

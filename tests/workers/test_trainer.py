@@ -19,7 +19,7 @@ from normcore.events import Analysed, Measured
 from normcore.spec import resolve
 from service.artifacts import Artifacts
 from workers import warm
-from workers.messages import Began, Ended, Failed, Job, Message, Progress, Stopped, Stored, Troubled
+from workers.messages import Began, Ended, Failed, Job, Message, Progress, Saved, Stopped, Stored, Troubled
 from workers.trainer import Trainer
 
 LONG: dict[str, Any] = {"max_steps": 100_000, "eval_every": 5, "target": None}
@@ -115,9 +115,15 @@ def test_an_analysis_that_is_asked_to_stop_does_so_after_its_piece(tmp_path: Pat
     assert last == Stopped(None)
 
 
-def test_an_analysis_of_a_model_that_is_gone_fails_with_the_reason(tmp_path: Path, trainers: list[Trainer]) -> None:
+def test_an_analysis_of_a_model_that_is_gone_fails_and_waits_if_the_store_seems_away(
+    tmp_path: Path, trainers: list[Trainer]
+) -> None:
     run_id = "run_01KAJ3V6BCDEFGHJKMNPQRSTVW"
-    *_, last = messages(analysis_of(tmp_path, trainers, {"name": "population_statistics", "run": run_id}))
+    task = {"name": "population_statistics", "run": run_id}
+    *_, last = messages(analysis_of(tmp_path, trainers, task))
+    assert last == Troubled(f"artifact store: FileNotFoundError: nothing of run {run_id} is there")
+    Artifacts(str(tmp_path)).write(run_id, 1, "log.txt", b"trained")
+    *_, last = messages(analysis_of(tmp_path, trainers, task))
     assert isinstance(last, Failed)
     assert f"run {run_id} has no artifact 'model.pt'" in last.error
 
@@ -240,6 +246,12 @@ def test_an_error_of_the_training_itself_fails_it_and_its_log_has_the_traceback(
     log = Artifacts(str(tmp_path)).read("run_1", 1, "log.txt").decode()
     assert "Traceback" in log
     assert last.error.partition(":")[0] in log
+
+
+def test_every_checkpoint_is_told_of_once_it_is_stored(tmp_path: Path, trainers: list[Trainer]) -> None:
+    trainers.append(Trainer(job(tmp_path, checkpoint_seconds=1e-9, **LONG)))
+    saved = list(islice((message.step for message in messages(trainers[0]) if isinstance(message, Saved)), 3))
+    assert saved == [1, 2, 3]
 
 
 def test_its_log_tells_of_measurements_and_checkpoints(tmp_path: Path, trainers: list[Trainer]) -> None:

@@ -21,6 +21,7 @@ from tests.service.given import (
     claimed,
     failed,
     measured,
+    recorded,
     result_of,
     rows_of,
     run_of,
@@ -72,6 +73,29 @@ def test_a_run_that_gets_to_a_new_checkpoint_between_its_losses_never_fails(db: 
         begun(db, lease, step=step, resumed_from=step)
         assert lost(db, lease) is not None
     assert run_of(db, lease.run_id).times_lost == 1
+
+
+def test_a_run_that_wrote_a_checkpoint_before_it_died_has_its_losses_behind_it(db: Database) -> None:
+    submitted(db)
+    for _ in range(MAX_ATTEMPTS - 1):
+        lease = claimed(db).lease
+        lost(db, lease)
+    lease = claimed(db).lease
+    begun(db, lease)
+    recorded(db, lease, saved=40)
+    assert lost(db, lease) is not None
+    assert run_of(db, lease.run_id).times_lost == 1
+
+
+def test_a_checkpoint_that_is_not_beyond_where_the_attempt_began_is_no_progress(db: Database) -> None:
+    submitted(db)
+    for _ in range(MAX_ATTEMPTS):
+        lease = claimed(db).lease
+        begun(db, lease, step=40, resumed_from=40)
+        recorded(db, lease, saved=40)
+        bell = lost(db, lease)
+    assert bell is None
+    assert run_of(db, lease.run_id).state == "failed"
 
 
 def test_a_run_that_dies_again_and_again_at_one_place_fails(db: Database) -> None:

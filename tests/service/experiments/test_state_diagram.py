@@ -16,6 +16,7 @@ from service.db import Database
 from service.experiments import lifecycle, submission
 from service.experiments.lifecycle import Lease, LeaseLost
 from service.experiments.tables import Run
+from service.experiments.turns import AT_ONCE
 from service.migrate import migrate
 from tests.service.given import ALL_QUEUES, result_of, started, written
 
@@ -37,14 +38,13 @@ class Expected:
     cancel_requested: bool = False
     expired: bool = False
     paused: bool = False
-    has_started: bool = False
 
-    def give_back(self, *, lost: int = 0, paused: bool = False) -> None:
+    def give_back(self, *, turn: int = AT_ONCE, lost: int = 0, paused: bool = False) -> None:
         if self.cancel_requested:
             self.state = "cancelled"
         else:
             self.state, self.attempt, self.times_lost = "queued", self.attempt + 1, self.times_lost + lost
-            self.paused = paused
+            self.turn, self.paused = turn, paused
 
     def lose(self) -> None:
         if not self.cancel_requested and self.times_lost + 1 >= MAX_ATTEMPTS:
@@ -78,7 +78,8 @@ class StateDiagram(RuleBasedStateMachine):
         return experiment.id
 
     def turn_of_a_newcomer(self, priority: int) -> int:
-        waiting = [run for run in self.runs.values() if run.state == "queued" and not run.has_started]
+        ready = [run for run in self.runs.values() if run.state == "queued" and not run.paused]
+        waiting = [run for run in ready if run.turn != AT_ONCE]
         return min((run.turn + 1 for run in waiting if run.priority == priority), default=0)
 
     @rule(target=leases, seconds=st.sampled_from([-1.0, 600.0]))
@@ -95,7 +96,7 @@ class StateDiagram(RuleBasedStateMachine):
         run = self.runs[first]
         assert claim.lease == Lease(first, run.attempt, seconds)
         assert claim.resumed_from == run.resumed_from
-        run.state, run.expired, run.has_started = "running", seconds < 0, True
+        run.state, run.expired = "running", seconds < 0
         return claim.lease
 
     def write(self, lease: Lease, verb: Callable[[Session], object]) -> Expected | None:
@@ -113,25 +114,23 @@ class StateDiagram(RuleBasedStateMachine):
 
     @rule(lease=leases, step=st.sampled_from([0, 10, 20]))
     def begin(self, lease: Lease, step: int) -> None:
-        def verb(session: Session) -> None:
-            lifecycle.begin(session, lease, started(step), device="cpu", resumed_from=step)
-
         if run := self.write(
             lease, lambda s: lifecycle.begin(s, lease, started(step), device="cpu", resumed_from=step)
         ):
             run.times_lost = 0 if step > run.resumed_from else run.times_lost
             run.resumed_from = step
 
-    @rule(lease=leases)
-    def record(self, lease: Lease) -> None:
+    @rule(lease=leases, saved=st.sampled_from([0, 10, 20]))
+    def record(self, lease: Lease, saved: int) -> None:
         heard: list[bool] = []
 
         def verb(session: Session) -> None:
-            heard.append(lifecycle.record(session, lease, [], step=1, seconds=1.0, pace=None))
+            heard.append(lifecycle.record(session, lease, [], step=1, seconds=1.0, pace=None, saved=saved))
 
         if run := self.write(lease, verb):
             assert heard == [run.cancel_requested]
             run.expired = lease.seconds < 0
+            run.times_lost = 0 if saved > run.resumed_from else run.times_lost
 
     @rule(lease=leases)
     def finish(self, lease: Lease) -> None:
@@ -156,7 +155,10 @@ class StateDiagram(RuleBasedStateMachine):
     @rule(lease=leases)
     def defer(self, lease: Lease) -> None:
         if run := self.write(lease, lambda s: lifecycle.defer(s, lease, "disk full")):
-            run.give_back(paused=True)
+            its_own = [
+                r.turn + 2 for r in self.runs.values() if (r.experiment_id, r.state) == (run.experiment_id, "queued")
+            ]
+            run.give_back(turn=max([*its_own, self.turn_of_a_newcomer(run.priority)]), paused=True)
 
     @rule()
     def pauses_end(self) -> None:
@@ -202,7 +204,7 @@ class StateDiagram(RuleBasedStateMachine):
         for k, id in enumerate(sorted(ended)):
             run = ended[id]
             run.state, run.attempt, run.times_lost, run.cancel_requested = "queued", run.attempt + 1, 0, False
-            run.turn, run.paused, run.has_started = turns[0] + 2 * k, False, False
+            run.turn, run.paused = turns[0] + 2 * k, False
 
     @invariant()
     def every_run_is_where_the_diagram_says(self) -> None:

@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 
 import pytest
+from sqlalchemy import update
 
 from service.db import Database
 from service.experiments import lifecycle, turns
 from service.experiments.lifecycle import Bell
+from service.experiments.tables import Run
 from tests.service.given import claimed, failed, run_of, submitted
 
 
@@ -70,6 +72,37 @@ def test_a_run_that_is_given_back_is_next_and_holds_up_nobody_who_comes_then(db:
     late = submitted(db, seeds=range(5))
     assert claimed(db).lease.run_id == leases[0].run_id
     assert claimed_experiments(db, 4) == [first.id, late.id, first.id, late.id]
+
+
+def test_a_run_that_is_given_back_is_next_though_nobody_had_waited_with_it(db: Database) -> None:
+    submitted(db, seeds=range(5))
+    lease = [claimed(db).lease for _ in range(5)][-1]
+    submitted(db, seeds=range(5))
+    with db.transaction() as session:
+        lifecycle.release(session, lease, "its worker stopped")
+    assert claimed(db).lease.run_id == lease.run_id
+
+
+def test_runs_that_wait_for_trouble_to_pass_take_turns_with_others(db: Database) -> None:
+    troubled = submitted(db, seeds=range(6))
+    for lease in [claimed(db).lease for _ in range(4)]:
+        with db.transaction() as session:
+            lifecycle.defer(session, lease, "disk full")
+    other = submitted(db, seeds=range(3))
+    with db.transaction() as session:
+        session.execute(update(Run).values(not_before=None))
+    assert claimed_experiments(db, 9) == [troubled.id, other.id] * 3 + [troubled.id] * 3
+
+
+def test_a_run_in_its_pause_holds_up_nobody_and_lets_nobody_overtake_others(db: Database) -> None:
+    submitted(db)
+    paused = claimed(db).lease
+    first = submitted(db, seeds=range(8))
+    with db.transaction() as session:
+        lifecycle.defer(session, paused, "disk full")
+    assert claimed_experiments(db, 4) == [first.id] * 4
+    late = submitted(db, seeds=range(4))
+    assert claimed_experiments(db, 4) == [first.id, late.id] * 2
 
 
 def test_retried_runs_take_turns_anew(db: Database) -> None:
