@@ -7,6 +7,7 @@ import re
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 from urllib.parse import quote
@@ -18,7 +19,7 @@ from normbench.answers import ENDED
 from normbench.connection import Connection, pauses
 from normbench.download import save
 from normbench.errors import Invalid, NormbenchError, StillRunning, Unavailable, Unreachable
-from normbench.events import Event, event, messages
+from normbench.events import Event, Message, event, messages
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -184,17 +185,18 @@ class Client:
         Raises:
             Unreachable, Unavailable: it was away for ten minutes.
         """
-        heard = time.monotonic()
-        deadline = math.inf if timeout is None else heard + timeout
+        away_since: float | None = None
+        deadline = math.inf if timeout is None else time.monotonic() + timeout
         while True:
             try:
                 experiments = [self._experiment(id, deadline - time.monotonic()) for id in experiment_ids]
             except (Unreachable, Unavailable) as error:
-                if time.monotonic() > heard + OUTAGE_SECONDS:
+                away_since = away_since or time.monotonic()
+                if time.monotonic() > away_since + OUTAGE_SECONDS:
                     raise
                 yield error
             else:
-                heard = time.monotonic()
+                away_since = None
                 yield experiments
             left = deadline - time.monotonic()
             if left <= 0:
@@ -208,29 +210,34 @@ class Client:
         event that was received.
 
         Raises:
-            Unreachable, Unavailable: nothing was heard for ten minutes.
+            Unreachable, Unavailable: the service was away for ten minutes.
         """
         path = _path("experiments" if id.startswith("exp_") else "runs", id)
-        last_id, heard, pause = None, time.monotonic(), pauses()
+        last_id, pause = None, pauses()
+        away_since: float | None = None
         while True:
             try:
-                for message in self._messages(f"{path}/events", last_id):
-                    last_id, heard, pause = message.id, time.monotonic(), pauses()
-                    told = event(message, id)
-                    if told is not None:
-                        yield told
+                with self._messages(f"{path}/events", last_id) as told:
+                    away_since = None
+                    for message in told:
+                        last_id, pause = message.id, pauses()
+                        happened = event(message, id)
+                        if happened is not None:
+                            yield happened
                 if self._get(path)["state"] in ENDED:
                     return
             except (Unreachable, Unavailable):
-                if time.monotonic() > heard + OUTAGE_SECONDS:
+                away_since = away_since or time.monotonic()
+                if time.monotonic() > away_since + OUTAGE_SECONDS:
                     raise
             time.sleep(next(pause))
 
-    def _messages(self, path: str, last_id: str | None) -> Iterator[Any]:
+    @contextmanager
+    def _messages(self, path: str, last_id: str | None) -> Iterator[Iterator[Message]]:
         headers = {"Last-Event-ID": last_id} if last_id else {}
         timeout = httpx.Timeout(SILENCE_SECONDS)
         with self._service.stream(path, headers=headers, timeout=timeout) as answer:
-            yield from messages(answer.iter_lines())
+            yield messages(answer.iter_lines())
 
     # -- runs ------------------------------------------------------------------------------------
 

@@ -10,6 +10,9 @@ from typing import Any, ClassVar
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from service.errors import BadRequest
+from service.http.problems import problem
+
 HEAD_BYTES = 64 * 1024  # give or take what is read at once
 HEAD_SECONDS = 10.0
 BODY_SECONDS = 60.0
@@ -51,10 +54,11 @@ class BoundedProtocol(HttpToolsProtocol):
             is_next = self.cycle is self._answered and not self.cycle.response_started
         else:
             is_next = self.cycle is None or self.cycle.response_complete
-        if is_next:
-            super().send_400_response(msg)
-        else:
-            self.transport.close()  # the client would take it for another request's answer, or a part of one
+        if is_next:  # else the client would take it for another request's answer, or a part of one
+            refusal = problem(BadRequest(msg))
+            headers = [b"%b: %b\r\n" % header for header in (*refusal.raw_headers, (b"connection", b"close"))]
+            self.transport.write(b"".join([b"HTTP/1.1 400 Bad Request\r\n", *headers, b"\r\n", refusal.body]))
+        self.transport.close()
 
     def on_message_begin(self) -> None:
         self._is_pending()

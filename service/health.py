@@ -66,8 +66,8 @@ class StoreCheck:
 
 
 @router.get("/healthz", responses=answers(Alive()))
-def healthz() -> Alive:
-    """The process answers."""
+async def healthz() -> Alive:
+    """The process answers, though every thread may wait for the database."""
     return Alive()
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from celery import Celery
 from kombu import Exchange, Queue
-from kombu.transport import TRANSPORT_ALIASES, filesystem
+from kombu.transport import TRANSPORT_ALIASES, filesystem, virtual
 from kombu.utils.json import dumps
 
 from service.experiments.lifecycle import Bell
@@ -30,7 +30,12 @@ PUBLISH_TIMEOUT = 2.0  # seconds; a message that cannot be sent by then is left 
 
 
 class AtomicChannel(filesystem.Channel):  # type: ignore[misc]
-    """A message appears in the folder whole; kombu's own can be read while it is being written."""
+    """A message appears in the folder whole; kombu's own can be read while it is being written. Which queue is bound to
+    what every process declares for itself; kombu's own keeps it in a file, which a power cut leaves torn for ever.
+    """
+
+    supports_fanout = False
+    get_table = virtual.Channel.get_table
 
     def _put(self, queue: str, payload: Any, **options: Any) -> None:
         folder = Path(self.data_folder_out)
@@ -84,14 +89,12 @@ def _transport_options(settings: Settings) -> dict[str, Any]:
     """No call to a broker waits for long; it is made again, or the scheduler rings again."""
     scheme = settings.broker_url.partition(":")[0]
     if scheme == "filesystem":
-        folder = settings.data_dir / "broker"
-        for name in ("messages", "control"):
-            (folder / name).mkdir(parents=True, exist_ok=True)
+        folder = settings.data_dir / "broker" / "messages"
+        folder.mkdir(parents=True, exist_ok=True)
         return {
-            "data_folder_in": str(folder / "messages"),
-            "data_folder_out": str(folder / "messages"),
-            "processed_folder": str(folder / "messages"),
-            "control_folder": str(folder / "control"),
+            "data_folder_in": str(folder),
+            "data_folder_out": str(folder),
+            "processed_folder": str(folder),
             "polling_interval": settings.broker_polling_seconds,
         }
     retries = {"max_retries": 1, "interval_start": 0}

@@ -9,16 +9,16 @@ import uvicorn
 from service.app import create_app
 from service.connections import BoundedProtocol
 from service.settings import Settings
-from service.startup import exit_on_signals, keys_needed, listen, prepare
+from service.startup import exit_on_signals, keys_needed, listen, port_of, prepare
 
 GRACE_SECONDS = 3  # for open answers, event streams above all, when the API is told to stop
 
 
-def serve(settings: Settings, host: str, port: int, ready: Callable[[], None]) -> None:
+def serve(settings: Settings, host: str, port: int, ready: Callable[[int], None]) -> None:
     """Listen until SIGTERM or SIGINT.
 
     Args:
-        ready: called once the address is ours.
+        ready: called with the port once the address is ours; 0 asks for any that is free.
 
     Raises:
         StartupError: see ``service.startup``.
@@ -28,7 +28,7 @@ def serve(settings: Settings, host: str, port: int, ready: Callable[[], None]) -
     require_keys = keys_needed(db, host)
     db.close()
     listening = listen(host, port)
-    ready()
+    ready(port_of(listening))
     run_until_told(make_server(settings, require_keys=require_keys), listening)
 
 

@@ -154,6 +154,11 @@ def listen(host: str, port: int) -> socket.socket:
         raise StartupError(f"cannot listen on {host}:{port}: {error.strerror or error}; try --port") from None
 
 
+def port_of(listening: socket.socket) -> int:
+    port: int = listening.getsockname()[1]
+    return port
+
+
 def _allow_many_files() -> None:
     """Each client costs a file descriptor, and the usual limit of 1,024 is meant for programs that call ``select``."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)

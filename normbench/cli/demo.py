@@ -17,9 +17,10 @@ from rich.text import Text
 
 from normbench.answers import Leaderboard
 from normbench.cli import command, watching
-from normbench.cli.command import Json
+from normbench.cli.command import INTERRUPTED, Json
 from normbench.cli.operators import service_settings
 from normbench.client import DEFAULT_URL, Client
+from normbench.display import progress
 from normbench.display.leaderboard import leaderboard
 from normbench.errors import NormbenchError
 
@@ -35,8 +36,13 @@ def demo(
     command.require("server", "worker")
     with service_settings() as settings:
         data_dir = settings.data_dir
-    with _service(data_dir, port, as_json) as client:
-        board = _trained(client, as_json)
+    try:
+        with _service(data_dir, port, as_json) as client:
+            board = _trained(client, as_json)
+    except KeyboardInterrupt:
+        command.note(f"stopped; what has begun is kept in {data_dir} and goes on with")
+        typer.echo(f"  {_start(data_dir, port)}", err=True)
+        raise typer.Exit(INTERRUPTED) from None
     command.show(as_json, board, leaderboard(board), Text(f"\n{advice(data_dir, port)}"))
 
 
@@ -44,15 +50,20 @@ def advice(data_dir: Path, port: int) -> str:
     """How to look further, to be copied as it stands."""
     url = f"http://127.0.0.1:{port}"
     own, at = _own_name(), "" if url == DEFAULT_URL else f"NORMBENCH_URL={url} "
-    where = f"NORMBENCH_DATA_DIR={shlex.quote(str(data_dir))} " if "NORMBENCH_DATA_DIR" in os.environ else ""
     return (
         f"The results stay in {data_dir}. To look further, start the service on them:\n\n"
-        f"  {where}{own} up --port {port}\n\n"
+        f"  {_start(data_dir, port)}\n\n"
         "and while it runs, in another terminal:\n\n"
         f"  {at}{own} leaderboard {TASK} --profile {PROFILE} --rank-by steps_to_target\n"
         f"  {at}{own} status\n"
         f"  {url}/docs"
     )
+
+
+def _start(data_dir: Path, port: int) -> str:
+    """What starts the service that the demo had, to be copied as it stands."""
+    where = f"NORMBENCH_DATA_DIR={shlex.quote(str(data_dir))} " if "NORMBENCH_DATA_DIR" in os.environ else ""
+    return f"{where}{_own_name()} up --port {port}"
 
 
 def _own_name() -> str:
@@ -74,7 +85,7 @@ def _trained(client: Client, as_json: bool) -> Leaderboard:
         {"task": {"name": TASK, "profile": PROFILE}, "norm": {"method": method}, "seeds": SEEDS} for method in METHODS
     ]
     ids = [client.submit(spec)["id"] for spec in specs]
-    for experiment in watching.ended_with_progress(client, ids, as_json):
+    for experiment in progress.watch(client, ids, command.console(err=as_json)):
         watching.complain(experiment)
         if experiment["state"] != "succeeded":
             raise NormbenchError(f"{experiment['id']} {experiment['state']}; the log of the service may say more")

@@ -21,7 +21,7 @@ def _device(named: str | None) -> str | None:
 
 
 Host = Annotated[str, typer.Option(help="Address to listen on; any but 127.0.0.1 needs API keys.")]
-Port = Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on.")]
+Port = Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 for any that is free.")]
 Device = Annotated[
     str | None, typer.Option(help="cpu or cuda:N; a GPU if there is one, else the CPU.", callback=_device)
 ]
@@ -39,9 +39,12 @@ def up(
     with service_settings() as settings:
         from service.local import up as run_up
 
-        url = f"http://{host}:{port}"
-        told = f"normbench listens on {url} (API docs: {url}/docs), data in {settings.data_dir}. Ctrl-C stops it."
-        run_up(settings, host, port, workers, device, lambda: say(as_json, {"url": url}, told))
+        def ready(port: int) -> None:
+            url = _url(host, port)
+            told = f"normbench listens on {url} (API docs: {url}/docs), data in {settings.data_dir}. Ctrl-C stops it."
+            say(as_json, {"url": url}, told)
+
+        run_up(settings, host, port, workers, device, ready)
 
 
 def api(host: Host = "127.0.0.1", port: Port = 8000, as_json: Json = False) -> None:
@@ -49,8 +52,15 @@ def api(host: Host = "127.0.0.1", port: Port = 8000, as_json: Json = False) -> N
     with service_settings() as settings:
         from service.serve import serve
 
-        url = f"http://{host}:{port}"
-        serve(settings, host, port, lambda: say(as_json, {"url": url}, f"listening on {host}:{port}"))
+        def ready(port: int) -> None:
+            url = _url(host, port)
+            say(as_json, {"url": url}, f"listening on {url}")
+
+        serve(settings, host, port, ready)
+
+
+def _url(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def worker(device: Device = None, as_json: Json = False) -> None:

@@ -46,7 +46,7 @@ class RefuseStrangers:
         await app(scope, receive, send)
 
     def _refusal(self, scope: Scope) -> ServiceError | None:
-        host = site = origin = mode = None
+        host = site = origin = mode = destination = None
         for name, value in scope["headers"]:
             if name == b"host":
                 host = value if host in (None, value) else b""  # two different ones are no name
@@ -56,6 +56,8 @@ class RefuseStrangers:
                 origin = value
             elif name == b"sec-fetch-mode":
                 mode = value
+            elif name == b"sec-fetch-dest":
+                destination = value
         if host is not None and not self._is_served(host):
             return Misdirected(
                 f"this service does not serve the host {_quoted(host)}; name it in NORMBENCH_ALLOWED_HOSTS if it should"
@@ -63,7 +65,8 @@ class RefuseStrangers:
         if site is None:
             foreign = origin is not None and origin.partition(b"://")[2].lower() != (host or b"").lower()
         else:
-            foreign = site not in OF_THIS_SITE and not (mode == b"navigate" and scope["method"] in ("GET", "HEAD"))
+            follows_a_link = mode == b"navigate" and destination in (None, b"document")  # and opens no frame
+            foreign = site not in OF_THIS_SITE and not (follows_a_link and scope["method"] in ("GET", "HEAD"))
         if foreign:
             return Forbidden("a page of another site asked a browser to send this; only pages of this service may")
         return None

@@ -157,17 +157,36 @@ def test_an_experiment_is_watched_through_all_its_runs(api: Client, db: Database
     assert sorted(ended) == [run["id"] for run in made["runs"]]
 
 
-def test_a_stream_that_breaks_goes_on_after_the_last_event() -> None:
-    def event(id: str, step: int) -> bytes:
-        return f'event: measurement\nid: {id}\ndata: {{"step": {step}, "seconds": 1.0, "values": {{}}}}\n\n'.encode()
+STREAM = "text/event-stream"
 
-    stream = "text/event-stream"
-    broken = Answer(b": ping\n\n" + event("1-10", 10) + b"event: meas", content_type=stream, breaks_off=True)
-    with scripted(
-        broken, HANG_UP, AWAY, Answer(event("1-20", 20), content_type=stream), Answer({"state": "failed"})
-    ) as s:
+
+def told(id: str, step: int) -> bytes:
+    return f'event: measurement\nid: {id}\ndata: {{"step": {step}, "seconds": 1.0, "values": {{}}}}\n\n'.encode()
+
+
+BROKEN = Answer(b": ping\n\n" + told("1-10", 10) + b"event: meas", content_type=STREAM, breaks_off=True)
+REST = (Answer(told("1-20", 20), content_type=STREAM), Answer({"state": "failed"}))
+
+
+def test_a_stream_that_breaks_goes_on_after_the_last_event() -> None:
+    with scripted(BROKEN, HANG_UP, AWAY, *REST) as s:
         assert [event.step for event in Client(s.url).watch("run_1") if isinstance(event, Measured)] == [10, 20]
     assert [request.headers.get("Last-Event-ID") for request in s.requests[:4]] == [None, "1-10", "1-10", "1-10"]
+
+
+def test_an_outage_counts_from_its_beginning_however_long_nothing_had_happened(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("normbench.client.OUTAGE_SECONDS", 0.5)
+    steps = []
+    with scripted(BROKEN, HANG_UP, *REST) as s:
+        for event in Client(s.url).watch("run_1"):
+            assert isinstance(event, Measured)
+            steps.append(event.step)
+            time.sleep(0.6)
+    assert steps == [10, 20]
+    with scripted(BROKEN, HANG_UP) as s, pytest.raises(Unreachable):
+        list(Client(s.url, patience=0).watch("run_1"))
 
 
 def test_files_of_a_run_are_listed_and_saved_whole(api: Client, settings: Settings, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """What strangers may hold of the API without asking for anything, on real sockets."""
 
+import json
 import logging
 import socket
 import time
@@ -8,11 +9,12 @@ from contextlib import ExitStack, suppress
 
 import httpx
 import pytest
+from sqlalchemy import text
 
 from service import connections
 from service.db import Database
 from service.settings import Settings
-from tests.service.given import submitted
+from tests.service.given import submitted, written
 from tests.service.live import live_api
 
 pytestmark = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
@@ -110,8 +112,16 @@ def test_who_sent_too_long_a_head_is_told(patient_api: httpx.URL) -> None:
         connection.sendall((HALF + b"X-Header: ").ljust(connections.HEAD_BYTES, b"x"))
         connection.sendall(b"x")
         answer = until_closed(connection)
-    assert answer.startswith(b"HTTP/1.1 400 ")
-    assert answer.endswith(b"The request's head is over 65536 bytes; send fewer or shorter headers.")
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400 ")
+    assert b"content-type: application/problem+json" in head.split(b"\r\n")
+    assert b"content-length: %d" % len(body) in head.split(b"\r\n")
+    assert json.loads(body) == {
+        "type": "about:blank",
+        "title": "Bad request",
+        "status": 400,
+        "detail": "The request's head is over 65536 bytes; send fewer or shorter headers.",
+    }
 
 
 @pytest.mark.parametrize("begun", [b"", NO_CHUNK], ids=["head", "chunk"])
@@ -208,3 +218,21 @@ def test_a_client_that_leaves_is_no_error(
     finally:
         log.removeHandler(caplog.handler)
     assert caplog.records == []
+
+
+def test_while_every_thread_waits_for_the_database_the_process_says_that_it_lives(
+    patient_api: httpx.URL, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "PENDING_CONNECTIONS", 100)
+    asked = b"POST /v1/experiments HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: %d\r\n\r\n"
+    body = json.dumps(written()).encode()
+    with ExitStack() as stack, db.transaction() as session:
+        session.execute(text("SELECT 1"))  # which locks all other writers out
+        waiting = [stack.enter_context(connected(patient_api)) for _ in range(60)]
+        for connection in waiting:
+            connection.sendall(asked % len(body) + body)
+        assert httpx.get(patient_api.join("/healthz"), timeout=PATIENCE).status_code == 200
+        for connection in waiting:
+            connection.setblocking(False)
+            with pytest.raises(BlockingIOError):
+                connection.recv(1)

@@ -24,10 +24,20 @@ ENDLESS: dict[str, Any] = {"training": {"max_steps": 1_000_000, "eval_every": 5,
 NEVER = 3600  # seconds; no lease runs out in a test
 
 
-@pytest.fixture
-def local(tmp_path: Path) -> Iterator[Service]:
-    with service(tmp_path, checkpoint_seconds=0.5, lease_seconds=NEVER) as running:
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """One for many tests, as each costs seconds to start; whoever ends it starts it again."""
+    folder = tmp_path_factory.mktemp("local")
+    with service(folder, checkpoint_seconds=0.5, lease_seconds=NEVER, heartbeat_seconds=0.5) as running:
         yield running
+
+
+@pytest.fixture
+def local(shared: Service) -> Service:
+    """It runs, and has nothing to do."""
+    shared.up()
+    shared.cancel_all()
+    return shared
 
 
 def is_alive(process: psutil.Process) -> bool:
@@ -181,26 +191,24 @@ def test_a_stand_by_that_cannot_be_started_or_dies_is_tried_again_and_harms_nobo
     assert waiting() == []
 
 
-def test_a_killed_fork_server_disturbs_no_training_and_is_replaced(tmp_path: Path) -> None:
-    with service(tmp_path, checkpoint_seconds=0.5, heartbeat_seconds=0.5) as local:
-        local.up()
-        victim = local.submit(**ENDLESS)
-        local.wait_for_step(victim, 10)
-        training = local.training_process()
-        killed = training.parent()
-        assert killed is not None
-        killed.kill()
+def test_a_killed_fork_server_disturbs_no_training_and_is_replaced(local: Service) -> None:
+    victim = local.submit(**ENDLESS)
+    local.wait_for_step(victim, 10)
+    training = local.training_process()
+    killed = training.parent()
+    assert killed is not None
+    killed.kill()
 
-        def has_another() -> bool:
-            family = filter(is_alive, psutil.Process(local.worker_pid()).children(recursive=True))
-            return any("forkserver" in " ".join(p.cmdline()) and p.pid != killed.pid for p in family)
+    def has_another() -> bool:
+        family = filter(is_alive, psutil.Process(local.worker_pid()).children(recursive=True))
+        return any("forkserver" in " ".join(p.cmdline()) and p.pid != killed.pid for p in family)
 
-        until(has_another, 30, local.logs)
-        step = local.run_of(victim)["progress"]["step"]
-        assert local.wait_for_step(victim, step + 10)["attempt"] == 1
-        local.http.post(f"/v1/experiments/{victim['id']}/cancel")
-        local.wait_ended(victim)
-        assert local.wait_ended(local.submit())["state"] == "succeeded"
+    until(has_another, 30, local.logs)
+    step = local.run_of(victim)["progress"]["step"]
+    assert local.wait_for_step(victim, step + 10)["attempt"] == 1
+    local.http.post(f"/v1/experiments/{victim['id']}/cancel")
+    local.wait_ended(victim)
+    assert local.wait_ended(local.submit())["state"] == "succeeded"
 
 
 def test_a_second_one_in_the_same_directory_names_the_first_and_ends(local: Service) -> None:
@@ -213,22 +221,24 @@ def test_a_second_one_in_the_same_directory_names_the_first_and_ends(local: Serv
     local.up()
 
 
-def test_without_the_device_that_its_workers_need_it_says_so_and_ends(local: Service) -> None:
-    assert local.start("up", "--port", str(local.port), "--device", "cuda:63").wait(90) == 2
-    assert "cannot train on cuda:63 here; name another with --device" in local.logs()
-    with pytest.raises(httpx.TransportError):
-        local.http.get("/healthz")
+def test_without_the_device_that_its_workers_need_it_says_so_and_ends(tmp_path: Path) -> None:
+    with service(tmp_path) as running:
+        assert running.start("up", "--port", str(running.port), "--device", "cuda:63").wait(90) == 2
+        assert "cannot train on cuda:63 here; name another with --device" in running.logs()
+        with pytest.raises(httpx.TransportError):
+            running.http.get("/healthz")
 
 
 @pytest.mark.parametrize("command", [("up",), ("api", "scheduler", "worker")])
-def test_what_stands_in_the_current_directory_never_runs(local: Service, command: tuple[str, ...]) -> None:
+def test_what_stands_in_the_current_directory_never_runs(tmp_path: Path, command: tuple[str, ...]) -> None:
     for name in ("workers", "service", "normcore", "migrations", "normbench", "torch", "celery", "logging"):
-        package = local.folder / name
+        package = tmp_path / name
         package.mkdir()
-        (package / "__init__.py").write_text(f"open({str(local.folder / 'ran')!r}, 'a').write('{name} ')\n")
-    port = ("--port", str(local.port))
-    for name in command:
-        local.start(name, *(port if name in ("up", "api") else ()))
-    local.wait_ready()
-    assert local.wait_ended(local.submit())["state"] == "succeeded"
-    assert not (local.folder / "ran").exists(), (local.folder / "ran").read_text()
+        (package / "__init__.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'a').write('{name} ')\n")
+    with service(tmp_path) as running:
+        port = ("--port", str(running.port))
+        for name in command:
+            running.start(name, *(port if name in ("up", "api") else ()))
+        running.wait_ready()
+        assert running.wait_ended(running.submit())["state"] == "succeeded"
+    assert not (tmp_path / "ran").exists(), (tmp_path / "ran").read_text()

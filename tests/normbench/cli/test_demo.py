@@ -2,14 +2,18 @@
 
 import os
 import shlex
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import httpx
 import pytest
 
 from normbench.cli import demo
-from tests.normbench.cli.commands import SECONDS
+from tests.normbench.cli.commands import SECONDS, command_process
+from tests.processes import until
+from tests.servers import free_port
 
 
 @pytest.mark.parametrize("called", ["normbench", "__main__.py"])
@@ -31,3 +35,24 @@ def test_the_demos_advice_works_as_it_stands_wherever_it_is_copied(
             ["sh", "-c", f"{line} --help"], cwd="/", env=environment, capture_output=True, text=True, timeout=SECONDS
         )
         assert helped.returncode == 0, helped.stderr
+
+
+def test_ctrl_c_says_that_all_has_stopped_and_how_it_goes_on(tmp_path: Path) -> None:
+    port = free_port()
+    process = command_process({"NORMBENCH_DATA_DIR": str(tmp_path)}, "demo", "--port", str(port))
+
+    def trains() -> bool:
+        try:
+            queues = httpx.get(f"http://127.0.0.1:{port}/v1/queue").json()["items"]
+        except httpx.TransportError:
+            return False
+        return any(queue["running"] for queue in queues)
+
+    until(trains, SECONDS, str)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=SECONDS)
+    assert process.returncode == 130
+    note, start = told.splitlines()[-2:]
+    assert note == f"note: stopped; what has begun is kept in {tmp_path} and goes on with"
+    assert start.endswith(f" -m normbench up --port {port}")
+    assert "watch" not in told, "nobody is there to be watched"

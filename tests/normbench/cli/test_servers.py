@@ -4,6 +4,7 @@ import json
 import signal
 import sys
 
+import httpx
 import pytest
 from typer.testing import CliRunner
 
@@ -50,6 +51,20 @@ def test_the_api_tells_where_it_listens_and_stops_when_told_to(environment: dict
         _, complaint = process.communicate(timeout=SECONDS)
     assert process.returncode in (0, -signal.SIGTERM)
     assert complaint == ""
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_any_free_port_can_be_asked_for_and_the_url_that_is_told_answers(
+    environment: dict[str, str], host: str
+) -> None:
+    process = command_process(environment, "api", "--host", host, "--port", "0", "--json")
+    try:
+        assert process.stdout is not None
+        url = json.loads(process.stdout.readline())["url"]
+        assert httpx.get(f"{url}/healthz", timeout=SECONDS).status_code == 200
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=SECONDS)
 
 
 @pytest.mark.parametrize(

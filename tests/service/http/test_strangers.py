@@ -107,7 +107,14 @@ def test_our_own_pages_and_programs_get_on(alone: TestClient, headers: dict[str,
 def test_a_link_from_elsewhere_may_be_followed_and_no_form_be_sent(alone: TestClient) -> None:
     followed = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
     assert alone.get("/", headers=followed).status_code == 200
+    assert alone.get("/", headers={**followed, "Sec-Fetch-Dest": "document"}).status_code == 200
     assert alone.post("/", headers=followed).status_code == 403
+
+
+@pytest.mark.parametrize("frame", ["iframe", "frame", "embed", "object"])
+def test_no_page_from_elsewhere_may_frame_ours(alone: TestClient, frame: str) -> None:
+    framed = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": frame}
+    assert alone.get("/", headers=framed).status_code == 403
 
 
 def test_the_application_refuses_strangers(shared_client: TestClient) -> None:
