@@ -14,24 +14,31 @@ CLIENT = ("URL", "API_KEY")
 OTHERS = ("PORT", "TEST_DATABASE_URL", "TEST_BROKER_URL", "TEST_SCHEMA_CASES")  # tests and compose
 KNOWN = frozenset((*SERVICE, *WORKERS, *CLIENT, *OTHERS))
 
+LOOKS_ALIKE = 0.6  # of difflib's ratio, 1 for two that are equal
+
 
 class MisspeltVariable(ValueError):
     """A variable that nobody reads, and that looks like one somebody does; the message names both."""
 
 
 def check_variables(environment: Mapping[str, str]) -> None:
-    """See that no variable is misspelt. What looks like none of ours is let be: Kubernetes, for one, sets
+    """See that no variable is misspelt or cut short. What looks like none of ours is let be: Kubernetes, for one, sets
     NORMBENCH_SERVICE_HOST for a service that is called normbench.
 
     Raises:
         MisspeltVariable: naming all that are.
     """
     given = {name: name.upper().removeprefix(PREFIX) for name in environment if name.upper().startswith(PREFIX)}
-    close = {
-        name: difflib.get_close_matches(short, sorted(KNOWN), n=1, cutoff=0.7)
-        for name, short in given.items()
-        if short not in KNOWN
-    }
-    misspelt = {name: PREFIX + meant[0] for name, meant in close.items() if meant}
+    meant = {name: _meant(short) for name, short in given.items() if short not in KNOWN}
+    misspelt = {name: " or ".join(PREFIX + known for known in names) for name, names in meant.items() if names}
     if misspelt:
-        raise MisspeltVariable("; ".join(f"{name}: did you mean {meant}?" for name, meant in misspelt.items()))
+        raise MisspeltVariable("; ".join(f"{name}: did you mean {known}?" for name, known in misspelt.items()))
+
+
+def _meant(name: str) -> list[str]:
+    """The variables that this looks like: spelt most nearly so, or else with all of its words."""
+    alike = {known: difflib.SequenceMatcher(None, name, known).ratio() for known in sorted(KNOWN)}
+    most = max(alike.values())
+    if most >= LOOKS_ALIKE:
+        return [known for known, ratio in alike.items() if ratio == most]
+    return sorted(known for known in KNOWN if set(name.split("_")) <= set(known.split("_")))

@@ -94,22 +94,26 @@ def _divergence_findings(draw: Draw, generator: torch.Generator) -> Iterator[Fin
     fisher = fisher_matrix(theta, x, None, "bernoulli")
     directions = torch.randn(DIRECTIONS, *theta.shape, generator=generator, dtype=torch.float64)
     excess = [max(divergence_excess(theta, x, fisher, step * d / d.norm()) for d in directions) for step in STEPS]
-    yield _finding(
-        "divergence.bernoulli",
-        "LN Eq. 8",
-        excess[-1],
-        "ds^2 is d' F d / 2 for a small change d",
-        excess[-1] < 10 * STEPS[-1],
-        f"largest |ds^2 / (d' F d / 2) - 1| of {DIRECTIONS} changes with |d| = {STEPS[-1]:g}",
-    )
-    order = log(excess[0] / excess[-1]) / log(STEPS[0] / STEPS[-1])
-    yield _finding(
+    yield divergence_finding(excess[-1])
+    yield linear_order(
         "divergence.order",
         "LN Eq. 8",
-        order,
+        log(excess[0] / excess[-1]) / log(STEPS[0] / STEPS[-1]),
+        0.2,
         "corrected: d' F d / 2 is off by O(|d|), relatively",
-        abs(order - 1) < 0.2,
         f"power of |d| with which that vanishes, from {STEPS[0]:g} to {STEPS[-1]:g}",
+    )
+
+
+def divergence_finding(excess: float) -> Finding:
+    """Whether the largest relative deviation from the quadratic form is of the size of the change."""
+    return _finding(
+        "divergence.bernoulli",
+        "LN Eq. 8",
+        excess,
+        "ds^2 is d' F d / 2 for a small change d",
+        excess < 10 * STEPS[-1],
+        f"largest |ds^2 / (d' F d / 2) - 1| of {DIRECTIONS} changes with |d| = {STEPS[-1]:g}",
     )
 
 
@@ -119,7 +123,7 @@ def _kronecker_findings(draw: Draw) -> Iterator[Finding]:
         printed = kronecker_fisher(x, output_covariance(family, outputs(theta, x, None)))
         off = deviation(printed, fisher_matrix(theta, x, None, family))
         claimed = "F is E[Cov[y|x] (x) [x; 1] [x; 1]']"
-        yield _finding(f"kronecker.{family}", "LN Eq. 12", off, claimed, off < SAME, "relative deviation; exact")
+        yield equality(f"kronecker.{family}", "LN Eq. 12", off, claimed, "relative deviation; exact")
 
 
 def _block_findings(draw: Draw, fishers: Fishers) -> Iterator[Finding]:
@@ -130,44 +134,40 @@ def _block_findings(draw: Draw, fishers: Fishers) -> Iterator[Finding]:
     }
     for method in METHODS:
         off = max(deviation(normalized_fisher(*draw, method, c), f) for c, f in _pairs(draw, method, fishers))
-        yield _finding(
+        yield equality(
             f"blocks.{method}",
             "LN Eq. 13-14",
             off,
             "F_ij is E[Cov[y_i, y_j|x] u_i u_j'] with u_i = [g_i chi_i / sigma_i; 1; (a_i - mean_i) / sigma_i]",
-            off < SAME,
             f"relative deviation, worst family; {remarks[method]}",
         )
     covariance = output_covariance("categorical", outputs(*draw, "batch_norm"))
     off = deviation(misprinted_fisher(*draw, "batch_norm", covariance), fishers["batch_norm", "categorical"])
-    yield _finding(
+    yield equality(
         "blocks.batch_norm.misprint",
         "LN Eq. 13",
         off,
         "g_j enters F_ij by (a_j - mean_i) / sigma_j",
-        off < SAME,
         "relative deviation, categorical; a misprint of mean_j, seen where outputs are correlated and means differ",
     )
     off = max(
         deviation(layer_norm_weight_fisher(*draw, c), weight_blocks(f)) for c, f in _pairs(draw, "layer_norm", fishers)
     )
-    yield _finding(
+    yield equality(
         "blocks.layer_norm.corrected",
         "LN Eq. 13",
         off,
         "corrected: a weight block sums over all pairs of outputs",
-        off < SAME,
         "relative deviation, worst family; exact",
     )
     weights = weight_blocks(fishers["layer_norm", "bernoulli"])
     diagonal = diagonal_blocks(weights).norm()
     across = float((weights.square().sum() - diagonal.square()).clamp(min=0).sqrt() / diagonal)
-    yield _finding(
+    yield equality(
         "blocks.layer_norm.across",
         "LN Eq. 13",
         across,
         "F_ij is 0 for i != j where outputs are independent",
-        across < SAME,
         "norm of the weight blocks i != j over that of the blocks i = j, Bernoulli; mean and sigma tie the rows",
     )
 
@@ -183,21 +183,19 @@ def _width_findings(draw: Draw, generator: torch.Generator) -> Iterator[Finding]
     sizes = [growth * len(draw.theta) for growth in GROWTH]
     off = [_width_deviation(draw_model(size, input_size, examples, generator)) for size in sizes]
     for size, value in zip(sizes, off, strict=True):
-        yield _finding(
+        yield equality(
             f"width.h{size}",
             "LN Eq. 13-14",
             value,
             "the weight block F_ii is E[Var[y_i|x] (g_i / sigma)^2 chi_i chi_i']",
-            value < SAME,
             f"relative deviation from the corrected blocks, Bernoulli, LN, H = {size}",
         )
-    order = log(off[0] / off[-1]) / log(sizes[-1] / sizes[0])
-    yield _finding(
+    yield linear_order(
         "width.order",
         "LN Eq. 13-14",
-        order,
+        log(off[0] / off[-1]) / log(sizes[-1] / sizes[0]),
+        0.3,
         "corrected: under LN it is off by O(1 / H)",
-        abs(order - 1) < 0.3,
         f"power of 1 / H with which that vanishes, from H = {sizes[0]} to {sizes[-1]}",
     )
 
@@ -215,13 +213,18 @@ def _null_findings(draw: Draw, fishers: Fishers, generator: torch.Generator) -> 
     for method in METHODS:
         fisher = weight_blocks(fishers[method, "bernoulli"])
         layer = method == "layer_norm"
-        yield _null_finding(f"{method}.row", fisher, rows, "weight vector re-scaling", not layer)
-        yield _null_finding(f"{method}.matrix", fisher, [weight], "weight matrix re-scaling", True)
-        yield _null_finding(f"{method}.shift", fisher, [shift], "weight matrix re-centering", layer)
+        along = {
+            "row": [abs(curvature(fisher, row)) for row in rows],
+            "matrix": [abs(curvature(fisher, weight))],
+            "shift": [abs(curvature(fisher, shift))],
+        }
+        yield null_finding(f"{method}.row", along["row"], "weight vector re-scaling", not layer)
+        yield null_finding(f"{method}.matrix", along["matrix"], "weight matrix re-scaling", True)
+        yield null_finding(f"{method}.shift", along["shift"], "weight matrix re-centering", layer)
 
 
-def _null_finding(name: str, fisher: Tensor, directions: list[Tensor], change: str, invariant: bool) -> Finding:
-    curvatures = [abs(curvature(fisher, direction)) for direction in directions]
+def null_finding(name: str, curvatures: list[float], change: str, invariant: bool) -> Finding:
+    """Whether the curvature is 0 along every invariance, or along none of what the method is not invariant to."""
     value = max(curvatures) if invariant else min(curvatures)
     return _finding(
         f"null.{name}",
@@ -246,35 +249,41 @@ def _rate_findings(draw: Draw, fishers: Fishers, generator: torch.Generator) -> 
             return weight_blocks(fisher_matrix(theta, x, method, "bernoulli"))
 
         value = row_factor(theta, weight_fisher, len(theta))
-        yield _rate_finding(f"{method}.row", value, f"factor of F_ii of the weights, Bernoulli; {remarks[method]}")
+        yield rate_finding(f"{method}.row", value, f"factor of F_ii of the weights, Bernoulli; {remarks[method]}")
     for method in ("weight_norm", "batch_norm"):
         grown = fisher_matrix(doubled(theta, slice(1)), x, method, "categorical")
         value = factor(weight_blocks(grown)[0, :, 1:], weight_blocks(fishers[method, "categorical"])[0, :, 1:])
-        yield _rate_finding(f"{method}.across", value, "factor of F_ij of the weights, i != j, categorical; exact")
+        yield rate_finding(f"{method}.across", value, "factor of F_ij of the weights, i != j, categorical; exact")
     grown = fisher_matrix(doubled(theta, slice(None)), x, "layer_norm", "bernoulli")
     value = factor(weight_blocks(grown), weight_blocks(fishers["layer_norm", "bernoulli"]))
-    yield _rate_finding("layer_norm.matrix", value, "factor of F of the weights as W doubles, Bernoulli; 1/4 exactly")
-    yield _wide_rate_finding(draw_model(GROWTH[-1] * len(theta), x.shape[1], len(x), generator))
+    yield rate_finding("layer_norm.matrix", value, "factor of F of the weights as W doubles, Bernoulli; 1/4 exactly")
+    wide = draw_model(GROWTH[-1] * len(theta), x.shape[1], len(x), generator)
+    yield wide_rate_finding(len(wide.theta), _wide_row_factor(wide))
 
 
-def _wide_rate_finding(draw: Draw) -> Finding:
+def _wide_row_factor(draw: Draw) -> float:
     theta, x = draw
 
     def weight_fisher(theta: Tensor) -> Tensor:
         return layer_norm_weight_fisher(theta, x, output_covariance("gaussian", outputs(theta, x, "layer_norm")))
 
-    value = row_factor(theta, weight_fisher, WIDE_ROWS)
+    return row_factor(theta, weight_fisher, WIDE_ROWS)
+
+
+def wide_rate_finding(hidden_size: int, value: float) -> Finding:
+    """Whether the curvature of a wide layer rather stays than halves."""
     return _finding(
-        f"rate.layer_norm.row.h{len(theta)}",
+        f"rate.layer_norm.row.h{hidden_size}",
         "LN section 5.2.2",
         value,
         "corrected: in a wide layer the curvature stays, as one w_i hardly changes sigma",
         abs(value - 1) < abs(value - 1 / 2),
-        f"factor of F_ii of the weights, Gaussian, H = {len(theta)}; 1 as H grows, given outputs of constant variance",
+        f"factor of F_ii of the weights, Gaussian, H = {hidden_size}; 1 as H grows, given outputs of constant variance",
     )
 
 
-def _rate_finding(name: str, value: float, remark: str) -> Finding:
+def rate_finding(name: str, value: float, remark: str) -> Finding:
+    """Whether the curvature halves."""
     claimed = "curvature changes by a factor of 1/2 when w_i doubles"
     return _finding(f"rate.{name}", "LN section 5.2.2", value, claimed, abs(value - 1 / 2) < SAME, remark)
 
@@ -283,12 +292,11 @@ def _gain_findings(draw: Draw, fishers: Fishers) -> Iterator[Finding]:
     for family in FAMILIES:
         printed = printed_batch_norm_gain_metric(output_covariance(family, outputs(*draw, "batch_norm")))
         off = deviation(printed, gain_block(fishers["batch_norm", family]))
-        yield _finding(
+        yield equality(
             f"gain.batch_norm.{family}",
             "LN Eq. 32",
             off,
             "the metric of the gains is E[Cov[y|x]]",
-            off < SAME,
             "relative deviation; exact for independent outputs of constant variance, else a^_i a^_j may not be dropped",
         )
     yield _gain_finding(draw, fishers, "batch_norm", "gain.batch_norm.corrected", "LN Eq. 32", "corrected: ")
@@ -297,23 +305,21 @@ def _gain_findings(draw: Draw, fishers: Fishers) -> Iterator[Finding]:
     theta, x = standard_model(draw.theta), draw.x
     metrics = {f: projected_gain_metric(theta[:, :-1], fisher_matrix(theta, x, None, f)) for f in FAMILIES}
     off = max(deviation(metrics[f], gain_block(fishers["weight_norm", f])) for f in FAMILIES)
-    yield _finding(
+    yield equality(
         "gain.standard",
         "LN Eq. 34-35",
         off,
         "changing |w_i| in the standard GLM has the metric of changing g_i under WN",
-        off < SAME,
         "relative deviation, worst family; exact at equal outputs",
     )
     metric = metrics["categorical"]
     i, j = torch.triu_indices(len(metric), len(metric), offset=1)
     off = deviation(metric[i, j], metric[i, i] + 2 * metric[i, j] + metric[j, j])
-    yield _finding(
+    yield equality(
         "gain.standard.printed",
         "LN Eq. 35",
         off,
         "ds^2 of changing |w_i| and |w_j| is d_i d_j E[Cov[y_i, y_j|x] a_i a_j] / (2 |w_i| |w_j|)",
-        off < SAME,
         "relative deviation over all pairs with d_i = d_j, categorical; of four terms one is printed",
     )
 
@@ -324,7 +330,17 @@ def _gain_finding(draw: Draw, fishers: Fishers, method: Method, name: str, equat
         deviation(gain_metric(weight, draw.x, method, c), gain_block(f)) for c, f in _pairs(draw, method, fishers)
     )
     claimed = f"{corrected}the metric of the gains is E[Cov[y_i, y_j|x] a^_i a^_j], a^ = (a - mean) / sigma"
-    return _finding(name, equation, off, claimed, off < SAME, "relative deviation, worst family; exact")
+    return equality(name, equation, off, claimed, "relative deviation, worst family; exact")
+
+
+def equality(name: str, equation: str, off: float, claim: str, meaning: str) -> Finding:
+    """Whether two sides agree but for rounding."""
+    return _finding(name, equation, off, claim, off < SAME, meaning)
+
+
+def linear_order(name: str, equation: str, order: float, tolerance: float, claim: str, meaning: str) -> Finding:
+    """Whether something vanishes with the first power of what goes to 0."""
+    return _finding(name, equation, order, claim, abs(order - 1) < tolerance, meaning)
 
 
 def _finding(name: str, equation: str, value: float, claim: str, holds: bool, meaning: str) -> Finding:

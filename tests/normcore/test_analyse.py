@@ -4,13 +4,14 @@ import math
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 import torch
 
 from normcore.analyse import analyse
-from normcore.analyses import hidden_dynamics, step_cost
+from normcore.analyses import hidden_dynamics, length_generalization, population_statistics, step_cost
 from normcore.analyses.report import Place, Report, Work, is_the_papers_run
 from normcore.events import Advanced, Analysed, Event, Finding, Finished, Measured, Started
 from normcore.run import run
@@ -194,6 +195,26 @@ def test_of_a_run_that_is_not_the_papers_nothing_is_claimed(task: dict[str, Any]
     found = findings_of(run(resolve({"task": task}), 0, trained=trained({"name": "char_lm"})))
     assert len(found) >= 2
     assert {(finding.claim, finding.holds, finding.source) for finding in found.values()} == {(None, None, None)}
+
+
+@pytest.mark.parametrize(
+    ("analysis", "task", "claims"),
+    [
+        (population_statistics, "char_lm", 3),  # of two norms when they settle, and with what the recurrent term begins
+        (population_statistics, "sequential_digits", 0),
+        (length_generalization, "char_lm", 2),  # better than batch statistics, and falling
+    ],
+)
+def test_of_the_papers_run_the_figures_are_claimed_if_it_is_a_language_model(
+    analysis: ModuleType, task: str, claims: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(analysis, "is_the_papers_run", lambda *_: True)
+    name = analysis.__name__.rpartition(".")[2]
+    lengths = {"lengths": [20, 100]} if analysis is length_generalization else {}
+    found = findings_of(
+        run(resolve({"task": {"name": name, "run": RUN, **lengths}}), 0, trained=trained({"name": task}))
+    )
+    assert sum(finding.holds is not None for finding in found.values()) == claims
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.1])

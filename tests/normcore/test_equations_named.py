@@ -2,10 +2,14 @@
 
 import re
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import normcore
+
+PACKAGE = Path(normcore.__file__).parent
 CELLS, NORMS = "normcore.cells", "normcore.norms"
 FISHER, INVARIANCES = "normcore.analyses.fisher_matrices", "normcore.analyses.invariances"
 EQUATIONS = {
@@ -70,3 +74,10 @@ def test_what_implements_an_equation_names_it(paper: str, numbers: tuple[int, ..
 def test_the_table_has_every_equation_of_the_papers() -> None:
     listed = {paper: sorted(n for numbers in places for n in numbers) for paper, places in EQUATIONS.items()}
     assert listed == {"LN": list(range(1, 36)), "RBN": [1, 6, 7, 8, 9, 14, 15, 16]}
+
+
+@pytest.mark.parametrize("file", sorted(PACKAGE.rglob("*.py")), ids=lambda file: str(file.relative_to(PACKAGE)))
+def test_nobody_names_an_equation_that_the_papers_do_not_have(file: Path) -> None:
+    """Comments and the sources of findings, too."""
+    numbers = {(paper, n) for paper, places in EQUATIONS.items() for numbers in places for n in numbers}
+    assert named_in(file.read_text()) <= numbers

@@ -389,3 +389,29 @@ def test_what_is_measured_is_the_definition_and_not_the_equation(monkeypatch: py
     held = {finding.name: finding.holds for finding in geometry.fisher_geometry(0, 3, 3, 8)}
     for name in ("kronecker.bernoulli", "blocks.batch_norm", "blocks.layer_norm.corrected", "gain.weight_norm"):
         assert not held[name], name
+
+
+@pytest.mark.parametrize(
+    ("finding", "holds"),
+    [
+        (geometry.equality("", "", geometry.SAME / 2, "", ""), True),
+        (geometry.equality("", "", geometry.SAME * 2, "", ""), False),
+        (geometry.linear_order("", "", 1.1, 0.2, "", ""), True),
+        (geometry.linear_order("", "", 0.9, 0.2, "", ""), True),
+        (geometry.linear_order("", "", 0.7, 0.2, "", ""), False),
+        (geometry.linear_order("", "", 2.0, 0.2, "", ""), False),
+        (geometry.divergence_finding(geometry.STEPS[-1]), True),
+        (geometry.divergence_finding(100 * geometry.STEPS[-1]), False),
+        (geometry.null_finding("", [0.0, geometry.NULL / 2], "", True), True),
+        (geometry.null_finding("", [0.0, geometry.NULL * 2], "", True), False),
+        (geometry.null_finding("", [0.5, geometry.NULL * 2], "", False), True),
+        (geometry.null_finding("", [0.5, geometry.NULL / 2], "", False), False),
+        (geometry.rate_finding("", 0.5, ""), True),
+        (geometry.rate_finding("", 0.5 + 1e-6, ""), False),
+        (geometry.rate_finding("", 0.25, ""), False),
+        (geometry.wide_rate_finding(128, 0.8), True),
+        (geometry.wide_rate_finding(128, 0.7), False),
+    ],
+)
+def test_a_verdict_can_be_either(finding: Finding, holds: bool) -> None:
+    assert finding.holds is holds
