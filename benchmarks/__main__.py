@@ -22,6 +22,7 @@ from benchmarks import (
     mlflow,
     overhead,
     reporting,
+    servers,
     submitting,
     trained_models,
 )
@@ -31,6 +32,7 @@ from benchmarks.table import markdown, plain
 
 GROUPS: dict[str, Callable[[Path], list[Number]]] = {
     "submitting": submitting.measure,
+    "servers": servers.measure,
     "reporting": reporting.measure,
     "overhead": overhead.measure,
     "latency": latency.measure,

@@ -33,6 +33,7 @@ class Service:
         self.environment = {k: v for k, v in os.environ.items() if not k.startswith("NORMBENCH_")}
         self.environment |= {f"NORMBENCH_{name.upper()}": str(value) for name, value in settings.items()}
         self.running: list[subprocess.Popen[bytes]] = []
+        self._up: subprocess.Popen[bytes] | None = None
 
     def start(self, *arguments: str) -> subprocess.Popen[bytes]:
         """``normbench ARGUMENTS``, in a process group of its own; what it prints goes to a log."""
@@ -49,11 +50,12 @@ class Service:
         self.running.append(process)
         return process
 
-    def up(self, *arguments: str) -> subprocess.Popen[bytes]:
-        """Everything in one, ready."""
-        process = self.start("up", "--port", str(self.port), *arguments)
+    def up(self) -> subprocess.Popen[bytes]:
+        """Everything in one, ready; started unless it runs."""
+        if self._up is None or self._up.poll() is not None:
+            self._up = self.start("up", "--port", str(self.port))
         self.wait_ready()
-        return process
+        return self._up
 
     def cluster(self) -> dict[str, subprocess.Popen[bytes]]:
         """API, scheduler and one worker as processes of their own, ready."""
@@ -106,6 +108,14 @@ class Service:
         assert answer.status_code == httpx.codes.CREATED, answer.text
         submitted: dict[str, Any] = answer.json()
         return submitted
+
+    def cancel_all(self) -> None:
+        """Leave nothing queued or running."""
+        waiting = [e for e in self.get("/v1/experiments", limit=100)["items"] if e["state"] not in ENDED]
+        for experiment in waiting:
+            self.http.post(f"/v1/experiments/{experiment['id']}/cancel")
+        for experiment in waiting:
+            self.wait_ended(experiment)
 
     def run_of(self, experiment: Mapping[str, Any]) -> Any:
         """The first run as it is now."""

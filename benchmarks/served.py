@@ -1,0 +1,14 @@
+"""Our application for other people's servers: ``benchmarks.served:application``."""
+
+from fastapi import FastAPI
+
+from service.app import create_app
+from service.settings import Settings, read_settings
+from service.startup import prepare
+
+
+def application() -> FastAPI:
+    """What ``normbench api`` serves on the loopback address, settings and all."""
+    settings = read_settings(Settings)
+    prepare(settings).close()
+    return create_app(settings, require_keys=False)
