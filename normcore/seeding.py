@@ -23,16 +23,16 @@ def reproducible(seed: int, device: torch.device, threads: int) -> Iterator[None
     """
     if device.type == "cuda":
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    before = torch.are_deterministic_algorithms_enabled(), torch.get_num_threads()
+    before = torch.get_deterministic_debug_mode(), torch.get_num_threads()
     generators = generator_states(device)
     try:
         torch.manual_seed(derived_seed(seed, "model"))
-        torch.use_deterministic_algorithms(True)
+        torch.set_deterministic_debug_mode("error")  # use_deterministic_algorithms would import torch's compiler
         torch.set_num_threads(threads)
         torch.set_flush_denormal(True)
         yield
     finally:
-        torch.use_deterministic_algorithms(before[0])
+        torch.set_deterministic_debug_mode(before[0])
         torch.set_num_threads(before[1])
         torch.set_flush_denormal(False)
         set_generator_states(generators, device)

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 WARM = (  # imported once, by the fork server; each takes a second or so
     "workers.child",
-    "torch._inductor",  # which torch loads to be deterministic, and with it what its optimizers load
     "normcore.data.digits",
 )
 context = multiprocessing.get_context("forkserver")

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from normcore import optimizers
-from normcore.spec.training import Optimizer, RMSProp, TorontoAdam
+from normcore.spec.training import Adam, Optimizer, RMSProp, TorontoAdam
 
 GRADIENTS = torch.tensor([[3.0, -2e-3, 50.0], [0.5, -1e-4, -7.0], [-4.0, 1e-2, 0.1]], dtype=torch.float64)
 
@@ -46,17 +46,30 @@ def test_toronto_adam_follows_the_code_it_is_from() -> None:
     torch.testing.assert_close(path(TorontoAdam(lr=0.01), GRADIENTS), torch.tensor(places).double(), rtol=1e-6, atol=0)
 
 
-def test_toronto_adam_goes_on_from_what_was_saved() -> None:
-    whole = path(TorontoAdam(), GRADIENTS)
+@pytest.mark.parametrize("options", [Adam(lr=0.01), TorontoAdam(lr=0.01), RMSProp(lr=0.01, momentum=0.9)])
+def test_an_optimizer_goes_on_from_what_was_saved(options: Optimizer) -> None:
+    whole = path(options, GRADIENTS)
     parameter = torch.nn.Parameter(torch.zeros(3, dtype=torch.float64))
-    optimizer = optimizers.build(TorontoAdam(), [parameter])
+    optimizer = optimizers.build(options, [parameter])
     for gradient in GRADIENTS:
         parameter.grad = gradient.clone()
         optimizer.step()
         saved = optimizer.state_dict()
-        optimizer = optimizers.build(TorontoAdam(), [parameter])
+        optimizer = optimizers.build(options, [parameter])
         optimizer.load_state_dict(saved)
     assert torch.equal(parameter, whole[-1])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_adam_is_torchs_to_the_last_bit(dtype: torch.dtype) -> None:
+    ours, theirs = (torch.nn.Parameter(torch.linspace(-1, 1, 3, dtype=dtype)) for _ in range(2))
+    optimizer = optimizers.build(Adam(lr=0.01, beta1=0.8, beta2=0.99, eps=1e-3), [ours])
+    torchs = torch.optim.Adam([theirs], 0.01, (0.8, 0.99), 1e-3, foreach=True)
+    for gradient in GRADIENTS.repeat(20, 1).to(dtype):
+        ours.grad, theirs.grad = gradient.clone(), gradient.clone()
+        optimizer.step()
+        torchs.step()
+        assert torch.equal(ours, theirs)
 
 
 @pytest.mark.parametrize("momentum", [0.0, 0.9])

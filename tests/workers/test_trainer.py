@@ -272,18 +272,21 @@ def test_killed_it_is_gone_and_says_what_killed_it(tmp_path: Path, trainers: lis
     assert trainer.close() == "killed by SIGKILL"
 
 
-def test_a_forked_process_finds_its_code_loaded() -> None:
+@pytest.mark.parametrize("optimizer", ["rmsprop", "adam", "toronto_adam"])
+def test_a_forked_process_finds_its_code_loaded_and_nobody_loads_torchs_compiler(optimizer: str) -> None:
     """What the fork server has not imported, every single process would; what takes long is to be imported by none."""
+    training = {"max_steps": 2, "optimizer": {"name": optimizer}}
     run = (
         "from normcore.spec import resolve; from normcore.run import run; from pathlib import Path;"
-        "spec = resolve({'task': {'name': 'permuted_digits', 'profile': 'smoke'}, 'training': {'max_steps': 2}});"
+        f"spec = resolve({{'task': {{'name': 'permuted_digits', 'profile': 'smoke'}}, 'training': {training}}});"
         "events = list(run(spec, 0, device='cpu', datasets_dir=Path('.'), threads=1))"
     )
     imports = "; ".join(f"import {name}" for name in warm.WARM)
-    code = f"import json, sys; {imports}; warm = set(sys.modules); {run}; new = set(sys.modules) - warm"
-    new = json.loads(output_of(f"{code}; print(json.dumps(sorted(new)))"))
-    slow = [name for name in new if name.partition(".")[0] in ("torch", "sympy", "scipy", "sklearn", "service")]
-    assert len(slow) < 5, slow
+    code = f"import json, sys; {imports}; warm = set(sys.modules); {run}; print(json.dumps([[*warm], [*sys.modules]]))"
+    before, after = (set(names) for names in json.loads(output_of(code)))
+    slow = {name for name in after - before if name.partition(".")[0] in ("torch", "scipy", "sklearn", "service")}
+    assert len(slow) < 5, sorted(slow)
+    assert not {"torch._dynamo", "torch._inductor", "sympy"} & after
 
 
 def output_of(code: str) -> str:
