@@ -276,13 +276,23 @@ def test_killed_it_is_gone_and_says_what_killed_it(tmp_path: Path, trainers: lis
 def test_a_forked_process_finds_its_code_loaded_and_nobody_loads_torchs_compiler(optimizer: str) -> None:
     """What the fork server has not imported, every single process would; what takes long is to be imported by none."""
     training = {"max_steps": 2, "optimizer": {"name": optimizer}}
-    run = (
-        "from normcore.spec import resolve; from normcore.run import run; from pathlib import Path;"
-        f"spec = resolve({{'task': {{'name': 'permuted_digits', 'profile': 'smoke'}}, 'training': {training}}});"
-        "events = list(run(spec, 0, device='cpu', datasets_dir=Path('.'), threads=1))"
-    )
-    imports = "; ".join(f"import {name}" for name in warm.WARM)
-    code = f"import json, sys; {imports}; warm = set(sys.modules); {run}; print(json.dumps([[*warm], [*sys.modules]]))"
+    code = f"""
+import json, sys
+from importlib import import_module
+for name in {warm.WARM}:
+    import_module(name)
+before = set(sys.modules)
+from pathlib import Path
+from normcore.run import run
+from normcore.spec import resolve
+spec = resolve({{"task": {{"name": "permuted_digits", "profile": "smoke"}}, "training": {training}}})
+options = {{"device": "cpu", "datasets_dir": Path("."), "threads": 1}}
+for event in run(spec, 0, **options):
+    if type(event).__name__ == "Stepped":
+        checkpoint = event.checkpoint()
+list(run(spec, 0, **options, checkpoint=checkpoint))
+print(json.dumps([[*before], [*sys.modules]]))
+"""
     before, after = (set(names) for names in json.loads(output_of(code)))
     slow = {name for name in after - before if name.partition(".")[0] in ("torch", "scipy", "sklearn", "service")}
     assert len(slow) < 5, sorted(slow)
