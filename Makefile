@@ -12,7 +12,7 @@ demo: $(INSTALLED)  ## the whole path once: service, nine runs, leaderboard
 	$(BIN)/normbench demo
 
 test: $(INSTALLED)  ## the whole test suite
-	TMPDIR=$(SCRATCH) $(BIN)/pytest --numprocesses 4 --dist worksteal $(PYTEST_OPTIONS)
+	TMPDIR=$(SCRATCH) $(BIN)/pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder $(PYTEST_OPTIONS)
 
 test-fast: $(INSTALLED)  ## what needs no processes, servers or long computations
 	TMPDIR=$(SCRATCH) $(BIN)/pytest --numprocesses 2 --dist worksteal -m 'not slow' $(PYTEST_OPTIONS)

@@ -35,7 +35,8 @@ def migrate(db: Database, revision: str = "head") -> None:
     with _lock(db):
         if revision != "head" or _revision(db) != ScriptDirectory.from_config(config).get_current_head():
             _move(db, config, revision)
-            db.engine.dispose()  # SQLite's connections remember which tables there were
+            if db.is_sqlite:  # whose connections remember which tables there were
+                db.engine.dispose()
 
 
 def _move(db: Database, config: Config, revision: str) -> None:

@@ -18,7 +18,7 @@ from service.db import Database
 from service.migrate import migrate
 from service.settings import Settings
 from tests.servers import NotInstalled, postgres_database, private_postgres, private_rabbitmq, private_redis
-from tests.slow import is_slow
+from tests.slow import is_slow, start_early
 
 
 def pytest_configure() -> None:
@@ -30,6 +30,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if is_slow(item):
             item.add_marker(pytest.mark.slow)
+    items.sort(key=lambda item: start_early(item.path))  # stable: modules stay whole
 
 
 @pytest.fixture(scope="session")
@@ -88,7 +89,8 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path / 'normbench.db'}"
         return
-    with postgres_database(request.getfixturevalue("postgres_url")) as url:
+    template = request.getfixturevalue("postgres_template") if "db" in request.fixturenames else "template1"
+    with postgres_database(request.getfixturevalue("postgres_url"), template) as url:
         yield url
 
 

@@ -1,7 +1,11 @@
-"""Which tests ``make test-fast`` leaves out: those that need processes or servers, and long computations."""
+"""Which tests ``make test-fast`` leaves out: those that need processes or servers, and long computations. And which
+modules ``make test``, which gives each to one process, begins with, so that none of them is alone in the end."""
+
+from pathlib import Path
 
 import pytest
 
+TESTS = Path(__file__).parent
 SERVERS = {"postgres_url", "postgres_template", "fresh_postgres_url", "redis_url", "rabbitmq_url"}  # fixtures
 FOLDERS = (
     "benchmarks/faults/",
@@ -33,6 +37,33 @@ MODULES = (
     "workers/test_recovery.py",
     "workers/test_trainer.py",
 )
+LONGEST = (  # first, and by turns what waits much and what computes much
+    "workers/test_recovery.py",
+    "service/test_local.py",
+    "normcore/cells/test_equations.py",
+    "workers/test_trainer.py",
+    "test_journey.py",
+    "normcore/test_analyse.py",
+    "workers/test_black_holes.py",
+    "benchmarks/faults/test_lease.py",
+    "normcore/test_train.py",
+    "workers/test_app.py",
+    "normcore/analyses/test_gradient_flow.py",
+    "examples/test_mean_absolute_norm.py",
+    "service/test_schema.py",
+    "service/experiments/test_lifecycle.py",
+    "service/experiments/test_giving_back.py",
+    "normbench/cli/test_servers.py",
+    "normbench/cli/test_demo.py",
+    "normbench/test_terminal.py",
+    "test_boundaries.py",
+)
+
+
+def start_early(module: Path) -> int:
+    """The place of a module in the order of ``make test``."""
+    path = module.relative_to(TESTS).as_posix()
+    return LONGEST.index(path) if path in LONGEST else len(LONGEST)
 
 
 def is_slow(item: pytest.Item) -> bool:

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from service.fleet import tables as fleet  # noqa: F401
 from service.keys import tables as keys  # noqa: F401
 from service.leaderboards import tables as leaderboards  # noqa: F401
 from service.migrate import migrate
+from tests.processes import until
 from tests.service.given import claimed, finished, submitted
 
 SECONDS = 60.0
@@ -139,6 +141,16 @@ def test_threads_that_migrate_at_the_same_time_all_succeed(empty: Database) -> N
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(work, range(4)))
     assert differences(empty) == []
+
+
+def test_a_database_that_was_migrated_and_closed_keeps_no_session(postgres_url: str, fresh_postgres_url: str) -> None:
+    db = Database(fresh_postgres_url)
+    migrate(db)
+    db.close()
+    sessions = text("SELECT count(*) FROM pg_stat_activity WHERE datname = :name")
+    with closing(Database(postgres_url)) as server, server.snapshot() as session:
+        name = {"name": fresh_postgres_url.rpartition("/")[2]}
+        until(lambda: session.scalar(sessions, name) == 0, 5, str)
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)

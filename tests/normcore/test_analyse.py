@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -139,9 +140,10 @@ def test_layer_norm_of_one_term_is_not_claimed_to_keep_the_sum_of_both() -> None
     assert {finding.claim for finding in found.values()} == {None}
 
 
-def trained(task: dict[str, Any], **norm: Any) -> bytes:
+@cache
+def trained(task: str, **norm: float) -> bytes:
     """``model.pt`` of a short training with recurrent batch norm."""
-    written = {"task": {**task, "profile": "smoke"}, "norm": {"method": "recurrent_batch_norm", **norm}}
+    written = {"task": {"name": task, "profile": "smoke"}, "norm": {"method": "recurrent_batch_norm", **norm}}
     *_, finished = run(resolve({**written, "training": {"max_steps": 4, "eval_every": 4}}), 0)
     assert isinstance(finished, Finished)
     return finished.model()
@@ -192,7 +194,7 @@ def test_another_run_is_not_the_papers(changed: dict[str, dict[str, Any]]) -> No
     [{"name": "population_statistics", "run": RUN}, {"name": "length_generalization", "run": RUN, "lengths": [20]}],
 )
 def test_of_a_run_that_is_not_the_papers_nothing_is_claimed(task: dict[str, Any]) -> None:
-    found = findings_of(run(resolve({"task": task}), 0, trained=trained({"name": "char_lm"})))
+    found = findings_of(run(resolve({"task": task}), 0, trained=trained("char_lm")))
     assert len(found) >= 2
     assert {(finding.claim, finding.holds, finding.source) for finding in found.values()} == {(None, None, None)}
 
@@ -211,15 +213,13 @@ def test_of_the_papers_run_the_figures_are_claimed_if_it_is_a_language_model(
     monkeypatch.setattr(analysis, "is_the_papers_run", lambda *_: True)
     name = analysis.__name__.rpartition(".")[2]
     lengths = {"lengths": [20, 100]} if analysis is length_generalization else {}
-    found = findings_of(
-        run(resolve({"task": {"name": name, "run": RUN, **lengths}}), 0, trained=trained({"name": task}))
-    )
+    found = findings_of(run(resolve({"task": {"name": name, "run": RUN, **lengths}}), 0, trained=trained(task)))
     assert sum(finding.holds is not None for finding in found.values()) == claims
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.1])
 def test_the_recurrent_term_begins_without_variance_unless_noise_does(noise: float) -> None:
-    model = trained({"name": "sequential_digits"}, initial_state_noise=noise)
+    model = trained("sequential_digits", initial_state_noise=noise)
     found = findings_of(run(resolve({"task": {"name": "population_statistics", "run": RUN}}), 0, trained=model))
     assert (found["recurrent.cells.0.norm_h: variance at t = 0"].value == 0) is (noise == 0)
 
@@ -228,7 +228,7 @@ def test_the_recurrent_term_begins_without_variance_unless_noise_does(noise: flo
 def test_the_rise_is_over_lengths_from_that_of_training_on(lengths: list[int], rises: bool) -> None:
     """The smoke profile trains on 20 characters."""
     task = {"name": "length_generalization", "run": RUN, "lengths": lengths}
-    found = findings_of(run(resolve({"task": task}), 0, trained=trained({"name": "char_lm"})))
+    found = findings_of(run(resolve({"task": task}), 0, trained=trained("char_lm")))
     assert ("rise with length" in found) is rises
     assert {f"length {length}" for length in lengths} <= found.keys()
 

@@ -52,9 +52,9 @@ def assert_ends(cluster: Service, processes: dict[str, Any], seconds: float) -> 
     assert time.monotonic() - began < seconds
 
 
-def test_a_silent_database_stops_nobody_for_long(cluster: Service, database_proxy: Proxy) -> None:
+def test_a_silent_database_stops_nobody_for_long_and_all_end_when_told(cluster: Service, database_proxy: Proxy) -> None:
     """The longest outage that costs no lease is over before its end; this one is longer."""
-    cluster.cluster()
+    processes = cluster.cluster()
     victim = cluster.submit(**ENDLESS)
     step = cluster.wait_for_step(victim, 10)["progress"]["step"]
     database_proxy.swallow()
@@ -64,10 +64,6 @@ def test_a_silent_database_stops_nobody_for_long(cluster: Service, database_prox
     cluster.http.post(f"/v1/experiments/{victim['id']}/cancel")
     cluster.wait_ended(victim, BACK_SECONDS)
     assert cluster.wait_ended(cluster.submit())["state"] == "succeeded"
-
-
-def test_while_the_database_is_silent_all_end_when_told(cluster: Service, database_proxy: Proxy) -> None:
-    processes = cluster.cluster()
     cluster.wait_for_step(cluster.submit(**ENDLESS), 10)
     database_proxy.swallow()
     time.sleep(1)  # until somebody is blocked in a call

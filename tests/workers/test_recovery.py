@@ -18,12 +18,12 @@ from benchmarks.faults.scenario import Load
 from benchmarks.faults.seen import Undisturbed
 from benchmarks.faults.verdict import without_seconds
 from tests.processes import Service, service, until
-from tests.servers import free_port, private_redis
+from tests.servers import free_port, postgres_database, private_redis
 
 SEED = 7
 SMOKE = {"name": "permuted_digits", "profile": "smoke"}
 LONG: dict[str, Any] = {"training": {"max_steps": 150, "eval_every": 10, "target": None}}
-DENSE: dict[str, Any] = {"training": {"max_steps": 240, "eval_every": 3, "target": None}}
+DENSE: dict[str, Any] = {"training": {"max_steps": 120, "eval_every": 2, "target": None}}
 HOPELESS: dict[str, Any] = {"training": {"max_steps": 1_000_000, "eval_every": 1_000_000, "target": None}}
 ENDLESS: dict[str, Any] = {"training": {"max_steps": 1_000_000, "eval_every": 5, "target": None}}
 
@@ -39,9 +39,16 @@ def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         yield running
 
 
-@pytest.fixture
-def cluster(tmp_path: Path, fresh_postgres_url: str, redis_url: str) -> Iterator[Service]:
-    with service(tmp_path, database_url=fresh_postgres_url, broker_url=redis_url, **IMPATIENT) as running:
+@pytest.fixture(scope="module")
+def cluster(postgres_url: str, redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """API, scheduler and, started last, a worker, each a process; whoever ends the worker starts another."""
+    with (
+        postgres_database(postgres_url) as database_url,
+        service(
+            tmp_path_factory.mktemp("cluster"), database_url=database_url, broker_url=redis_url, **IMPATIENT
+        ) as running,
+    ):
+        running.cluster()
         yield running
 
 
@@ -97,11 +104,11 @@ def test_a_killed_training_process_is_tried_again_at_once(embedded: Service) -> 
 
 
 def test_a_worker_that_is_told_to_stop_hands_the_run_over(cluster: Service) -> None:
-    processes = cluster.cluster()
+    worker = cluster.running[-1]
     victim = cluster.submit("recurrent_batch_norm", seeds=(SEED,), **LONG)
     cluster.wait_for_step(victim, 40)
-    processes["worker"].send_signal(signal.SIGTERM)
-    assert processes["worker"].wait(30) == 0
+    worker.send_signal(signal.SIGTERM)
+    assert worker.wait(30) == 0
     waiting = cluster.run_of(victim)
     assert (waiting["state"], waiting["attempt"]) == ("queued", 2), waiting["history"]
     assert cluster.get("/v1/workers")["items"] == []
@@ -146,10 +153,10 @@ def _answers(running: Service) -> bool:
 
 
 def test_messages_that_the_broker_lost_are_sent_again(cluster: Service, redis_url: str) -> None:
-    processes = cluster.cluster()
     cluster.wait_ended(cluster.submit())
-    processes["worker"].kill()
-    processes["worker"].wait(10)
+    worker = cluster.running[-1]
+    worker.kill()
+    worker.wait(10)
     waiting = cluster.submit("none", seeds=(0, 1))
     redis.Redis.from_url(redis_url).flushdb()
     cluster.start("worker", "--device", "cpu")
@@ -225,7 +232,7 @@ def test_no_measurement_is_missing_though_everything_dies_when_a_checkpoint_appe
         run = running.wait_ended(victim)
         assert (run["state"], run["attempt"]) == ("succeeded", 4)
         peaceful = in_peace("layer_norm", DENSE)
-        assert {step for name, step in peaceful.rows if name == "train.loss"} == set(range(3, 241, 3))
+        assert {step for name, step in peaceful.rows if name == "train.loss"} == set(range(2, 121, 2))
         assert rows(running, run) == peaceful.rows
 
 
@@ -242,11 +249,10 @@ def test_a_torn_checkpoint_costs_time_and_is_reported(embedded: Service) -> None
     assert_equal_to_an_undisturbed_run(embedded, run)
 
 
-def test_while_the_database_is_away_the_training_goes_on(cluster: Service, fresh_postgres_url: str) -> None:
-    cluster.cluster()
+def test_while_the_database_is_away_the_training_goes_on(cluster: Service) -> None:
     victim = cluster.submit("recurrent_batch_norm", seeds=(SEED,), **LONG)
     cluster.wait_for_step(victim, 20)
-    server, _, name = fresh_postgres_url.replace("+psycopg", "").rpartition("/")
+    server, _, name = cluster.environment["NORMBENCH_DATABASE_URL"].replace("+psycopg", "").rpartition("/")
     with psycopg.connect(f"{server}/postgres", autocommit=True) as admin:
         admin.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
         admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name])

@@ -142,7 +142,7 @@ def test_it_leads_a_process_group_of_its_own(tmp_path: Path, trainers: list[Trai
 def test_asked_to_stop_it_leaves_a_checkpoint_to_go_on_from_bit_for_bit(
     tmp_path: Path, trainers: list[Trainer]
 ) -> None:
-    short = {**LONG, "max_steps": 60}
+    short = {**LONG, "max_steps": 30}
     trainers.append(Trainer(job(tmp_path, "run_whole", **short)))
     whole = list(messages(trainers[0]))
 
