@@ -22,7 +22,7 @@ from tests.servers import free_port, postgres_database, private_redis
 
 SEED = 7
 SMOKE = {"name": "permuted_digits", "profile": "smoke"}
-LONG: dict[str, Any] = {"training": {"max_steps": 150, "eval_every": 10, "target": None}}
+LONG: dict[str, Any] = {"training": {"max_steps": 110, "eval_every": 10, "target": None}}
 DENSE: dict[str, Any] = {"training": {"max_steps": 120, "eval_every": 2, "target": None}}
 HOPELESS: dict[str, Any] = {"training": {"max_steps": 1_000_000, "eval_every": 1_000_000, "target": None}}
 ENDLESS: dict[str, Any] = {"training": {"max_steps": 1_000_000, "eval_every": 5, "target": None}}

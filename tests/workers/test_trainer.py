@@ -25,10 +25,17 @@ from workers.trainer import Trainer
 LONG: dict[str, Any] = {"max_steps": 100_000, "eval_every": 5, "target": None}
 
 
-def job(folder: Path, run_id: str = "run_1", checkpoint_seconds: float = 1e9, attempt: int = 1, **training: Any) -> Job:
+def job(
+    folder: Path,
+    run_id: str = "run_1",
+    checkpoint_seconds: float = 1e9,
+    attempt: int = 1,
+    method: str = "none",
+    **training: Any,
+) -> Job:
     spec = {
         "task": {"name": "permuted_digits", "profile": "smoke"},
-        "norm": {"method": "recurrent_batch_norm"},
+        "norm": {"method": method},
         "training": training,
     }
     return job_of(spec, folder, run_id=run_id, checkpoint_seconds=checkpoint_seconds, attempt=attempt)
@@ -142,7 +149,7 @@ def test_it_leads_a_process_group_of_its_own(tmp_path: Path, trainers: list[Trai
 def test_asked_to_stop_it_leaves_a_checkpoint_to_go_on_from_bit_for_bit(
     tmp_path: Path, trainers: list[Trainer]
 ) -> None:
-    short = {**LONG, "max_steps": 30}
+    short: dict[str, Any] = {**LONG, "max_steps": 30, "method": "recurrent_batch_norm"}
     trainers.append(Trainer(job(tmp_path, "run_whole", **short)))
     whole = list(messages(trainers[0]))
 
