@@ -64,6 +64,7 @@ def scripted(*answers: Answer) -> Iterator[Script]:
             self.send_response(answer.status)
             self.send_header("Content-Type", answer.content_type)
             self.send_header("Content-Length", str(len(body) + answer.breaks_off))
+            self.send_header("Connection", "close")
             self.end_headers()
             self.wfile.write(body)
 
