@@ -9,8 +9,10 @@ behind those of its own experiment, so that a thousand of them hold up nobody el
 """
 
 from collections.abc import Sequence
+from functools import cache
+from typing import Any
 
-from sqlalchemy import Select, false, func, or_, select, tuple_
+from sqlalchemy import Select, bindparam, false, func, or_, select, tuple_
 from sqlalchemy.orm import Session
 
 from service.db import epoch_now
@@ -47,22 +49,34 @@ def next_turn(session: Session, queue: str, priority: int) -> int:
     What is next is the least turn that a run waits for. Where two kinds of worker serve the queue, the one that is
     further counts: nobody may serve the other.
     """
-    names = sorted({name for served in SERVED_TOGETHER.values() if queue in served for name in served})
-    waiting = {
-        name: select(Run.turn)
-        .where(*READY, Run.queue == name, Run.priority == priority, Run.turn > AT_ONCE)
-        .order_by(Run.turn)
-        .limit(1)
-        .scalar_subquery()
-        for name in names
-    }
-    turns = dict(zip(names, session.execute(select(*waiting.values())).one(), strict=True))
+    names = _competing(queue)
+    turns = dict(zip(names, session.connection().execute(_waiting(names), {"priority": priority}).one(), strict=True))
     fronts = [
         min(found)
         for served in SERVED_TOGETHER.values()
         if queue in served and (found := [turn for name in served if (turn := turns[name]) is not None])
     ]
     return max(fronts) + ROUND // 2 if fronts else 0
+
+
+def _competing(queue: str) -> tuple[str, ...]:
+    """The queues that some worker serves together with this one."""
+    return tuple(sorted({name for served in SERVED_TOGETHER.values() if queue in served for name in served}))
+
+
+@cache  # to build the statement takes longer than to execute it
+def _waiting(names: tuple[str, ...]) -> Select[Any]:
+    """The least turn that waits in each of these queues, at the ``priority`` that it is executed with."""
+    at_priority = Run.priority == bindparam("priority")
+    least = [
+        select(Run.turn)
+        .where(*READY, Run.queue == name, at_priority, Run.turn > AT_ONCE)
+        .order_by(Run.turn)
+        .limit(1)
+        .scalar_subquery()
+        for name in names
+    ]
+    return select(*least)
 
 
 def turn_behind_its_own(session: Session, run: Run) -> int:
@@ -75,8 +89,7 @@ def turn_behind_its_own(session: Session, run: Run) -> int:
 
 def queue_position(session: Session, queue: str, priority: int) -> int:
     """Which place the first run of a new experiment would have: 1 if it is the next to be claimed."""
-    competing = {name for served in SERVED_TOGETHER.values() if queue in served for name in served}
     own = (-priority, next_turn(session, queue, priority))
     ahead = tuple_(-Run.priority, Run.turn) <= tuple_(*own)
-    query = select(func.count()).select_from(Run).where(QUEUED, Run.queue.in_(competing), ahead)
+    query = select(func.count()).select_from(Run).where(QUEUED, Run.queue.in_(_competing(queue)), ahead)
     return 1 + session.scalars(query).one()
