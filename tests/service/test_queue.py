@@ -227,6 +227,15 @@ def test_a_message_appears_in_the_folder_whole(tmp_path: Path) -> None:
     assert torn == []
 
 
+def test_what_is_bound_to_what_is_kept_in_no_file_that_could_be_torn(tmp_path: Path) -> None:
+    settings = on_broker(tmp_path, "filesystem://localhost")
+    doorbell = Doorbell(make_celery(settings))
+    doorbell.ring([Bell("run_1", "cpu")])
+    assert len(eventually(lambda: raw_messages(settings, "cpu"))) == 1
+    doorbell.close()
+    assert [folder.name for folder in (settings.data_dir / "broker").iterdir()] == ["messages"]
+
+
 def test_tasks_are_acknowledged_early_and_carry_no_results(tmp_path: Path) -> None:
     conf = make_celery(on_broker(tmp_path, "redis://127.0.0.1:1/0")).conf
     assert conf.task_acks_late is False
