@@ -13,6 +13,7 @@ from service.catalogue import routes as catalogue
 from service.db import Database
 from service.experiments import routes as experiments
 from service.fleet import routes as fleet
+from service.group_commit import GroupCommit
 from service.http import openapi
 from service.http.addresses import RefuseNul
 from service.http.compression import CompressGet
@@ -55,6 +56,7 @@ def create_app(settings: Settings, *, require_keys: bool) -> FastAPI:
         lifespan=lifespan,
     )
     app.state.settings, app.state.db, app.state.celery = settings, db, celery
+    app.state.group_commit = GroupCommit(db)
     app.state.artifacts = Artifacts(settings.artifacts_url)
     app.state.store_check = health.StoreCheck(app.state.artifacts)
     for inner_first in (Revalidate, CompressGet, AnswerHead, RefuseNul):

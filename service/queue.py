@@ -8,6 +8,7 @@ import logging
 import os
 import queue
 import threading
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,8 @@ from service.settings import Settings
 log = logging.getLogger(__name__)
 
 RUN_EXPERIMENT = "normbench.run_experiment"
-PACE_SECONDS = 0.005  # between two messages; a flood of them would cost the answers that they are for
+PAUSE = 10  # after a message, in the time that it took; a flood of them would cost the answers that they are for
+PAUSE_SECONDS = 0.05  # at most
 HEALTH_CHECK_SECONDS = 3  # a broker that says nothing for twice so long is connected to anew
 BROKER_HEARTBEAT_SECONDS = 10  # the same for RabbitMQ, which has heartbeats
 PUBLISH_TIMEOUT = 2.0  # seconds; a message that cannot be sent by then is left to the scheduler
@@ -144,10 +146,11 @@ class Doorbell:
 
     def _send_all(self) -> None:
         while (bell := self._bells.get()) is not None:
+            began = time.perf_counter()
             try:
                 self._app.send_task(
                     RUN_EXPERIMENT, args=[bell.run_id], queue=queue_name(bell.queue), retry=False, ignore_result=True
                 )
             except Exception as error:  # every transport has errors of its own; the scheduler rings again
                 log.warning("no message for %s: %s: %s", bell.run_id, type(error).__name__, error)
-            self._closing.wait(PACE_SECONDS)
+            self._closing.wait(min(PAUSE * (time.perf_counter() - began), PAUSE_SECONDS))

@@ -1,9 +1,13 @@
 """Experiments and runs over HTTP."""
 
+from pathlib import Path
+from typing import Any
+
 from fastapi import Response, status
 from fastapi.responses import StreamingResponse
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
+from starlette.concurrency import run_in_threadpool
 
 from normcore.data.registry import DatasetError, pin
 from normcore.spec import ExperimentSpec, InvalidSpec, SpecError, digest, resolve
@@ -26,6 +30,7 @@ from service.experiments import (
 )
 from service.experiments.lifecycle import Bell
 from service.experiments.tables import Run
+from service.group_commit import GroupCommit
 from service.http.bodies import SpecBody
 from service.http.conditional import etag_matches
 from service.http.openapi import JSON, answers, refusals
@@ -53,24 +58,17 @@ MEDIA_TYPES = {"json": JSON, "txt": "text/plain"}
     responses=described.SUBMITTED,
     openapi_extra=described.SPEC_BODY,
 )
-def submit_experiment(
+async def submit_experiment(
     body: SpecBody,
     parts: PartsDep,
     dry_run: parameters.DryRun = False,
     idempotency_key: parameters.IdempotencyKey = None,
 ) -> Response:
     """Submit a spec. Anything it omits comes from the task's profile; the answer shows the resolved spec."""
-    try:
-        spec = pin(resolve(body), parts.settings.datasets_dir)
-    except InvalidSpec as error:
-        raise Invalid(error.errors) from None
-    except DatasetError as error:
-        raise Invalid([SpecError(error.field, str(error), "dataset")]) from None
+    spec = await run_in_threadpool(_checked, body, parts.settings.datasets_dir)
     if dry_run:
-        with parts.db.snapshot() as session:
-            trained.check(session, spec)
-            return Response(planning.plan(session, spec).model_dump_json(), media_type=JSON)
-    experiment, created = _submit(parts.db, spec, digest(body), idempotency_key)
+        return await run_in_threadpool(_plan, parts.db, spec)
+    experiment, created = await _submit(parts.group_commit, spec, digest(body), idempotency_key)
     if created:
         parts.doorbell.ring(Bell(run.id, experiment.spec["device"]) for run in experiment.runs)
     return Response(
@@ -81,19 +79,36 @@ def submit_experiment(
     )
 
 
-def _submit(
-    db: Database, spec: ExperimentSpec, request_digest: str, idempotency_key: str | None
+def _checked(body: Any, datasets_dir: Path | None) -> ExperimentSpec:
+    try:
+        return pin(resolve(body), datasets_dir)
+    except InvalidSpec as error:
+        raise Invalid(error.errors) from None
+    except DatasetError as error:
+        raise Invalid([SpecError(error.field, str(error), "dataset")]) from None
+
+
+def _plan(db: Database, spec: ExperimentSpec) -> Response:
+    with db.snapshot() as session:
+        trained.check(session, spec)
+        return Response(planning.plan(session, spec).model_dump_json(), media_type=JSON)
+
+
+async def _submit(
+    group_commit: GroupCommit, spec: ExperimentSpec, request_digest: str, idempotency_key: str | None
 ) -> tuple[schemas.ExperimentOut, bool]:
     """Store the experiment; of two requests with one new key at the same time, the later finds the earlier's."""
-    for last_try in (False, True):
-        try:
-            with db.transaction() as session:
-                trained.check(session, spec)
-                return submission.submit(session, spec, request_digest=request_digest, idempotency_key=idempotency_key)
-        except IntegrityError:
-            if idempotency_key is None or last_try:
-                raise
-    raise AssertionError("unreachable")
+
+    def store(session: Session) -> tuple[schemas.ExperimentOut, bool]:
+        trained.check(session, spec)
+        return submission.submit(session, spec, request_digest=request_digest, idempotency_key=idempotency_key)
+
+    try:
+        return await group_commit.write(store)
+    except IntegrityError:
+        if idempotency_key is None:
+            raise
+        return await group_commit.write(store)
 
 
 @router.get("/experiments", responses=answers(Page(items=[examples.SUMMARY], next_cursor=examples.EXPERIMENT_ID)))

@@ -10,6 +10,7 @@ from fastapi import Depends, Request
 
 from service.artifacts import Artifacts
 from service.db import Database
+from service.group_commit import GroupCommit
 from service.queue import Doorbell
 from service.settings import Settings
 
@@ -22,6 +23,7 @@ class Parts(Protocol):
 
     settings: Settings
     db: Database
+    group_commit: GroupCommit
     artifacts: Artifacts
     doorbell: Doorbell
     store_check: "StoreCheck"

@@ -88,18 +88,21 @@ def test_the_order_of_fields_does_not_make_another_body(client: TestClient) -> N
     assert [answer.status_code for answer in answers] == [201, 200]
 
 
-def test_requests_with_one_new_key_at_the_same_time_make_one_experiment(client: TestClient, db: Database) -> None:
-    for round in range(5):
-        ready = threading.Barrier(4)
+def test_requests_with_one_new_key_at_the_same_time_make_one_experiment(
+    client: TestClient, settings: Settings, db: Database
+) -> None:
+    with TestClient(create_app(settings, require_keys=False)) as another:  # as two processes of one service
+        for round in range(5):
+            ready = threading.Barrier(4)
 
-        def send(_: int, ready: threading.Barrier = ready, key: str = f"round-{round}") -> Any:
-            ready.wait()
-            return post(client, seeds=[0, 1], key=key)
+            def send(to: TestClient, ready: threading.Barrier = ready, key: str = f"round-{round}") -> Any:
+                ready.wait()
+                return post(to, seeds=[0, 1], key=key)
 
-        with ThreadPoolExecutor(4) as pool:
-            answers = list(pool.map(send, range(4)))
-        assert sorted(answer.status_code for answer in answers) == [200, 200, 200, 201]
-        assert len({answer.json()["id"] for answer in answers}) == 1
+            with ThreadPoolExecutor(4) as pool:
+                answers = list(pool.map(send, (client, another) * 2))
+            assert sorted(answer.status_code for answer in answers) == [200, 200, 200, 201]
+            assert len({answer.json()["id"] for answer in answers}) == 1
     with db.snapshot() as session:
         assert session.scalar(select(func.count()).select_from(Experiment)) == 5
         assert session.scalar(select(func.count()).select_from(Run)) == 10
