@@ -76,7 +76,7 @@ class Settings(BaseSettings):
     max_attempts: PositiveInt = 5  # a run lost so many times fails
     scheduler_seconds: PositiveFloat = 1.0  # between two looks at what was lost
     ring_again_seconds: PositiveFloat = 5.0  # a queued run's message counts as missing after so long
-    broker_polling_seconds: PositiveFloat = 0.1  # of the broker that needs no server
+    broker_polling_seconds: PositiveFloat = 0.05  # of the broker that needs no server
     max_body_bytes: PositiveInt = 1_000_000
     allowed_hosts: Annotated[str, AfterValidator(_hosts)] = ""  # names the API is reached by, with commas; * is any
 
