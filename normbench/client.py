@@ -185,18 +185,16 @@ class Client:
         Raises:
             Unreachable, Unavailable: it was away for ten minutes.
         """
-        away_since: float | None = None
+        outage = _Outage()
         deadline = math.inf if timeout is None else time.monotonic() + timeout
         while True:
             try:
                 experiments = [self._experiment(id, deadline - time.monotonic()) for id in experiment_ids]
             except (Unreachable, Unavailable) as error:
-                away_since = away_since or time.monotonic()
-                if time.monotonic() > away_since + OUTAGE_SECONDS:
-                    raise
+                outage.lasts(error)
                 yield error
             else:
-                away_since = None
+                outage.ends()
                 yield experiments
             left = deadline - time.monotonic()
             if left <= 0:
@@ -213,12 +211,11 @@ class Client:
             Unreachable, Unavailable: the service was away for ten minutes.
         """
         path = _path("experiments" if id.startswith("exp_") else "runs", id)
-        last_id, pause = None, pauses()
-        away_since: float | None = None
+        last_id, pause, outage = None, pauses(), _Outage()
         while True:
             try:
                 with self._messages(f"{path}/events", last_id) as told:
-                    away_since = None
+                    outage.ends()
                     for message in told:
                         last_id, pause = message.id, pauses()
                         happened = event(message, id)
@@ -226,10 +223,8 @@ class Client:
                             yield happened
                 if self._get(path)["state"] in ENDED:
                     return
-            except (Unreachable, Unavailable):
-                away_since = away_since or time.monotonic()
-                if time.monotonic() > away_since + OUTAGE_SECONDS:
-                    raise
+            except (Unreachable, Unavailable) as error:
+                outage.lasts(error)
             time.sleep(next(pause))
 
     @contextmanager
@@ -364,6 +359,24 @@ class Client:
 
     def _get(self, path: str, **params: Any) -> dict[str, Any]:
         return self._service.call("GET", path, safe=True, params=params)
+
+
+class _Outage:
+    """How long the service has been away."""
+
+    def __init__(self) -> None:
+        self._since: float | None = None
+
+    def ends(self) -> None:
+        self._since = None
+
+    def lasts(self, error: NormbenchError) -> None:
+        """Raises:
+        NormbenchError: this one, if it has lasted too long.
+        """
+        self._since = self._since or time.monotonic()
+        if time.monotonic() > self._since + OUTAGE_SECONDS:
+            raise error
 
 
 def _given(**options: Any) -> dict[str, Any]:

@@ -179,14 +179,22 @@ def test_an_outage_counts_from_its_beginning_however_long_nothing_had_happened(
 ) -> None:
     monkeypatch.setattr("normbench.client.OUTAGE_SECONDS", 0.5)
     steps = []
-    with scripted(BROKEN, HANG_UP, *REST) as s:
+    with scripted(BROKEN, HANG_UP, BROKEN, HANG_UP, *REST) as s:
         for event in Client(s.url).watch("run_1"):
             assert isinstance(event, Measured)
             steps.append(event.step)
             time.sleep(0.6)
-    assert steps == [10, 20]
+    assert steps == [10, 10, 20]
     with scripted(BROKEN, HANG_UP) as s, pytest.raises(Unreachable):
         list(Client(s.url, patience=0).watch("run_1"))
+    there = Answer({"id": "exp_1", "state": "queued"})
+    with scripted(HANG_UP, there, HANG_UP, there) as s:
+        looks = Client(s.url, patience=0).looks(["exp_1"])
+        seen = []
+        for _ in range(4):
+            seen.append(type(next(looks)))
+            time.sleep(0.6)
+    assert seen == [Unreachable, list, Unreachable, list]
 
 
 def test_files_of_a_run_are_listed_and_saved_whole(api: Client, settings: Settings, tmp_path: Path) -> None:
