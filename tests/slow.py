@@ -35,6 +35,7 @@ MODULES = (
     "workers/test_app.py",
     "workers/test_black_holes.py",
     "workers/test_recovery.py",
+    "workers/test_tasks.py",
     "workers/test_trainer.py",
 )
 LONGEST = (  # first, and by turns what waits much and what computes much

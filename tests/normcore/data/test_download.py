@@ -32,7 +32,7 @@ def home(tmp_path: Path) -> Iterator[tuple[str, Path]]:
     folder.mkdir()
     Quiet.requests.clear()
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder))) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}", folder
         server.shutdown()
 
