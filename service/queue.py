@@ -24,6 +24,7 @@ from service.settings import Settings
 log = logging.getLogger(__name__)
 
 RUN_EXPERIMENT = "normbench.run_experiment"
+QUEUES = ("auto", "cpu", "cuda")  # what a run may ask for
 PAUSE = 10  # after a message, in the time that it took; a flood of them would cost the answers that they are for
 PAUSE_SECONDS = 0.05  # at most
 HEALTH_CHECK_SECONDS = 3  # a broker that says nothing for twice so long is connected to anew
@@ -68,7 +69,7 @@ def make_celery(settings: Settings) -> Celery:
         task_ignore_result=True,
         task_acks_late=False,
         task_store_errors_even_if_ignored=False,
-        task_queues=[Queue(queue_name(d), Exchange("normbench"), queue_name(d)) for d in ("auto", "cpu", "cuda")],
+        task_queues=[Queue(queue_name(d), Exchange("normbench"), queue_name(d)) for d in QUEUES],
         task_default_queue=queue_name("auto"),
         task_default_exchange="normbench",
         task_create_missing_queues=False,
@@ -124,28 +125,36 @@ def broker_problem(app: Celery) -> str | None:
 
 
 class Doorbell:
-    """Sends messages from a thread of its own, so that no answer ever waits for a broker."""
+    """Sends messages from threads of its own, one for each queue, so that no answer ever waits for a broker, and no
+    message for those of a queue that others listen to."""
 
     def __init__(self, app: Celery) -> None:
         self._app = app
-        self._bells: queue.SimpleQueue[Bell | None] = queue.SimpleQueue()
         self._closing = threading.Event()
-        self._thread = threading.Thread(target=self._send_all, name="doorbell", daemon=True)
-        self._thread.start()
+        self._bells: dict[str, queue.SimpleQueue[Bell | None]] = {device: queue.SimpleQueue() for device in QUEUES}
+        self._threads = [
+            threading.Thread(target=self._send_all, args=(bells,), name=f"doorbell {device}", daemon=True)
+            for device, bells in self._bells.items()
+        ]
+        for thread in self._threads:
+            thread.start()
 
     def ring(self, bells: Iterable[Bell]) -> None:
         """Send these messages soon; call it after the commit."""
         for bell in bells:
-            self._bells.put(bell)
+            self._bells[bell.queue].put(bell)
 
     def close(self, timeout: float = PUBLISH_TIMEOUT) -> None:
         """Send what is waiting, for at most ``timeout`` seconds."""
+        deadline = time.monotonic() + timeout
         self._closing.set()
-        self._bells.put(None)
-        self._thread.join(timeout)
+        for bells in self._bells.values():
+            bells.put(None)
+        for thread in self._threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
 
-    def _send_all(self) -> None:
-        while (bell := self._bells.get()) is not None:
+    def _send_all(self, bells: queue.SimpleQueue[Bell | None]) -> None:
+        while (bell := bells.get()) is not None:
             began = time.perf_counter()
             try:
                 self._app.send_task(

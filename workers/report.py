@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 from normcore.events import Analysed, Measured
 from service.db import Database, one_line
 from service.experiments import lifecycle
-from service.experiments.lifecycle import Bell, Lease
+from service.experiments.lifecycle import Bell, Lease, LeaseLost
 from service.leaderboards import entries
 from workers.messages import Began, Ended, Progress, Saved
 from workers.settings import WorkerSettings
@@ -115,7 +115,12 @@ class Report:
             fingerprint = lifecycle.finish(session, self._lease, message.outcome, message.result)
             entries.refresh(session, fingerprint)
 
-        self._insist(write)
+        try:
+            self._insist(write)
+        except LeaseLost:
+            if not self._insist(lambda session: lifecycle.has_succeeded(session, self._lease)):
+                raise
+            # An earlier try was committed, and only the answer to it lost.
 
     def failed(self, error: str) -> None:
         """The run cannot go on."""

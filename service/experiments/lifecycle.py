@@ -305,6 +305,12 @@ def finish(session: Session, lease: Lease, outcome: Outcome, result: Result) -> 
     return session.scalars(select(Experiment.fingerprint).where(Experiment.id == experiment)).one()
 
 
+def has_succeeded(session: Session, lease: Lease) -> bool:
+    """Whether the run has succeeded with this very attempt."""
+    succeeded = select(Run.id).where(Run.id == lease.run_id, Run.attempt == lease.attempt, Run.state == "succeeded")
+    return session.scalar(succeeded) is not None
+
+
 def fail(session: Session, lease: Lease, error: str) -> None:
     """The run cannot go on, and another attempt would not change that.
 

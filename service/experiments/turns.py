@@ -5,18 +5,20 @@ first stands half a round behind the run that is next when it is submitted. So i
 experiment at most, and as newcomers always stand behind whoever is next, nobody is overtaken for ever.
 
 A run that its worker gives back has had its turn, and goes before all others. One that waits for trouble to pass stands
-behind those of its own experiment, so that a thousand of them hold up nobody else.
+behind those of its own experiment, so that a thousand of them hold up nobody else; while others wait, its turn does not
+say who is next.
 """
 
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Select, bindparam, false, func, or_, select, tuple_
+from sqlalchemy import ColumnElement, ScalarSelect, Select, bindparam, exists, false, func, or_, select, tuple_
 from sqlalchemy.orm import Session
 
 from service.db import epoch_now
 from service.experiments.tables import Run
+from service.fleet.tables import Worker
 
 SERVED_TOGETHER = {"cpu": ("auto", "cpu"), "cuda": ("auto", "cuda")}  # the queues of a worker, by its kind of device
 ROUND = 2
@@ -46,37 +48,47 @@ def by_urgency(session: Session, queues: Sequence[str]) -> list[str]:
 def next_turn(session: Session, queue: str, priority: int) -> int:
     """The turn of a new experiment's first run; each further one comes a ``ROUND`` later.
 
-    What is next is the least turn that a run waits for. Where two kinds of worker serve the queue, the one that is
-    further counts: nobody may serve the other.
+    What is next is the least turn that a run waits for. Where two kinds of live worker serve the queue, the one that is
+    further counts: what is next for the other has been passed by there.
     """
-    names = _competing(queue)
-    turns = dict(zip(names, session.connection().execute(_waiting(names), {"priority": priority}).one(), strict=True))
+    names, kinds = _competing(queue), _serving(queue)
+    found = session.connection().execute(_waiting(names, kinds), {"priority": priority}).one()
+    turns = dict(zip(names, found[: len(names)], strict=True))
+    live = [kind for kind, is_there in zip(kinds, found[len(names) :], strict=True) if is_there]
     fronts = [
-        min(found)
-        for served in SERVED_TOGETHER.values()
-        if queue in served and (found := [turn for name in served if (turn := turns[name]) is not None])
+        min(waiting)
+        for kind in live or kinds
+        if (waiting := [turn for name in SERVED_TOGETHER[kind] if (turn := turns[name]) is not None])
     ]
     return max(fronts) + ROUND // 2 if fronts else 0
 
 
+def _serving(queue: str) -> tuple[str, ...]:
+    """The kinds of worker that serve a queue."""
+    return tuple(kind for kind, served in SERVED_TOGETHER.items() if queue in served)
+
+
 def _competing(queue: str) -> tuple[str, ...]:
     """The queues that some worker serves together with this one."""
-    return tuple(sorted({name for served in SERVED_TOGETHER.values() if queue in served for name in served}))
+    return tuple(sorted({name for kind in _serving(queue) for name in SERVED_TOGETHER[kind]}))
 
 
 @cache  # to build the statement takes longer than to execute it
-def _waiting(names: tuple[str, ...]) -> Select[Any]:
-    """The least turn that waits in each of these queues, at the ``priority`` that it is executed with."""
-    at_priority = Run.priority == bindparam("priority")
-    least = [
-        select(Run.turn)
-        .where(*READY, Run.queue == name, at_priority, Run.turn > AT_ONCE)
-        .order_by(Run.turn)
-        .limit(1)
-        .scalar_subquery()
-        for name in names
-    ]
-    return select(*least)
+def _waiting(names: tuple[str, ...], kinds: tuple[str, ...]) -> Select[Any]:
+    """The least turn that waits in each of these queues, at the ``priority`` that it is executed with, and whether a
+    worker of each of these kinds lives.
+
+    A run that waited for trouble to pass comes back with a turn of long ago; it counts where no other waits.
+    """
+
+    def least(name: str, *conditions: ColumnElement[bool]) -> ScalarSelect[Any]:
+        those = (Run.queue == name, Run.priority == bindparam("priority"), Run.turn > AT_ONCE, *conditions)
+        return select(Run.turn).where(*those).order_by(Run.turn).limit(1).scalar_subquery()
+
+    return select(
+        *(func.coalesce(least(name, *READY, Run.times_deferred == 0), least(name, QUEUED)) for name in names),
+        *(exists().where(Worker.device.startswith(kind)) for kind in kinds),
+    )
 
 
 def turn_behind_its_own(session: Session, run: Run) -> int:

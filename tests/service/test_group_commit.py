@@ -2,11 +2,12 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from sqlalchemy import insert, select
+from sqlalchemy import insert, select, text
 from sqlalchemy.exc import IntegrityError, OperationalError
 from sqlalchemy.orm import Session
 
@@ -84,28 +85,67 @@ def test_a_refused_write_undoes_nothing_of_others(db: Database, refused: Work, e
     assert stored(db) == ["first", "good-1", "good-2"]
 
 
-def test_trouble_of_the_database_is_told_to_all_and_met_once(db: Database) -> None:
+def test_trouble_of_the_database_is_told_to_all_that_wait_and_met_once(db: Database) -> None:
     met: list[str] = []
 
     def away() -> None:
         met.append("away")
         raise OperationalError("INSERT", {}, Exception("the server does not answer"))
 
-    _, others = written(db, store("good-1"), store("unlucky", away), store("good-2"))
-    assert [type(other) for other in others] == [OperationalError] * 3
+    others = [store(f"k{k}") for k in range(2 * MOST)]
+    _, told = written(db, others[0], store("unlucky", away), *others[1:])
+    assert [type(outcome) for outcome in told] == [OperationalError] * (2 * MOST + 1)
     assert met == ["away"]
     assert stored(db) == ["first"]
 
 
-def test_who_leaves_before_the_write_holds_up_nobody(db: Database) -> None:
-    async def write() -> None:
-        group_commit = GroupCommit(db)
-        writes = [asyncio.create_task(group_commit.write(store(f"k{k}"))) for k in range(4)]
-        await asyncio.sleep(0)
-        writes[0].cancel()
-        writes[2].cancel()
-        await asyncio.gather(*writes, return_exceptions=True)
-        await group_commit.write(store("later"))
+@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+def test_two_groups_that_wait_for_one_another_fail_nobody(db: Database) -> None:
+    with db.transaction() as another:
+        another.execute(text("SET LOCAL deadlock_timeout = '20s'"))  # ours is found out first, after one second
+        store("b")(another)
 
-    asyncio.run(write())
-    assert set(stored(db)) >= {"k1", "k3", "later"}
+        def cross() -> None:
+            waiting_for_lock(db)
+            store("a")(another)
+            another.commit()
+
+        crossing = threading.Thread(target=cross)
+        crossing.start()
+        _, others = written(db, store("a"), store("b"), store("c"))
+        crossing.join()
+    assert [type(other) for other in others] == [IntegrityError, IntegrityError, Session]
+    assert stored(db) == ["a", "b", "c", "first"]
+
+
+def waiting_for_lock(db: Database) -> None:
+    for _ in range(200):
+        with db.snapshot() as session:
+            if session.scalar(text("SELECT count(*) FROM pg_locks WHERE NOT granted")):
+                return
+        time.sleep(0.02)
+    raise AssertionError("nobody waits for a lock")
+
+
+def test_who_leaves_holds_up_nobody_and_takes_nothing_along(db: Database) -> None:
+    under_way, may_go_on = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        under_way.set()
+        assert may_go_on.wait(10)
+
+    async def write() -> Any:
+        group_commit = GroupCommit(db)
+        first = asyncio.create_task(group_commit.write(store("first", hold)))
+        others = [asyncio.create_task(group_commit.write(store(f"k{k}"))) for k in range(3)]
+        assert await asyncio.to_thread(under_way.wait, 10)
+        first.cancel()
+        others[1].cancel()
+        await asyncio.sleep(0)
+        may_go_on.set()
+        outcomes = await asyncio.gather(first, *others, return_exceptions=True)
+        await group_commit.write(store("later"))
+        return [type(outcome) for outcome in outcomes]
+
+    assert asyncio.run(write()) == [asyncio.CancelledError, Session, asyncio.CancelledError, Session]
+    assert stored(db) == ["first", "k0", "k1", "k2", "later"]

@@ -191,10 +191,20 @@ def test_a_submission_does_not_wait_for_a_broker_that_is_silent(settings: Settin
 def test_a_submission_rings_for_each_run_and_finding_it_again_does_not(client: TestClient, settings: Settings) -> None:
     for _ in range(2):
         client.post("/v1/experiments", json=written(seeds=[0, 1, 2], device="cpu"), headers={"Idempotency-Key": "k"})
-    other = client.post("/v1/experiments", json=written(device="cuda")).json()
-    (raw,) = eventually(lambda: raw_messages(settings, "cuda"))
-    assert len(raw_messages(settings, "cpu")) == 3
-    assert json.loads(base64.b64decode(json.loads(raw)["body"]))[0] == [other["runs"][0]["id"]]
+    other = client.post("/v1/experiments", json=written(device="cpu")).json()
+    raw = eventually(lambda: (all := raw_messages(settings, "cpu"))[3:] and all)
+    assert len(raw) == 4
+    assert json.loads(base64.b64decode(json.loads(raw[3])["body"]))[0] == [other["runs"][0]["id"]]
+
+
+def test_a_flood_of_messages_does_not_delay_those_of_another_queue(tmp_path: Path, broker_url: str) -> None:
+    settings = on_broker(tmp_path, broker_url)
+    doorbell = Doorbell(make_celery(settings))
+    doorbell.ring(Bell(f"run_{k}", "cuda") for k in range(300))
+    doorbell.ring([Bell("run_cpu", "cpu")])
+    eventually(lambda: raw_messages(settings, "cpu"))
+    assert len(raw_messages(settings, "cuda")) < 300
+    doorbell.close()
 
 
 def test_a_message_appears_in_the_folder_whole(tmp_path: Path) -> None:

@@ -1,10 +1,14 @@
 """What a worker writes of a run, and when."""
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from sqlalchemy import update
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.orm import Session
 
 from normcore.events import Measured, Result, Started
 from normcore.spec import resolve
@@ -169,6 +173,27 @@ def test_the_end_brings_last_measurements_result_and_board_together(db: Database
     assert (run.state, run.outcome, run.progress.step) == ("succeeded", "reached_target", 40)
     assert [(e.method, e.n_runs, e.value and e.value.mean) for e in board.entries] == [("layer_norm", 1, 0.8)]
     assert training is None
+
+
+def test_an_end_that_is_stored_though_the_answer_was_lost_is_the_end(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report, claim = begun(db, PATIENT)
+    transaction = db.transaction
+    monkeypatch.setattr("workers.report.RETRY_SECONDS", 0.0)
+
+    @contextmanager
+    def unlucky() -> Iterator[Session]:
+        with transaction() as session:
+            yield session
+        monkeypatch.undo()
+        raise OperationalError("COMMIT", {}, Exception("the connection was lost"))
+
+    monkeypatch.setattr(db, "transaction", unlucky)
+    report.ended(Ended("completed", Result("accuracy", 0.8, 0.9, 40, None, None, 4.5)))
+    with db.snapshot() as session:
+        run = queries.run(session, claim.lease.run_id)
+    assert (run.state, run.attempt) == ("succeeded", 1)
 
 
 def test_an_attempt_that_was_taken_over_writes_nothing(db: Database) -> None:

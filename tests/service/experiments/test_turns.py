@@ -7,8 +7,10 @@ from sqlalchemy import update
 
 from service.db import Database
 from service.experiments import lifecycle, turns
-from service.experiments.lifecycle import Bell
+from service.experiments.lifecycle import Bell, Lease
 from service.experiments.tables import Run
+from service.fleet import attendance
+from service.fleet.attendance import Badge
 from tests.service.given import claimed, failed, run_of, submitted
 
 
@@ -25,6 +27,16 @@ def cancelled(db: Database, experiment_id: str) -> None:
 def retried(db: Database, experiment_id: str) -> list[Bell]:
     with db.transaction() as session:
         return lifecycle.retry(session, experiment_id)
+
+
+def deferred(db: Database, lease: Lease) -> None:
+    with db.transaction() as session:
+        lifecycle.defer(session, lease, "disk full")
+
+
+def pauses_are_over(db: Database) -> None:
+    with db.transaction() as session:
+        session.execute(update(Run).values(not_before=None))
 
 
 def position(db: Database, queue: str = "auto", priority: int = 5) -> int:
@@ -86,11 +98,9 @@ def test_a_run_that_is_given_back_is_next_though_nobody_had_waited_with_it(db: D
 def test_runs_that_wait_for_trouble_to_pass_take_turns_with_others(db: Database) -> None:
     troubled = submitted(db, seeds=range(6))
     for lease in [claimed(db).lease for _ in range(4)]:
-        with db.transaction() as session:
-            lifecycle.defer(session, lease, "disk full")
+        deferred(db, lease)
     other = submitted(db, seeds=range(3))
-    with db.transaction() as session:
-        session.execute(update(Run).values(not_before=None))
+    pauses_are_over(db)
     assert claimed_experiments(db, 9) == [troubled.id, other.id] * 3 + [troubled.id] * 3
 
 
@@ -98,11 +108,31 @@ def test_a_run_in_its_pause_holds_up_nobody_and_lets_nobody_overtake_others(db: 
     submitted(db)
     paused = claimed(db).lease
     first = submitted(db, seeds=range(8))
-    with db.transaction() as session:
-        lifecycle.defer(session, paused, "disk full")
+    deferred(db, paused)
     assert claimed_experiments(db, 4) == [first.id] * 4
     late = submitted(db, seeds=range(4))
     assert claimed_experiments(db, 4) == [first.id, late.id] * 2
+
+
+def test_a_run_that_comes_back_from_its_pause_lets_no_newcomer_overtake_others(db: Database) -> None:
+    paused = submitted(db)
+    deferred(db, claimed(db).lease)
+    waiting = submitted(db, seeds=range(30))
+    assert claimed_experiments(db, 20) == [waiting.id] * 20
+    pauses_are_over(db)
+    late = submitted(db, seeds=range(30))
+    assert claimed_experiments(db, 5) == [paused.id, *[waiting.id, late.id] * 2]
+
+
+def test_a_run_in_its_pause_is_not_overtaken_by_a_sweep_that_comes_meanwhile(db: Database) -> None:
+    gone = submitted(db, seeds=range(40))
+    claimed_experiments(db, 20)
+    single = submitted(db)
+    deferred(db, [claimed(db).lease for _ in range(2)][-1])
+    cancelled(db, gone.id)
+    sweep = submitted(db, seeds=range(40))
+    pauses_are_over(db)
+    assert claimed_experiments(db, 2) == [single.id, sweep.id]
 
 
 def test_retried_runs_take_turns_anew(db: Database) -> None:
@@ -132,6 +162,19 @@ def test_a_queue_that_nobody_serves_does_not_disturb_the_turns_of_the_others(db:
         assert claim_on_cpu(db) == auto.id
     late = submitted(db, seeds=range(3))
     assert [claim_on_cpu(db) for _ in range(4)] == [auto.id, late.id, auto.id, late.id]
+
+
+def test_a_queue_that_no_live_worker_serves_puts_newcomers_behind_nobody_elses_sweep(db: Database) -> None:
+    with db.transaction() as session:
+        attendance.beat(session, Badge("wrk_1", "here", 1, "cpu", ("auto", "cpu")))
+    ahead = submitted(db, seeds=range(40))
+    for _ in range(20):
+        claim_on_cpu(db)
+    submitted(db, device="cuda")  # behind the run that is next now
+    cancelled(db, ahead.id)
+    sweep = submitted(db, seeds=range(40), device="cpu")
+    single = submitted(db)
+    assert [claim_on_cpu(db) for _ in range(3)] == [sweep.id, single.id, sweep.id]
 
 
 def claim_on_cpu(db: Database) -> str:
