@@ -1,6 +1,7 @@
 """Every ``NORMBENCH_*`` variable that somebody reads, and what is said of one that nobody does. Torch-free."""
 
 import difflib
+import re
 from collections.abc import Mapping
 
 PREFIX = "NORMBENCH_"
@@ -14,6 +15,7 @@ CLIENT = ("URL", "API_KEY")
 OTHERS = ("PORT", "TEST_DATABASE_URL", "TEST_BROKER_URL", "TEST_SCHEMA_CASES")  # tests and compose
 KNOWN = frozenset((*SERVICE, *WORKERS, *CLIENT, *OTHERS))
 
+KUBERNETES = re.compile(r"(.*_)?(SERVICE_HOST|SERVICE_PORT(_.*)?|PORT(_\d+_(TCP|UDP|SCTP)(_.*)?)?)")  # of its services
 LOOKS_ALIKE = 0.6  # of difflib's ratio, 1 for two that are equal
 
 
@@ -22,14 +24,15 @@ class MisspeltVariable(ValueError):
 
 
 def check_variables(environment: Mapping[str, str]) -> None:
-    """See that no variable is misspelt or cut short. What looks like none of ours is let be: Kubernetes, for one, sets
-    NORMBENCH_SERVICE_HOST for a service that is called normbench.
+    """See that no variable is misspelt or cut short. What looks like none of ours is let be, and so is what Kubernetes
+    sets for services that are called normbench or normbench-api.
 
     Raises:
         MisspeltVariable: naming all that are.
     """
     given = {name: name.upper().removeprefix(PREFIX) for name in environment if name.upper().startswith(PREFIX)}
-    meant = {name: _meant(short) for name, short in given.items() if short not in KNOWN}
+    unknown = {name: short for name, short in given.items() if short not in KNOWN and not KUBERNETES.fullmatch(short)}
+    meant = {name: _meant(short) for name, short in unknown.items()}
     misspelt = {name: " or ".join(PREFIX + known for known in names) for name, names in meant.items() if names}
     if misspelt:
         raise MisspeltVariable("; ".join(f"{name}: did you mean {known}?" for name, known in misspelt.items()))

@@ -46,7 +46,8 @@ class Queue:
         listening = _listening(device, workers)
         if not listening:
             return _no_worker(device, workers)
-        trouble = next((run["history"][-1] for run in experiment["runs"] if run["history"]), None)
+        waiting = (run for run in experiment["runs"] if run["state"] == "queued")
+        trouble = next((run["history"][-1] for run in waiting if run["history"]), None)
         if trouble is not None:
             return f"to be tried again; attempt {trouble['attempt']} ended: {trouble['reason']}"
         idle = sum(worker["run_id"] is None for worker in listening)

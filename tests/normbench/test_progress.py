@@ -77,3 +77,6 @@ def test_waiting_after_trouble_says_what_the_trouble_was() -> None:
     trouble = {"attempt": 2, "at": "2026-11-22T01:00:00Z", "reason": "the disk is full", "lost": False}
     told = why(experiment(run("queued", 0, history=[trouble])), [worker("cpu", None)])
     assert told == "to be tried again; attempt 2 ended: the disk is full"
+    done = run("succeeded", 10, history=[trouble])
+    told = why(experiment(done, run("queued", 0)), [worker("cpu")], [], [])
+    assert told == "the only worker for cpu is busy, 0 other runs waiting"

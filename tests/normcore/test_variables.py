@@ -37,6 +37,12 @@ def test_all_misspelt_variables_are_named_at_once() -> None:
         check_variables({"NORMBENCH_URLL": "", "NORMBENCH_LEASE_SECOND": ""})
 
 
-@pytest.mark.parametrize("name", [*sorted(KNOWN), "SERVICE_HOST", "SERVICE_PORT", "PORT_8000_TCP", "BIN", "url"])
+KUBERNETES = (
+    *("SERVICE_HOST", "SERVICE_PORT", "SERVICE_PORT_HTTP", "PORT_8000_TCP", "PORT_8000_TCP_ADDR", "API_PORT"),
+    *("API_SERVICE_HOST", "API_PORT_8000_TCP_PROTO", "SCHEDULER_SERVICE_HOST", "DATABASE_SERVICE_PORT"),
+)
+
+
+@pytest.mark.parametrize("name", [*sorted(KNOWN), *KUBERNETES, "BIN", "url"])
 def test_a_variable_that_is_read_or_looks_like_none_of_ours_is_let_be(name: str) -> None:
     check_variables({f"NORMBENCH_{name}": "", "ENCH_URLL": ""})

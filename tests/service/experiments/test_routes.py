@@ -138,6 +138,7 @@ def test_retrying_is_accepted_and_opens_a_new_attempt(client: TestClient, db: Da
     assert client.get(f"/v1/experiments/{id}").json()["runs"][0]["error"] == "CUDA out of memory"
     answer = client.post(f"/v1/experiments/{id}/retry")
     assert answer.status_code == 202
+    assert answer.json()["state"] == "running", "from its first run's start to its last one's end"
     assert [(run["state"], run["attempt"], run["error"]) for run in answer.json()["runs"]] == [
         ("queued", 2, None),
         ("succeeded", 1, None),
