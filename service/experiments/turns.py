@@ -9,7 +9,7 @@ behind those of its own experiment, so that a thousand of them hold up nobody el
 say who is next.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -52,15 +52,21 @@ def next_turn(session: Session, queue: str, priority: int) -> int:
     further counts: what is next for the other has been passed by there.
     """
     names, kinds = _competing(queue), _serving(queue)
-    found = session.connection().execute(_waiting(names, kinds), {"priority": priority}).one()
-    turns = dict(zip(names, found[: len(names)], strict=True))
-    live = [kind for kind, is_there in zip(kinds, found[len(names) :], strict=True) if is_there]
-    fronts = [
-        min(waiting)
-        for kind in live or kinds
-        if (waiting := [turn for name in SERVED_TOGETHER[kind] if (turn := turns[name]) is not None])
-    ]
-    return max(fronts) + ROUND // 2 if fronts else 0
+    found = iter(session.connection().execute(_waiting(names, kinds), {"priority": priority}).one())
+    ready = {name: next(found) for name in names}
+    queued = {name: next(found) for name in names}
+    live = [kind for kind in kinds if next(found)]
+    fronts = [_front(kind, ready, queued) for kind in live or kinds]
+    return max((front + ROUND // 2 for front in fronts if front is not None), default=0)
+
+
+def _front(kind: str, *waiting: Mapping[str, int | None]) -> int | None:
+    """The least turn for this kind of worker, by the first of the maps that has one."""
+    for turns in waiting:
+        least = [turn for name in SERVED_TOGETHER[kind] if (turn := turns[name]) is not None]
+        if least:
+            return min(least)
+    return None
 
 
 def _serving(queue: str) -> tuple[str, ...]:
@@ -75,10 +81,10 @@ def _competing(queue: str) -> tuple[str, ...]:
 
 @cache  # to build the statement takes longer than to execute it
 def _waiting(names: tuple[str, ...], kinds: tuple[str, ...]) -> Select[Any]:
-    """The least turn that waits in each of these queues, at the ``priority`` that it is executed with, and whether a
-    worker of each of these kinds lives.
+    """At the ``priority`` that it is executed with: for each of these queues the least turn of the runs that are ready,
+    then for each that of all, and for each of these kinds whether a worker lives.
 
-    A run that waited for trouble to pass comes back with a turn of long ago; it counts where no other waits.
+    A run that waited for trouble to pass comes back with a turn of long ago, and counts among all only.
     """
 
     def least(name: str, *conditions: ColumnElement[bool]) -> ScalarSelect[Any]:
@@ -86,7 +92,8 @@ def _waiting(names: tuple[str, ...], kinds: tuple[str, ...]) -> Select[Any]:
         return select(Run.turn).where(*those).order_by(Run.turn).limit(1).scalar_subquery()
 
     return select(
-        *(func.coalesce(least(name, *READY, Run.times_deferred == 0), least(name, QUEUED)) for name in names),
+        *(least(name, *READY, Run.times_deferred == 0) for name in names),
+        *(least(name, QUEUED) for name in names),
         *(exists().where(Worker.device.startswith(kind)) for kind in kinds),
     )
 

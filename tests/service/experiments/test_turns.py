@@ -135,6 +135,15 @@ def test_a_run_in_its_pause_is_not_overtaken_by_a_sweep_that_comes_meanwhile(db:
     assert claimed_experiments(db, 2) == [single.id, sweep.id]
 
 
+def test_a_run_in_its_pause_lets_nobody_overtake_those_who_wait_for_the_same_workers(db: Database) -> None:
+    submitted(db)
+    deferred(db, claimed(db).lease)
+    waiting = submitted(db, seeds=range(30), device="cpu")
+    assert [claim_on_cpu(db) for _ in range(20)] == [waiting.id] * 20
+    late = submitted(db, seeds=range(30))
+    assert [claim_on_cpu(db) for _ in range(4)] == [waiting.id, late.id] * 2
+
+
 def test_retried_runs_take_turns_anew(db: Database) -> None:
     again, other = submitted(db, seeds=range(3)), submitted(db, seeds=range(6))
     cancelled(db, again.id)
