@@ -7,6 +7,7 @@ lock from one another. So a write that comes while another is under way waits fo
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any, TypeVar
 
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError
@@ -59,36 +60,40 @@ class GroupCommit:
             group, self._waiting = self._waiting[:MOST], self._waiting[MOST:]
             try:
                 outcomes = await run_in_threadpool(_commit, self._db, [write.work for write in group])
-            except Exception as trouble:
-                group, self._waiting = [*group, *self._waiting], []
-                outcomes = [trouble] * len(group)
-            for write, outcome in zip(group, outcomes, strict=True):
-                if write.outcome.done():  # who asked has left
-                    continue
-                if isinstance(outcome, Exception):
-                    write.outcome.set_exception(outcome)
-                else:
-                    write.outcome.set_result(outcome)
+            except Exception as no_thread:
+                outcomes = [no_thread] * len(group)
+            if _is_trouble(outcomes[-1]):
+                group, self._waiting = group + self._waiting, []
+            for write, outcome in zip_longest(group, outcomes, fillvalue=outcomes[-1]):
+                _tell(write, outcome)
+
+
+def _tell(write: _Write, outcome: Any) -> None:
+    if write.outcome.done():  # who asked has left
+        return
+    if isinstance(outcome, Exception):
+        write.outcome.set_exception(outcome)
+    else:
+        write.outcome.set_result(outcome)
 
 
 def _commit(db: Database, group: Sequence[Work[Any]]) -> list[Any]:
-    """The result of each write, or the error that refused it.
-
-    Raises:
-        Exception: the database is in trouble; of what was written alone before, some may be stored.
-    """
+    """What each write returns, or the error that refused it; from the first one that meets trouble on, the trouble."""
     try:
         with db.transaction() as session:
             return [work(session) for work in group]
     except Exception as error:
-        if not _is_of_one(error):
-            raise
-        return [error] if len(group) == 1 else [_commit(db, [work])[0] for work in group]
+        if len(group) == 1 or _is_trouble(error):
+            return [error] * len(group)
+    outcomes: list[Any] = []
+    for work in group:
+        outcomes += [outcomes[-1]] if outcomes and _is_trouble(outcomes[-1]) else _commit(db, [work])
+    return outcomes
 
 
-def _is_of_one(error: Exception) -> bool:
-    """Whether a write itself was refused; otherwise the database is in trouble, and would be for each of them."""
-    if isinstance(error, DBAPIError):
-        refused = isinstance(error, (IntegrityError, DataError))
-        return refused or getattr(error.orig, "sqlstate", None) == DEADLOCK
-    return not isinstance(error, PoolTimeout)
+def _is_trouble(outcome: Any) -> bool:
+    """Whether it is the database's, and would come to each write; otherwise a write itself was refused, or none was."""
+    if isinstance(outcome, DBAPIError):
+        refused = isinstance(outcome, (IntegrityError, DataError))
+        return not refused and getattr(outcome.orig, "sqlstate", None) != DEADLOCK
+    return isinstance(outcome, PoolTimeout)

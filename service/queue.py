@@ -42,10 +42,10 @@ class AtomicChannel(filesystem.Channel):  # type: ignore[misc]
 
     def _put(self, queue: str, payload: Any, **options: Any) -> None:
         folder = Path(self.data_folder_out)
-        name = f"{os.times().elapsed:.3f}_{os.urandom(8).hex()}"
+        name = f"{time.monotonic_ns():020d}_{os.urandom(8).hex()}"
         hidden = folder / f"{name}.part"
         hidden.write_text(dumps(payload))
-        hidden.rename(folder / f"{name.replace('.', '')}.{queue}.msg")
+        hidden.rename(folder / f"{name}.{queue}.msg")
 
 
 class AtomicTransport(filesystem.Transport):  # type: ignore[misc]
@@ -131,6 +131,7 @@ class Doorbell:
     def __init__(self, app: Celery) -> None:
         self._app = app
         self._closing = threading.Event()
+        self._sending = threading.Lock()  # kombu's state of a broker that needs no server is not made for two at once
         self._bells: dict[str, queue.SimpleQueue[Bell | None]] = {device: queue.SimpleQueue() for device in QUEUES}
         self._threads = [
             threading.Thread(target=self._send_all, args=(bells,), name=f"doorbell {device}", daemon=True)
@@ -155,11 +156,16 @@ class Doorbell:
 
     def _send_all(self, bells: queue.SimpleQueue[Bell | None]) -> None:
         while (bell := bells.get()) is not None:
-            began = time.perf_counter()
-            try:
-                self._app.send_task(
-                    RUN_EXPERIMENT, args=[bell.run_id], queue=queue_name(bell.queue), retry=False, ignore_result=True
-                )
-            except Exception as error:  # every transport has errors of its own; the scheduler rings again
-                log.warning("no message for %s: %s: %s", bell.run_id, type(error).__name__, error)
-            self._closing.wait(min(PAUSE * (time.perf_counter() - began), PAUSE_SECONDS))
+            with self._sending:
+                began = time.perf_counter()
+                self._send(bell)
+                took = time.perf_counter() - began
+            self._closing.wait(min(PAUSE * took, PAUSE_SECONDS))
+
+    def _send(self, bell: Bell) -> None:
+        try:
+            self._app.send_task(
+                RUN_EXPERIMENT, args=[bell.run_id], queue=queue_name(bell.queue), retry=False, ignore_result=True
+            )
+        except Exception as error:  # every transport has errors of its own; the scheduler rings again
+            log.warning("no message for %s: %s: %s", bell.run_id, type(error).__name__, error)

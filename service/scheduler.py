@@ -72,6 +72,7 @@ def look(db: Database, settings: Settings, *, take_back: bool = True) -> list[Be
     with db.transaction() as session:
         if take_back:
             bells += lifecycle.take_back(session, max_attempts=settings.max_attempts)
+        lifecycle.end_pauses(session)
         attendance.sweep(session, settings.heartbeat_seconds)
         idle = attendance.idle(session, settings.heartbeat_seconds)
         bells += lifecycle.ring_again(session, idle=idle, after_seconds=settings.ring_again_seconds)

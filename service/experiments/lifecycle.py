@@ -152,7 +152,6 @@ def claim(session: Session, *, queues: Sequence[str], worker_id: str, lease_seco
                 state="running",
                 worker_id=worker_id,
                 lease_expires_at=epoch_now() + lease_seconds,
-                not_before=None,
                 started_at=func.coalesce(Run.started_at, utc_now()),
             )
             .returning(Run.id, Run.attempt, Run.seed, Run.experiment_id, Run.began_attempt, Run.resumed_from_step)
@@ -355,12 +354,23 @@ def defer(session: Session, lease: Lease, reason: str) -> Bell | None:
         run,
         lease,
         f"{reason}; the next try is in {pause:g} s",
-        turn=turn_behind_its_own(session, run),
         times_deferred=run.times_deferred + 1,
         not_before=epoch_now() + pause,
         rung_at=0.0,
     )
     return None  # the scheduler rings when the pause is over
+
+
+def end_pauses(session: Session) -> None:
+    """Put the runs whose pause is over back into the queue."""
+    for run in _locked(session, Run.state == "queued", Run.not_before <= epoch_now(), skip_locked=True):
+        turn = turn_behind_its_own(session, run)
+        session.execute(
+            update(Run)
+            .where(Run.id == run.id)
+            .values(turn=turn, not_before=None)
+            .execution_options(synchronize_session=False)
+        )
 
 
 def lose(session: Session, lease: Lease, reason: str, *, max_attempts: int) -> Bell | None:

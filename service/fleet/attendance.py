@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass
 
-from sqlalchemy import and_, delete, func, select, update
+from sqlalchemy import ColumnElement, and_, delete, exists, func, select, update
 from sqlalchemy.orm import Session
 
 from service.db import epoch_now, utc_now
@@ -58,6 +58,11 @@ def live(session: Session, heartbeat_seconds: float) -> list[tuple[Worker, str |
     held = and_(Run.worker_id == Worker.id, Run.state == "running")
     query = select(Worker, func.max(Run.id)).outerjoin(Run, held).where(lately).group_by(Worker.id).order_by(Worker.id)
     return [(worker, run_id) for worker, run_id in session.execute(query)]
+
+
+def lives(kind: str) -> ColumnElement[bool]:
+    """Whether there is a worker on this kind of device, as a condition in a query."""
+    return exists().where(Worker.device.startswith(kind))
 
 
 def idle(session: Session, heartbeat_seconds: float) -> dict[str, int]:

@@ -99,6 +99,19 @@ def test_trouble_of_the_database_is_told_to_all_that_wait_and_met_once(db: Datab
     assert stored(db) == ["first"]
 
 
+def test_what_was_committed_before_the_trouble_is_told_so(db: Database) -> None:
+    met: list[str] = []
+
+    def away_if_alone() -> None:
+        met.append("called")
+        if len(met) > 1:
+            raise OperationalError("INSERT", {}, Exception("the server does not answer"))
+
+    _, told = written(db, store("good"), store("unlucky", away_if_alone), store("bad", refuse), store("last"))
+    assert [type(outcome) for outcome in told] == [Session, OperationalError, OperationalError, OperationalError]
+    assert stored(db) == ["first", "good"]
+
+
 @pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
 def test_two_groups_that_wait_for_one_another_fail_nobody(db: Database) -> None:
     with db.transaction() as another:

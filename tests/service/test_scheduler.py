@@ -7,6 +7,7 @@ from pathlib import Path
 from sqlalchemy import update
 
 from service.db import Database, epoch_now
+from service.experiments import lifecycle
 from service.experiments.lifecycle import Bell
 from service.experiments.tables import Run
 from service.fleet import attendance
@@ -48,6 +49,18 @@ def test_a_scheduler_that_does_not_trust_the_leases_takes_nothing_back(db: Datab
     lease = claimed(db, lease_seconds=-1).lease
     assert look(db, settings, take_back=False) == []
     assert run_of(db, lease.run_id).state == "running"
+
+
+def test_a_run_is_rung_for_once_its_pause_is_over(db: Database, settings: Settings) -> None:
+    submitted(db)
+    idle_worker(db)
+    lease = claimed(db).lease
+    with db.transaction() as session:
+        lifecycle.defer(session, lease, "disk full")
+    assert look(db, settings) == []
+    with db.transaction() as session:
+        session.execute(update(Run).values(not_before=epoch_now()))
+    assert look(db, settings) == [Bell(lease.run_id, "auto")]
 
 
 def test_a_run_is_lost_so_often_as_the_settings_say(db: Database, settings: Settings) -> None:

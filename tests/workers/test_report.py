@@ -186,7 +186,7 @@ def test_an_end_that_is_stored_though_the_answer_was_lost_is_the_end(
     def unlucky() -> Iterator[Session]:
         with transaction() as session:
             yield session
-        monkeypatch.undo()
+        monkeypatch.setattr(db, "transaction", transaction)
         raise OperationalError("COMMIT", {}, Exception("the connection was lost"))
 
     monkeypatch.setattr(db, "transaction", unlucky)

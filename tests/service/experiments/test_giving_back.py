@@ -61,6 +61,7 @@ def pause_of(db: Database, run_id: str) -> float:
 
 def end_pauses(db: Database) -> None:
     done(db, lambda s: s.execute(update(Run).values(not_before=epoch_now())))
+    done(db, lifecycle.end_pauses)
 
 
 # -- a run that gets ahead is not given up ----------------------------------------------------------
@@ -164,6 +165,7 @@ def test_a_paused_run_is_neither_claimed_nor_rung_for_until_its_pause_is_over(db
     def ring(session: Session) -> list[Bell]:
         return lifecycle.ring_again(session, idle={"auto": 1}, after_seconds=5)
 
+    done(db, lifecycle.end_pauses)
     assert done(db, claim) is None
     assert done(db, ring) == []
     end_pauses(db)

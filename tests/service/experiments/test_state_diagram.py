@@ -155,17 +155,20 @@ class StateDiagram(RuleBasedStateMachine):
     @rule(lease=leases)
     def defer(self, lease: Lease) -> None:
         if run := self.write(lease, lambda s: lifecycle.defer(s, lease, "disk full")):
-            its_own = [
-                r.turn + 2 for r in self.runs.values() if (r.experiment_id, r.state) == (run.experiment_id, "queued")
-            ]
-            run.give_back(turn=max([*its_own, self.turn_of_a_newcomer(run.priority)]), paused=True)
+            run.give_back(paused=True)
 
     @rule()
     def pauses_end(self) -> None:
         with self.db.transaction() as session:
             session.execute(update(Run).values(not_before=1.0).where(Run.not_before.is_not(None)))
-        for run in self.runs.values():
+            lifecycle.end_pauses(session)
+        for _, run in sorted((id, run) for id, run in self.runs.items() if run.state == "queued" and run.paused):
+            run.turn = max([*self.turns_behind(run.experiment_id), self.turn_of_a_newcomer(run.priority)])
             run.paused = False
+
+    def turns_behind(self, experiment_id: str) -> list[int]:
+        own = [run for run in self.runs.values() if (run.experiment_id, run.state) == (experiment_id, "queued")]
+        return [run.turn + 2 for run in own if not run.paused]
 
     @rule(lease=leases)
     def lose(self, lease: Lease) -> None:

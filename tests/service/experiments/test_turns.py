@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 from sqlalchemy import update
 
-from service.db import Database
+from service.db import Database, epoch_now
 from service.experiments import lifecycle, turns
 from service.experiments.lifecycle import Bell, Lease
 from service.experiments.tables import Run
@@ -36,7 +36,8 @@ def deferred(db: Database, lease: Lease) -> None:
 
 def pauses_are_over(db: Database) -> None:
     with db.transaction() as session:
-        session.execute(update(Run).values(not_before=None))
+        session.execute(update(Run).where(Run.not_before.is_not(None)).values(not_before=epoch_now()))
+        lifecycle.end_pauses(session)
 
 
 def position(db: Database, queue: str = "auto", priority: int = 5) -> int:
@@ -121,7 +122,18 @@ def test_a_run_that_comes_back_from_its_pause_lets_no_newcomer_overtake_others(d
     assert claimed_experiments(db, 20) == [waiting.id] * 20
     pauses_are_over(db)
     late = submitted(db, seeds=range(30))
-    assert claimed_experiments(db, 5) == [paused.id, *[waiting.id, late.id] * 2]
+    assert claimed_experiments(db, 6) == [waiting.id, paused.id, late.id, waiting.id, late.id, waiting.id]
+
+
+def test_a_sweep_that_comes_back_from_its_pauses_delays_a_newcomer_by_one_run(db: Database) -> None:
+    troubled = submitted(db, seeds=range(20))
+    for lease in [claimed(db).lease for _ in range(20)]:
+        deferred(db, lease)
+    other = submitted(db, seeds=range(40))
+    assert claimed_experiments(db, 20) == [other.id] * 20
+    pauses_are_over(db)
+    single = submitted(db)
+    assert sorted(claimed_experiments(db, 3)) == sorted([other.id, troubled.id, single.id])
 
 
 def test_a_run_in_its_pause_is_not_overtaken_by_a_sweep_that_comes_meanwhile(db: Database) -> None:
@@ -132,7 +144,7 @@ def test_a_run_in_its_pause_is_not_overtaken_by_a_sweep_that_comes_meanwhile(db:
     cancelled(db, gone.id)
     sweep = submitted(db, seeds=range(40))
     pauses_are_over(db)
-    assert claimed_experiments(db, 2) == [single.id, sweep.id]
+    assert claimed_experiments(db, 2) == [sweep.id, single.id]
 
 
 def test_a_run_in_its_pause_lets_nobody_overtake_those_who_wait_for_the_same_workers(db: Database) -> None:
