@@ -34,11 +34,17 @@ PUBLISH_TIMEOUT = 2.0  # seconds; a message that cannot be sent by then is left 
 
 class AtomicChannel(filesystem.Channel):  # type: ignore[misc]
     """A message appears in the folder whole; kombu's own can be read while it is being written. Which queue is bound to
-    what every process declares for itself; kombu's own keeps it in a file, which a power cut leaves torn for ever.
+    what every process declares for itself; kombu's own keeps it in a file, which a power cut leaves torn for ever. Its
+    threads share what was declared, and two at once would have an exchange forget its queues.
     """
 
     supports_fanout = False
     get_table = virtual.Channel.get_table
+    _declaring = threading.Lock()
+
+    def exchange_declare(self, *args: Any, **options: Any) -> None:
+        with self._declaring:
+            super().exchange_declare(*args, **options)
 
     def _put(self, queue: str, payload: Any, **options: Any) -> None:
         folder = Path(self.data_folder_out)
@@ -131,7 +137,6 @@ class Doorbell:
     def __init__(self, app: Celery) -> None:
         self._app = app
         self._closing = threading.Event()
-        self._sending = threading.Lock()  # kombu's state of a broker that needs no server is not made for two at once
         self._bells: dict[str, queue.SimpleQueue[Bell | None]] = {device: queue.SimpleQueue() for device in QUEUES}
         self._threads = [
             threading.Thread(target=self._send_all, args=(bells,), name=f"doorbell {device}", daemon=True)
@@ -156,16 +161,11 @@ class Doorbell:
 
     def _send_all(self, bells: queue.SimpleQueue[Bell | None]) -> None:
         while (bell := bells.get()) is not None:
-            with self._sending:
-                began = time.perf_counter()
-                self._send(bell)
-                took = time.perf_counter() - began
-            self._closing.wait(min(PAUSE * took, PAUSE_SECONDS))
-
-    def _send(self, bell: Bell) -> None:
-        try:
-            self._app.send_task(
-                RUN_EXPERIMENT, args=[bell.run_id], queue=queue_name(bell.queue), retry=False, ignore_result=True
-            )
-        except Exception as error:  # every transport has errors of its own; the scheduler rings again
-            log.warning("no message for %s: %s: %s", bell.run_id, type(error).__name__, error)
+            began = time.perf_counter()
+            try:
+                self._app.send_task(
+                    RUN_EXPERIMENT, args=[bell.run_id], queue=queue_name(bell.queue), retry=False, ignore_result=True
+                )
+            except Exception as error:  # every transport has errors of its own; the scheduler rings again
+                log.warning("no message for %s: %s: %s", bell.run_id, type(error).__name__, error)
+            self._closing.wait(min(PAUSE * (time.perf_counter() - began), PAUSE_SECONDS))

@@ -1,6 +1,7 @@
-"""Notice what was lost: runs whose worker is gone, messages that never arrived, workers that fell silent.
+"""Notice what was lost: runs whose worker is gone, messages that never arrived, workers that fell silent. And put the
+runs whose pause is over back into the queue.
 
-Every step is a conditional UPDATE, so any number of schedulers may run; one is enough.
+Every step looks at rows as they are now, and locks them, so any number of schedulers may run; one is enough.
 """
 
 import logging

@@ -354,6 +354,7 @@ def defer(session: Session, lease: Lease, reason: str) -> Bell | None:
         run,
         lease,
         f"{reason}; the next try is in {pause:g} s",
+        turn=run.turn,
         times_deferred=run.times_deferred + 1,
         not_before=epoch_now() + pause,
         rung_at=0.0,

@@ -100,5 +100,5 @@ def queue_position(session: Session, queue: str, priority: int) -> int:
     """Which place the first run of a new experiment would have: 1 if it is the next to be claimed."""
     own = (-priority, next_turn(session, queue, priority))
     ahead = tuple_(-Run.priority, Run.turn) <= tuple_(*own)
-    query = select(func.count()).select_from(Run).where(QUEUED, Run.queue.in_(_competing(queue)), ahead)
+    query = select(func.count()).select_from(Run).where(*READY, Run.queue.in_(_competing(queue)), ahead)
     return 1 + session.scalars(query).one()

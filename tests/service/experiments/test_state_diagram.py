@@ -155,7 +155,7 @@ class StateDiagram(RuleBasedStateMachine):
     @rule(lease=leases)
     def defer(self, lease: Lease) -> None:
         if run := self.write(lease, lambda s: lifecycle.defer(s, lease, "disk full")):
-            run.give_back(paused=True)
+            run.give_back(turn=run.turn, paused=True)
 
     @rule()
     def pauses_end(self) -> None:

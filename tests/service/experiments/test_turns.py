@@ -118,9 +118,11 @@ def test_a_run_in_its_pause_holds_up_nobody_and_lets_nobody_overtake_others(db: 
 def test_a_run_that_comes_back_from_its_pause_lets_no_newcomer_overtake_others(db: Database) -> None:
     paused = submitted(db)
     deferred(db, claimed(db).lease)
+    assert position(db) == 1
     waiting = submitted(db, seeds=range(30))
     assert claimed_experiments(db, 20) == [waiting.id] * 20
     pauses_are_over(db)
+    assert position(db) == 3
     late = submitted(db, seeds=range(30))
     assert claimed_experiments(db, 6) == [waiting.id, paused.id, late.id, waiting.id, late.id, waiting.id]
 
