@@ -10,7 +10,7 @@ from normcore.spec.files import NotYaml, load_json, load_yaml
 from normcore.spec.resolve import SHORTEST
 from service.errors import BadRequest, TooLarge
 
-YAML_TYPES = ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml", "application/vnd.yaml")
+YAML_TYPES = ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml")  # RFC 9512 and its old names
 MAX_YAML_BYTES = 32 * 1024  # reading it takes 10 us a byte
 AN_OBJECT = f"a spec is an object, as {SHORTEST}; with curl, send a file by --data-binary @FILE"
 
