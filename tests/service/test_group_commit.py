@@ -62,6 +62,11 @@ def test_what_comes_during_a_write_is_committed_together(db: Database) -> None:
     assert first not in others
 
 
+def test_each_write_has_its_own_result(db: Database) -> None:
+    _, others = written(db, lambda session: "one", lambda session: None, lambda session: "three")
+    assert others == ["one", None, "three"]
+
+
 def test_a_write_has_its_result_once_it_is_committed(db: Database) -> None:
     async def write() -> list[str]:
         await GroupCommit(db).write(store("k"))

@@ -157,3 +157,9 @@ def test_hosts_are_listed_with_commas(monkeypatch: pytest.MonkeyPatch) -> None:
     assert read_settings(Settings).hosts == frozenset()
     monkeypatch.setenv("NORMBENCH_ALLOWED_HOSTS", "Bench.example.org, api")
     assert read_settings(Settings).hosts == {"bench.example.org", "api"}
+
+
+def test_the_embedded_broker_is_looked_at_often_enough_for_a_first_step_within_a_quarter_of_a_second(
+    tmp_path: Path,
+) -> None:
+    assert Settings(data_dir=tmp_path).broker_polling_seconds <= 0.05

@@ -211,6 +211,18 @@ def test_an_attempt_that_was_taken_over_writes_nothing(db: Database) -> None:
     assert (run.state, run.attempt, run.result) == ("queued", 2, None)
 
 
+def test_the_success_of_a_later_attempt_is_not_taken_for_ones_own(db: Database) -> None:
+    report, claim = begun(db, PATIENT)
+    ended = Ended("completed", Result("accuracy", 0.8, 0.9, 40, None, None, 4.5))
+    with db.transaction() as session:
+        lifecycle.release(session, claim.lease, "handed over")
+        later = lifecycle.claim(session, queues=BADGE.queues, worker_id="wrk_2", lease_seconds=60)
+        assert later is not None
+        lifecycle.finish(session, later.lease, ended.outcome, ended.result)
+    with pytest.raises(LeaseLost):
+        report.ended(ended)
+
+
 def test_a_wish_to_cancel_is_heard_at_the_next_write(db: Database) -> None:
     report, claim = begun(db, PATIENT)
     report.flush()
