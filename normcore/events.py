@@ -7,7 +7,7 @@ event.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal, Self
 
 Outcome = Literal["completed", "reached_target", "diverged"]
@@ -58,17 +58,22 @@ class Result:
     """What a run is worth.
 
     Attributes:
-        metric: the task's metric.
-        value: the test metric of the selected model; None if the run diverged before its first evaluation.
+        metric: the task's first metric, which ranks.
+        values: all of its metrics on the test data, of the model that the task's rule selected; none if the run
+            diverged before it had selected one.
+        value: that of ``metric``.
         valid_value: the validation metric of that model when it was selected.
+        no_skill: what a model gets that ignores its input.
         step: the step at which it was selected.
         steps_to_target, seconds_to_target: when validation first reached the target, if it did.
         train_seconds: training time in all, evaluation included.
     """
 
     metric: str
+    values: Mapping[str, float]
     value: float | None
     valid_value: float | None
+    no_skill: float
     step: int | None
     steps_to_target: int | None
     seconds_to_target: float | None
@@ -77,11 +82,17 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The run is over. ``model()`` gives the selected weights and population statistics, as ``torch.save`` does."""
+    """The run is over.
+
+    Attributes:
+        model: gives the selected weights and population statistics, as ``torch.save`` does.
+        artifacts: further files by name, made when they are asked for; ``figures/<name>.json`` holds a figure.
+    """
 
     outcome: Outcome
     result: Result
     model: Callable[[], bytes]
+    artifacts: Mapping[str, Callable[[], bytes]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +146,7 @@ def to_json(event: Event) -> dict[str, Any]:
     values = {f.name: getattr(event, f.name) for f in fields(event)}
     plain = {name: value for name, value in values.items() if not callable(value)}
     if isinstance(event, Finished):
-        plain["result"] = asdict(event.result)
+        plain |= {"result": asdict(event.result), "artifacts": sorted(event.artifacts)}
     if isinstance(event, Analysed):
         plain["findings"] = [asdict(finding) for finding in event.findings]
     return {"event": type(event).__name__.lower(), **plain}

@@ -43,6 +43,11 @@ def order_generator(seed: int) -> torch.Generator:
     return torch.Generator().manual_seed(derived_seed(seed, "order"))
 
 
+def batch_generator(seed: int) -> torch.Generator:
+    """The generator that decides what a task draws anew for each batch."""
+    return torch.Generator().manual_seed(derived_seed(seed, "batches"))
+
+
 def generator_states(device: torch.device) -> dict[str, Any]:
     """The states of torch's global generators, that of ``device`` included."""
     states = {"cpu": torch.get_rng_state()}

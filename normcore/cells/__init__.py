@@ -1,18 +1,17 @@
 """Recurrent cells: one step of time each, equations beside code.
 
-One file per cell. A cell's tag in ``normcore/spec/model.py`` names the file, and the class there that holds its
-options names the class here. To add a cell, write both classes and a test; the contract suite finds the tag by
-itself.
+One file per cell. To add one, write its options in the module of its tag in ``normcore/spec/cells/``, a class of the
+same name in the module of its tag here, and a test; the registry and the contract suite find both by themselves.
 """
 
 from collections.abc import Iterator
-from importlib import import_module
 from typing import Protocol, Self, TypeVar, cast
 
 from torch import Tensor
 
 from normcore.norms import Normalization
-from normcore.spec.model import RecurrentModel
+from normcore.spec.cells import CELLS
+from normcore.spec.models.recurrent import RecurrentModel
 
 
 class State(Protocol):
@@ -30,7 +29,11 @@ S = TypeVar("S", bound=State)
 
 
 class Cell(Protocol[S]):
-    """One step, in two parts: what depends on the input alone is computed for many steps at once."""
+    """One step, in two parts: what depends on the input alone is computed for many steps at once.
+
+    A cell is built from ``(options, input_size, norm)``: its options, the features of an input, and the normalization
+    that it asks for the modules of its places.
+    """
 
     def initial_state(self, batch_size: int) -> S:
         """The trained first state, the same for all examples."""
@@ -48,9 +51,6 @@ class Cell(Protocol[S]):
         ...
 
 
-def build(model: RecurrentModel, input_size: int, norm: Normalization) -> Cell[State]:
-    """One layer of the cell that ``model`` describes."""
-    module = import_module(f"normcore.cells.{model.cell}")
-    own = {name: getattr(model, name) for name in type(model).model_fields if name not in RecurrentModel.model_fields}
-    built = getattr(module, type(model).__name__)(input_size, model.hidden_size, norm, model.recurrent_init, **own)
-    return cast(Cell[State], built)
+def build(options: RecurrentModel, input_size: int, norm: Normalization) -> Cell[State]:
+    """One layer of the cell that the options describe."""
+    return cast(Cell[State], CELLS.implementation(options)(options, input_size, norm))

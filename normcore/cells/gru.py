@@ -3,15 +3,15 @@
 Shapes: T steps, B examples, F inputs, H hidden units; the rows of 3H are the gates r, z and the candidate n.
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from normcore.initialization import RecurrentInit, init_weights_, spread_bias_
+from normcore.initialization import init_weights_, spread_bias_
 from normcore.norms.normalization import Normalization, size_of_products
+from normcore.spec.cells import gru as spec
 
 
 class GRUState(NamedTuple):
@@ -34,22 +34,17 @@ class GRU(nn.Module):
     the code; one for the candidate, outside the reset gate, where ``torch.nn.GRU`` has a second one inside.
     """
 
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        norm: Normalization,
-        recurrent_init: RecurrentInit = "orthogonal",
-        identity_gates: Sequence[str] = ("n",),
-    ) -> None:
+    def __init__(self, options: spec.GRU, input_size: int, norm: Normalization) -> None:
         super().__init__()
+        hidden_size = options.hidden_size
         self.bias_place = norm.bias
         self.gate_rows = 2 * hidden_size
         self.weight_ih = nn.Parameter(torch.empty(3 * hidden_size, input_size))
         self.weight_hh = nn.Parameter(torch.empty(3 * hidden_size, hidden_size))
-        init_weights_(self.weight_ih, self.weight_hh, recurrent_init, list(map("rzn".index, identity_gates)))
+        identity = list(map("rzn".index, options.identity_gates))
+        init_weights_(self.weight_ih, self.weight_hh, options.recurrent_init, identity)
         self.bias = nn.Parameter(torch.zeros(3 * hidden_size))
-        spread_bias_(self.bias, norm.bias_init, recurrent_init, hidden_size)
+        spread_bias_(self.bias, norm.bias_init, options.recurrent_init, hidden_size)
         self.h0 = nn.Parameter(torch.zeros(hidden_size))
         self.norm_x = norm.norm(hidden_size, "input", blocks=(2, 1))
         self.norm_h = norm.norm(hidden_size, "recurrent", blocks=(2, 1))

@@ -3,15 +3,15 @@
 Shapes: T steps, B examples, F inputs, H hidden units; the rows of 4H are the gates i, f, g, o.
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from normcore.initialization import RecurrentInit, init_weights_, spread_bias_
+from normcore.initialization import init_weights_, spread_bias_
 from normcore.norms.normalization import Identity, Normalization, size_of_products
+from normcore.spec.cells import lstm as spec
 
 
 class LSTMState(NamedTuple):
@@ -35,24 +35,18 @@ class LSTM(nn.Module):
     Deviations: the rows are in the order of ``torch.nn.LSTM``; both papers print f, i, o, g.
     """
 
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        norm: Normalization,
-        recurrent_init: RecurrentInit = "orthogonal",
-        forget_bias: float = 1.0,
-        identity_gates: Sequence[str] = ("g",),
-    ) -> None:
+    def __init__(self, options: spec.LSTM, input_size: int, norm: Normalization) -> None:
         super().__init__()
+        hidden_size = options.hidden_size
         self.bias_place = norm.bias
         self.weight_ih = nn.Parameter(torch.empty(4 * hidden_size, input_size))
         self.weight_hh = nn.Parameter(torch.empty(4 * hidden_size, hidden_size))
-        init_weights_(self.weight_ih, self.weight_hh, recurrent_init, list(map("ifgo".index, identity_gates)))
+        identity = list(map("ifgo".index, options.identity_gates))
+        init_weights_(self.weight_ih, self.weight_hh, options.recurrent_init, identity)
         bias = torch.zeros(4, hidden_size)
-        bias[1] = forget_bias
+        bias[1] = options.forget_bias
         self.bias = nn.Parameter(bias.flatten())
-        spread_bias_(self.bias, norm.bias_init, recurrent_init, hidden_size)
+        spread_bias_(self.bias, norm.bias_init, options.recurrent_init, hidden_size)
         self.h0 = nn.Parameter(torch.zeros(hidden_size))
         self.c0 = nn.Parameter(torch.zeros(hidden_size))
         self.norm_x = norm.norm(hidden_size, "input", blocks=(4,))

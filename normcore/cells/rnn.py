@@ -9,8 +9,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from normcore.initialization import RecurrentInit, init_weights_, spread_bias_
+from normcore.initialization import init_weights_, spread_bias_
 from normcore.norms.normalization import Normalization, size_of_products
+from normcore.spec.cells import rnn as spec
 
 
 class RNNState(NamedTuple):
@@ -29,16 +30,15 @@ class RNN(nn.Module):
     The first state is trained; it starts at zero.
     """
 
-    def __init__(
-        self, input_size: int, hidden_size: int, norm: Normalization, recurrent_init: RecurrentInit = "orthogonal"
-    ) -> None:
+    def __init__(self, options: spec.RNN, input_size: int, norm: Normalization) -> None:
         super().__init__()
+        hidden_size = options.hidden_size
         self.bias_place = norm.bias
         self.weight_ih = nn.Parameter(torch.empty(hidden_size, input_size))
         self.weight_hh = nn.Parameter(torch.empty(hidden_size, hidden_size))
-        init_weights_(self.weight_ih, self.weight_hh, recurrent_init, (0,))
+        init_weights_(self.weight_ih, self.weight_hh, options.recurrent_init, (0,))
         self.bias = nn.Parameter(torch.zeros(hidden_size))
-        spread_bias_(self.bias, norm.bias_init, recurrent_init, hidden_size)
+        spread_bias_(self.bias, norm.bias_init, options.recurrent_init, hidden_size)
         self.h0 = nn.Parameter(torch.zeros(hidden_size))
         self.norm_x = norm.norm(hidden_size, "input")
         self.norm_h = norm.norm(hidden_size, "recurrent")

@@ -1,4 +1,5 @@
-"""Architectures: one each, all on ``normcore.recurrent.Recurrent``.
+"""Architectures, one file each.
 
-A new one is a module here that takes its sizes and a method, and a task that builds it.
+A model asks a ``Build`` for its recurrent networks, its norms and its parametrized weights. To add one, write its
+options in ``normcore/spec/models/``, the module of the same name here, a task that builds it, and a test.
 """

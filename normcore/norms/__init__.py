@@ -1,20 +1,19 @@
-"""Normalizations: what happens to the summed inputs of a recurrent cell.
+"""Normalizations: what happens to the summed inputs of a recurrent cell or a layer.
 
-One file per method. A method's tag in ``normcore/spec/norm.py`` names the file, and the class there that holds its
-options names the class here that takes them. To add a method, write both classes and a test; the contract suite
-finds the tag by itself.
+One file per method. To add one, write its options in the module of its tag in ``normcore/spec/methods/``, a class of the
+same name in the module of its tag here, and a test; the registry and the contract suite find both by themselves.
 """
 
-from importlib import import_module
 from typing import cast
 
 from normcore.norms.normalization import BiasPlace, Normalization, Size
-from normcore.spec.norm import Method, Site
+from normcore.spec.methods import METHODS
+from normcore.spec.methods.method import Method
+from normcore.spec.models.model import Place
 
-__all__ = ["BiasPlace", "Normalization", "Site", "Size", "build"]
+__all__ = ["BiasPlace", "Normalization", "Place", "Size", "build"]
 
 
-def build(spec: Method) -> Normalization:
-    """The normalization that ``spec`` asks for."""
-    module = import_module(spec.home or f"normcore.norms.{spec.method}")
-    return cast(Normalization, getattr(module, type(spec).__name__)(spec))
+def build(options: Method) -> Normalization:
+    """The normalization that these options ask for."""
+    return cast(Normalization, METHODS.implementation(options)(options))

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from normcore.norms.batch_statistics import BatchStatistics, require_examples
 from normcore.norms.normalization import Normalization, at_least_float32
-from normcore.spec import norm as spec
+from normcore.spec.methods import batch_norm as spec
 
 
 class BatchNorm(Normalization):
@@ -40,7 +40,7 @@ class BatchNormLayer(BatchStatistics):
         if self.takes_batch:
             mean, var = batch_moments(wide, self.unbiased)
             if self.wants_statistics:
-                self.note(mean.detach().unsqueeze(0), var.detach().unsqueeze(0), 0)
+                self.take_in(torch.stack([mean, var]).detach().unsqueeze(1))
         else:
             mean, var = (s[0] for s in self.population(0, 1))
         scale = self.weight * (var + self.eps).rsqrt()

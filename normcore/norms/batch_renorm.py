@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from normcore.norms.batch_norm import batch_moments, per_channel
 from normcore.norms.batch_statistics import BatchStatistics
 from normcore.norms.normalization import Normalization, at_least_float32
-from normcore.spec import norm as spec
+from normcore.spec.methods import batch_renorm as spec
 
 
 class BatchRenorm(Normalization):
@@ -52,7 +52,7 @@ class BatchRenormLayer(BatchStatistics):
         std = (var + self.options.eps).sqrt()
         normalized = (a - per_channel(mean, a)) / per_channel(std, a)
         if self.collecting is not None:
-            self.note(mean.detach().unsqueeze(0), std.detach().square().unsqueeze(0), 0)
+            self.take_in(torch.stack([mean, std.square()]).detach().unsqueeze(1))
         if not self.training or self.collecting is not None:
             return normalized
         r, d = self._corrections(mean.detach(), std.detach())

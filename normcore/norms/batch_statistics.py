@@ -1,6 +1,7 @@
 """What normalizations over the batch share: statistics of the minibatch in training, the population's in use.
 
-Shapes: S steps whose statistics are known, F features.
+Shapes: T steps of a sequence, S steps whose statistics are known, F features. The moments (2, T, F) of a minibatch are
+its means and its variances.
 """
 
 from typing import Any
@@ -34,6 +35,7 @@ class BatchStatistics(nn.Module):
         self.register_buffer("running_var", torch.empty(0, size))
         self.uses_batch = False
         self.collecting: StepAverage | None = None
+        self._seen: list[Tensor] = []
 
     @property
     def takes_batch(self) -> bool:
@@ -42,18 +44,28 @@ class BatchStatistics(nn.Module):
 
     @property
     def wants_statistics(self) -> bool:
-        """Whether ``note`` has a use for those of this minibatch."""
+        """Whether anybody has a use for the moments of this minibatch."""
         return self.collecting is not None or (self.training and self.momentum is not None)
 
-    def note(self, mean: Tensor, var: Tensor, t: int) -> None:
-        """Take in what the minibatch had at the steps t, t + 1, ...: (steps, F) each, without gradient.
+    def saw(self, mean: Tensor, var: Tensor) -> None:
+        """Hold what the minibatch had at the next steps, (T, F) each and without gradient, until ``moments`` asks."""
+        self._seen.append(torch.stack([mean, var]))
+
+    def moments(self) -> Tensor | None:
+        """What the minibatch had at all steps since the last call, (2, T, F); None if nobody wants it."""
+        seen, self._seen = self._seen, []
+        return torch.cat(seen, 1) if seen else None
+
+    def take_in(self, moments: Tensor, t: int = 0) -> None:
+        """Average what a minibatch had at the steps t, t + 1, ... into the population's statistics.
 
         Raises:
             ValueError: steps were left out.
         """
         if self.collecting is not None:
-            self.collecting.add(torch.stack([mean, var], 1), t)
+            self.collecting.add(moments.transpose(0, 1), t)
         elif self.momentum is not None:
+            mean, var = moments
             self.running_mean = _averaged(self.running_mean, mean, t, self.momentum)
             self.running_var = _averaged(self.running_var, var, t, self.momentum)
 

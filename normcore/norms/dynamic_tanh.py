@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from normcore.norms.normalization import Normalization, Size
-from normcore.spec import norm as spec
-from normcore.spec.norm import Site
+from normcore.spec.methods import dynamic_tanh as spec
+from normcore.spec.models.model import Place
 
 
 class DynamicTanh(Normalization):
@@ -17,39 +17,30 @@ class DynamicTanh(Normalization):
     def __init__(self, options: spec.DynamicTanh) -> None:
         self.options = options
 
-    def norm(self, hidden_size: int, site: Site, blocks: tuple[int, ...] = (1,)) -> nn.Module:
-        if site not in self.options.sites:
+    def norm(self, hidden_size: int, site: Place, blocks: tuple[int, ...] = (1,)) -> nn.Module:
+        options = self.options
+        if site not in options.sites:
             return super().norm(hidden_size, site)
-        size = hidden_size * sum(blocks)
-        return DynamicTanhAtSite(size, self.options.alpha_init, self.options.gain_init, shift=site != "sum")
+        return ScaledTanh((hidden_size * sum(blocks),), options.alpha_init, options.gain_init, shift=site != "sum")
 
     def layer(self, shape: tuple[int, ...]) -> nn.Module:
-        return DynamicTanhLayer(shape, self.options.alpha_init, self.options.gain_init)
+        per_channel = (shape[0], *[1] * (len(shape) - 1))
+        return ScaledTanh(per_channel, self.options.alpha_init, self.options.gain_init)
 
 
-class DynamicTanhLayer(nn.Module):
-    """The same in a feed-forward or convolutional layer, with a gain and a shift for each feature or channel."""
+class ScaledTanh(nn.Module):
+    """weight tanh(alpha a) + bias, with one trained alpha for all features.
 
-    def __init__(self, shape: tuple[int, ...], alpha_init: float, gain_init: float) -> None:
-        super().__init__()
-        size = (shape[0], *[1] * (len(shape) - 1))
-        self.alpha = nn.Parameter(torch.tensor(alpha_init))
-        self.weight = nn.Parameter(torch.full(size, gain_init))
-        self.bias = nn.Parameter(torch.zeros(size))
+    Args:
+        shape: of the gain and the shift: one for each feature (F), or for each channel (C, 1, 1).
+    """
 
-    def forward(self, a: Tensor) -> Tensor:
-        return (self.weight * torch.tanh(self.alpha * a) + self.bias).to(a.dtype)
-
-
-class DynamicTanhAtSite(nn.Module):
-    """weight tanh(alpha a) + bias, with one trained alpha for all features."""
-
-    def __init__(self, size: int, alpha_init: float, gain_init: float, shift: bool) -> None:
+    def __init__(self, shape: tuple[int, ...], alpha_init: float, gain_init: float, shift: bool = True) -> None:
         super().__init__()
         self.alpha = nn.Parameter(torch.tensor(alpha_init))
-        self.weight = nn.Parameter(torch.full((size,), gain_init))
-        self.bias = nn.Parameter(torch.zeros(size)) if shift else None
+        self.weight = nn.Parameter(torch.full(shape, gain_init))
+        self.bias = nn.Parameter(torch.zeros(shape)) if shift else None
 
-    def forward(self, a: Tensor, t: int, mask: Tensor | None = None, size: Size | None = None) -> Tensor:
+    def forward(self, a: Tensor, t: int = 0, mask: Tensor | None = None, size: Size | None = None) -> Tensor:
         bounded = self.weight * torch.tanh(self.alpha * a)
         return (bounded if self.bias is None else bounded + self.bias).to(a.dtype)

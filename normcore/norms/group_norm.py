@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from normcore.norms.normalization import Normalization, at_least_float32
-from normcore.spec import norm as spec
+from normcore.spec.methods import group_norm as spec
 
 
 class GroupNorm(Normalization):

@@ -7,7 +7,7 @@ from torch import nn
 
 from normcore.norms.group_norm import GroupNormLayer
 from normcore.norms.normalization import Normalization
-from normcore.spec import norm as spec
+from normcore.spec.methods import instance_norm as spec
 
 
 class InstanceNorm(Normalization):

@@ -1,13 +1,14 @@
 """What a normalization answers to a cell that is being built. Left as it is, it is the baseline."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
-from normcore.spec.norm import Site
+from normcore.spec.models.model import Place
 
 BiasPlace = Literal["outside", "inside", "both"]
 Size = Callable[[], Tensor]  # (F), or (T, F); called by a norm that asks
@@ -29,7 +30,7 @@ class Normalization:
     carries_normalized_cell: bool = False
     initial_state_noise: float = 0.0
 
-    def norm(self, hidden_size: int, site: Site, blocks: tuple[int, ...] = (1,)) -> nn.Module:
+    def norm(self, hidden_size: int, site: Place, blocks: tuple[int, ...] = (1,)) -> nn.Module:
         """The module that normalizes what is at ``site``, of hidden_size * sum(blocks) features.
 
         It is called as ``norm(a, t, mask, size)`` with ``a`` of shape (B, features) at step t, or (T, B, features) at
@@ -55,8 +56,18 @@ class Normalization:
         """
         return ScaledDotProduct(size)
 
+    def initialized_from_data(self, model: nn.Module) -> AbstractContextManager[None]:
+        """Inside, the first forward pass over training data decides the model's initial weights; for methods that say
+        ``initializes_from_data``."""
+        return nullcontext()
+
     def parametrize(self, module: nn.Module, *matrices: str) -> None:
         """Give matrices of a cell or layer, whose rows make one summed input each, another parametrization."""
+
+
+def whole(blocks: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """The shape of all blocks together: of one, its own; of a cell's gates, all their features."""
+    return blocks[0] if len(blocks) == 1 else (sum(features for (features,) in blocks),)
 
 
 def at_least_float32(a: Tensor) -> Tensor:

@@ -15,7 +15,7 @@ from normcore.norms.step_average import StepAverage
 @contextmanager
 def batch_statistics(model: nn.Module) -> Iterator[None]:
     """Inside, batch norms use the statistics of the minibatch, in evaluation mode too."""
-    before = [(norm, norm.uses_batch) for norm in batch_norms(model)]
+    before = [(norm, norm.uses_batch) for norm in batch_norms(model).values()]
     for norm, _ in before:
         norm.uses_batch = True
     try:
@@ -36,7 +36,7 @@ def population_statistics(model: nn.Module) -> Iterator[None]:
     Raises:
         ValueError: at the end, there was no forward pass.
     """
-    collected = [(norm, StepAverage()) for norm in batch_norms(model)]
+    collected = [(norm, StepAverage()) for norm in batch_norms(model).values()]
     for norm, average in collected:
         norm.collecting = average
     try:
@@ -50,9 +50,9 @@ def population_statistics(model: nn.Module) -> Iterator[None]:
 
 def wants_population(model: nn.Module) -> bool:
     """Whether there are batch norms whose population statistics have to come from a pass."""
-    return any(norm.momentum is None for norm in batch_norms(model))
+    return any(norm.momentum is None for norm in batch_norms(model).values())
 
 
-def batch_norms(model: nn.Module) -> list[BatchStatistics]:
-    """All that normalize over the batch."""
-    return [module for module in model.modules() if isinstance(module, BatchStatistics)]
+def batch_norms(model: nn.Module) -> dict[str, BatchStatistics]:
+    """All that normalize over the batch, by their names in the model."""
+    return {name: module for name, module in model.named_modules() if isinstance(module, BatchStatistics)}

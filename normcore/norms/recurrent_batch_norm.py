@@ -11,8 +11,8 @@ from normcore.norms.batch_norm import BatchNormLayer
 from normcore.norms.batch_statistics import BatchStatistics, require_examples
 from normcore.norms.normalization import Normalization, Size, at_least_float32
 from normcore.norms.step_average import StepAverage
-from normcore.spec import norm as spec
-from normcore.spec.norm import Site
+from normcore.spec.methods import recurrent_batch_norm as spec
+from normcore.spec.models.model import Place
 
 ROUNDING = 6  # units in the last place of |w| |h|; products of equal rows were seen to differ by up to 1.8
 
@@ -34,7 +34,7 @@ class RecurrentBatchNorm(Normalization):
         self.carries_normalized_cell = options.carry == "normalized"
         self.options = options
 
-    def norm(self, hidden_size: int, site: Site, blocks: tuple[int, ...] = (1,)) -> nn.Module:
+    def norm(self, hidden_size: int, site: Place, blocks: tuple[int, ...] = (1,)) -> nn.Module:
         options = self.options
         if site not in options.sites:
             return super().norm(hidden_size, site)
@@ -82,7 +82,7 @@ class BatchNormAtSite(BatchStatistics):
         varies = _varies(a.detach(), size)
         if self.wants_statistics:
             mean, var = _mean_and_variance(wide.detach())  # (F) or (T, F)
-            self.note(mean.view(-1, a.shape[-1]), (var * varies).view(-1, a.shape[-1]), t)
+            self.saw(mean.view(-1, a.shape[-1]), (var * varies).view(-1, a.shape[-1]))
         return self._by_batch(wide, varies).to(a.dtype)
 
     def _by_batch(self, a: Tensor, varies: Tensor) -> Tensor:

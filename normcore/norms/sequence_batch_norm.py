@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from normcore.norms.batch_norm import BatchNormLayer
 from normcore.norms.batch_statistics import BatchStatistics
 from normcore.norms.normalization import Normalization, Size, at_least_float32
-from normcore.spec import norm as spec
-from normcore.spec.norm import Site
+from normcore.spec.methods import sequence_batch_norm as spec
+from normcore.spec.models.model import Place
 
 
 class SequenceBatchNorm(Normalization):
@@ -22,7 +22,7 @@ class SequenceBatchNorm(Normalization):
     def __init__(self, options: spec.SequenceBatchNorm) -> None:
         self.options = options
 
-    def norm(self, hidden_size: int, site: Site, blocks: tuple[int, ...] = (1,)) -> nn.Module:
+    def norm(self, hidden_size: int, site: Place, blocks: tuple[int, ...] = (1,)) -> nn.Module:
         if site != "input":
             return super().norm(hidden_size, site)
         return SequenceBatchNormAtSite(hidden_size * sum(blocks), self.options.gain_init, self.options.eps)
@@ -54,5 +54,5 @@ class SequenceBatchNormAtSite(BatchStatistics):
         mean = rows.mean(0, keepdim=True)
         var = (rows - mean).square().mean(0, keepdim=True)
         if self.wants_statistics:
-            self.note(mean.detach(), var.detach(), 0)
+            self.saw(mean.detach(), var.detach())
         return mean, var

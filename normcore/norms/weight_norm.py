@@ -3,6 +3,8 @@
 Shapes: O rows of a matrix, I columns.
 """
 
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import torch
@@ -12,8 +14,8 @@ from torch.nn.utils import parametrize
 from normcore.norms.batch_norm import per_channel
 from normcore.norms.batch_statistics import BatchStatistics, require_examples
 from normcore.norms.normalization import Normalization, Size, at_least_float32
-from normcore.spec import norm as spec
-from normcore.spec.norm import Site
+from normcore.spec.methods import weight_norm as spec
+from normcore.spec.models.model import Place
 
 
 class WeightNorm(Normalization):
@@ -21,19 +23,22 @@ class WeightNorm(Normalization):
 
     They are ``parametrizations.<matrix>.original0`` and ``.original1``, as torch names them. The lengths start as those
     of the rows that the cell drew, so that the first forward pass is the baseline's; the authors' initialization from
-    data, ``initialize_from_data_``, is for layers whose inputs are data, not states.
+    data, ``initialized_from_data``, is for layers whose inputs are data, not states.
     """
 
     def __init__(self, options: spec.WeightNorm) -> None:
         self.options = options
 
-    def norm(self, hidden_size: int, site: Site, blocks: tuple[int, ...] = (1,)) -> nn.Module:
+    def norm(self, hidden_size: int, site: Place, blocks: tuple[int, ...] = (1,)) -> nn.Module:
         if not self.options.mean_only_batch_norm or site not in ("input", "recurrent"):
             return super().norm(hidden_size, site)
         return MeanOnlyBatchNormAtSite(hidden_size * sum(blocks))
 
     def layer(self, shape: tuple[int, ...]) -> nn.Module:
         return MeanOnlyBatchNormLayer(shape) if self.options.mean_only_batch_norm else super().layer(shape)
+
+    def initialized_from_data(self, model: nn.Module) -> AbstractContextManager[None]:
+        return initialized_from_data(model)
 
     def parametrize(self, module: nn.Module, *matrices: str) -> None:
         for matrix in matrices:
@@ -52,15 +57,13 @@ class MeanOnlyBatchNormAtSite(BatchStatistics):
         if self.takes_batch:
             require_examples(a.shape[-2])
             mean = wide.mean(-2)  # (F) or (T, F)
-            self._note(mean.detach().view(-1, a.shape[-1]), t)
+            if self.wants_statistics:
+                means = mean.detach().view(-1, a.shape[-1])
+                self.saw(means, torch.zeros_like(means))
         else:
             steps = len(a) if a.dim() == 3 else 1
             mean = self.population(t, steps)[0].view(*a.shape[:-2], a.shape[-1])
         return (wide - mean.unsqueeze(-2)).to(a.dtype)
-
-    def _note(self, mean: Tensor, t: int) -> None:
-        if self.wants_statistics:
-            self.note(mean, torch.zeros_like(mean), t)
 
 
 class MeanOnlyBatchNormLayer(BatchStatistics):
@@ -76,39 +79,62 @@ class MeanOnlyBatchNormLayer(BatchStatistics):
             require_examples(a.numel() // a.shape[1])
             mean = wide.mean([axis for axis in range(a.dim()) if axis != 1])
             if self.wants_statistics:
-                self.note(mean.detach().unsqueeze(0), torch.zeros_like(mean).unsqueeze(0), 0)
+                self.take_in(torch.stack([mean, torch.zeros_like(mean)]).detach().unsqueeze(1))
         else:
             mean = self.population(0, 1)[0][0]
         return (wide + per_channel(self.bias - mean, a)).to(a.dtype)
+
+
+@contextmanager
+def initialized_from_data(model: nn.Module) -> Iterator[None]:
+    """Inside, the first forward pass initializes every layer whose weight has a length and a direction from what that
+    layer receives, the first layer first; for methods with ``init: data``.
+    """
+    hooks = [
+        layer.register_forward_pre_hook(lambda layer, inputs: initialize_from_data_(layer, inputs[0]))
+        for layer in model.modules()
+        if isinstance(layer, nn.Linear | nn.Conv2d) and _has_length_and_direction(layer)
+    ]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
 
 
 @torch.no_grad()
 def initialize_from_data_(layer: nn.Linear | nn.Conv2d, x: Tensor) -> None:
     """Give the summed inputs of a first batch x (B, ...) mean 0 and variance 1 (Salimans and Kingma, Eq. 5-6).
 
-    v is drawn from N(0, 0.05^2), and g = 1 / std, b = -mean / std of v x / |v| over the examples and places.
+    v is drawn from N(0, 0.05^2), and g = 1 / std, b = -mean / std of v x / |v| over the examples and places. A layer
+    without a bias, whose mean is taken out after it, gets the lengths alone.
 
     Raises:
-        ValueError: the layer has no bias or no such parametrization, or a unit's summed inputs do not differ.
+        ValueError: the layer has no such parametrization, or a unit's summed inputs do not differ.
     """
-    parametrized = parametrize.is_parametrized(layer, "weight")
-    if layer.bias is None or not parametrized or not hasattr(layer.parametrizations.weight, "original1"):  # type: ignore[union-attr]
+    if not _has_length_and_direction(layer):
         raise ValueError(
-            "expected a layer with a bias, whose weight is parametrized by length and direction, received"
-            f" {layer}; build it with bias=True and call WeightNorm.parametrize on it"
+            f"expected a layer whose weight is parametrized by length and direction, received {layer};"
+            " call WeightNorm.parametrize on it"
         )
     weight: Any = layer.parametrizations.weight  # type: ignore[union-attr]
     weight.original1.normal_(0, 0.05)
     weight.original0.fill_(1)
-    layer.bias.zero_()
-    t = layer(x)
+    if layer.bias is not None:
+        layer.bias.zero_()
+    t = type(layer).forward(layer, x)
     require_examples(t.numel() // t.shape[1])
     std, mean = torch.std_mean(t, [axis for axis in range(t.dim()) if axis != 1], correction=0)
     constant = int((std == 0).sum())
     if constant:
         raise ValueError(f"expected summed inputs that differ, received equal ones for {constant} units; use other x")
     weight.original0.copy_((1 / std).view_as(weight.original0))
-    layer.bias.copy_(-mean / std)
+    if layer.bias is not None:
+        layer.bias.copy_(-mean / std)
+
+
+def _has_length_and_direction(layer: nn.Module) -> bool:
+    return parametrize.is_parametrized(layer, "weight") and hasattr(layer.parametrizations.weight, "original1")  # type: ignore[union-attr]
 
 
 class LengthAndDirection(nn.Module):

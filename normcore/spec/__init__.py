@@ -1,14 +1,15 @@
 """The vocabulary: everything one can ask for, torch-free.
 
-A part of a spec that comes in kinds (task, model, norm, optimizer) is a tagged union of frozen classes; the tag
-names the module that implements it. ``resolve`` turns what a user wrote into an ``ExperimentSpec``.
+A part of a spec that comes in kinds (task, model, cell, norm, optimizer) is one of the frozen classes of a registry;
+its tag names the module that implements it. ``resolve`` turns what a user wrote into an ``ExperimentSpec``.
 """
 
 from normcore.spec.experiment import AnalysisSpec, ExperimentSpec, TrainingSpec, digest, parse
 from normcore.spec.files import read_spec
-from normcore.spec.resolve import InvalidSpec, SpecError, changes, resolve
+from normcore.spec.resolve import TASKS, InvalidSpec, SpecError, changes, resolve
 
 __all__ = [
+    "TASKS",
     "AnalysisSpec",
     "ExperimentSpec",
     "InvalidSpec",

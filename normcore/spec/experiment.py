@@ -5,25 +5,37 @@ import json
 from collections.abc import Collection, Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, StringConstraints, field_validator, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import (
+    AfterValidator,
+    Field,
+    GetJsonSchemaHandler,
+    PlainSerializer,
+    StringConstraints,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+from normcore.spec.analyses import ANALYSES
+from normcore.spec.analyses.analysis import Analysis
+from normcore.spec.evolution import SPEC_VERSION, upgrade
 from normcore.spec.messages import Form
-from normcore.spec.methods import Norm
-from normcore.spec.model import Model
-from normcore.spec.part import Part
-from normcore.spec.tasks import AnyAnalysis, AnyBenchmark, Kind, Task
+from normcore.spec.methods import METHODS
+from normcore.spec.methods.method import Method
+from normcore.spec.models import MODELS
+from normcore.spec.models.model import Model
+from normcore.spec.part import Part, contradiction
+from normcore.spec.task import Kind, Task
+from normcore.spec.tasks import BENCHMARKS
+from normcore.spec.tasks.benchmark import Benchmark
 from normcore.spec.training import Training
 
 HASHED = ("task", "model", "norm", "training")
 MAX_SEED = 2**31 - 1
 MAX_SEEDS = 1000
 MAX_LABELS = 32
-
-
-def contradiction(message: str, *loc: str) -> PydanticCustomError:
-    """An error about two fields that do not go together, reported at ``loc``."""
-    return PydanticCustomError("contradiction", message, {"loc": list(loc)})
 
 
 def _printable(text: str) -> str:
@@ -38,14 +50,28 @@ LabelKey = Annotated[
 LabelValue = Annotated[str, StringConstraints(max_length=256), AfterValidator(_printable)]
 
 
+class _AnyModel:
+    """The JSON Schema of a model: any of those there are."""
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        kinds = [kind for family in MODELS.values() for kind in family.kinds().values()]
+        return handler(core_schema.union_schema([kind.__pydantic_core_schema__ for kind in kinds]))
+
+
+AnyModel = Annotated[
+    Model, _AnyModel(), PlainSerializer(lambda model, info: model.model_dump(mode=info.mode), when_used="always")
+]
+
+
 class ExperimentSpec(Part):
     """A validated, resolved spec: a ``TrainingSpec`` or an ``AnalysisSpec``. ``normcore.spec.resolve`` makes one from
     what a user wrote."""
 
+    spec_version: Literal[1] = Field(SPEC_VERSION, description="Of the vocabulary; specs of older ones are upgraded.")
     kind: Kind
     task: Task
     model: Model | None
-    norm: Norm | None
+    norm: Method | None
     seeds: list[Annotated[int, Field(ge=0, le=MAX_SEED)]] = Field([0], min_length=1, max_length=MAX_SEEDS)
     device: Literal["auto", "cpu", "cuda"] = "auto"
     priority: int = Field(5, ge=0, le=9, description="9 goes first.")
@@ -58,20 +84,38 @@ class ExperimentSpec(Part):
             raise PydanticCustomError("duplicate", "give every seed once")
         return seeds
 
+    @field_validator("model", mode="plain", json_schema_input_type=Any)
+    @classmethod
+    def model_is_one_of_the_tasks(cls, value: Any, info: ValidationInfo) -> Any:
+        task = info.data.get("task")
+        if value is None or task is None:
+            return value
+        if task.model is None:
+            raise PydanticCustomError("unknown_field", "{message}", {"message": f"{task.name} takes no model; remove it"})
+        return task.model.read(value)
+
+    @model_validator(mode="after")
+    def parts_are_the_tasks(self) -> Self:
+        if self.model is None and self.task.model is not None:
+            raise contradiction(f"{self.task.name} needs a model", "model")
+        if self.norm is None and self.task.takes_norm:
+            raise contradiction(f"{self.task.name} needs a norm", "norm")
+        if self.norm is not None and not self.task.takes_norm:
+            raise contradiction(f"{self.task.name} takes no norm; remove it", "norm")
+        return self
+
     @model_validator(mode="after")
     def norm_fits_the_model(self) -> Self:
-        if self.model is None or self.norm is None:
-            return self
-        if self.model.bidirectional and not self.task.may_look_ahead:
+        if getattr(self.model, "bidirectional", False) and not self.task.may_look_ahead:
             raise contradiction(
                 f"{self.task.name} goes from the first step to the last, so nothing may read backwards; use false",
                 "model",
                 "bidirectional",
             )
-        misfit = self.norm.misfit(self.model.cell)
+        model = self.model or (self.task.subject if isinstance(self.task, Analysis) else None)
+        misfit = self.norm.misfit(model) if self.norm and model else None
         if misfit is not None:
-            field, message = misfit
-            raise contradiction(message, "norm", field)
+            raise contradiction(misfit.message, "norm", misfit.field)
         return self
 
     @property
@@ -80,28 +124,35 @@ class ExperimentSpec(Part):
         raise NotImplementedError
 
     def fingerprint(self, without: Collection[str] = ()) -> str:
-        """SHA-256 over the canonical JSON of task, model, norm and training, less the parts in ``without``."""
-        return digest(self.model_dump(mode="json", include=set(HASHED) - set(without)))
+        """SHA-256 over the canonical JSON of task, model, norm and training, less the parts in ``without``.
+
+        Fields at their class's default are left out: see ``Part.canonical``.
+        """
+        parts = {name: getattr(self, name, None) for name in HASHED if name not in without}
+        return digest({name: part.canonical() for name, part in parts.items() if part is not None})
 
 
 class TrainingSpec(ExperimentSpec):
     """A benchmark's model to be trained."""
 
     kind: Literal["training"] = "training"
-    task: AnyBenchmark
-    model: Model
-    norm: Norm
+    task: Annotated[Benchmark, BENCHMARKS]
+    model: AnyModel
+    norm: Annotated[Method, METHODS]
     training: Training
 
     @model_validator(mode="after")
     def training_fits(self) -> Self:
+        misfit = self.task.misfit(self.model)
+        if misfit is not None:
+            raise contradiction(misfit.message, "model", misfit.field)
         if self.norm.needs_batch and self.training.batch_size < 2:
             raise contradiction(
                 f"{self.norm.method} takes its statistics over the batch; use 2 or more", "training", "batch_size"
             )
         if self.training.kernel == "fused":
             raise contradiction(
-                f"there is no fused kernel for {self.model.cell} with {self.norm.method}; use auto or reference",
+                f"there is no fused kernel for {self.model.label} with {self.norm.method}; use auto or reference",
                 "training",
                 "kernel",
             )
@@ -111,27 +162,19 @@ class TrainingSpec(ExperimentSpec):
     def max_steps(self) -> int:
         return self.training.max_steps
 
+    @property
+    def budget(self) -> int:
+        """Examples that the training may see."""
+        return self.training.max_steps * self.training.batch_size
+
 
 class AnalysisSpec(ExperimentSpec):
     """Something to measure without training. It has those of model and norm that its task takes."""
 
     kind: Literal["analysis"] = "analysis"
-    task: AnyAnalysis
-    model: Model | None = None
-    norm: Norm | None = None
-
-    @model_validator(mode="after")
-    def parts_are_the_tasks(self) -> Self:
-        for part in ("model", "norm"):
-            given, taken = getattr(self, part) is not None, part in self.task.parts
-            if given and not taken:
-                raise contradiction(f"{self.task.name} takes no {part}; remove it", part)
-            if taken and not given:
-                raise contradiction(f"{self.task.name} needs a {part}", part)
-        misfit = self.task.norm_misfit(self.norm) if self.norm else None
-        if misfit is not None:
-            raise contradiction(misfit, "norm", "method")
-        return self
+    task: Annotated[Analysis, ANALYSES]
+    model: AnyModel | None = None
+    norm: Annotated[Method, METHODS] | None = None
 
     @property
     def max_steps(self) -> int:
@@ -139,12 +182,13 @@ class AnalysisSpec(ExperimentSpec):
 
 
 def parse(stored: Mapping[str, Any]) -> ExperimentSpec:
-    """The spec that was stored.
+    """The spec that was stored, by whatever version of normbench.
 
     Raises:
-        pydantic.ValidationError: it is none.
+        pydantic.ValidationError, ValueError: it is none.
     """
-    return (AnalysisSpec if stored.get("kind") == "analysis" else TrainingSpec).model_validate(stored)
+    spec = upgrade(stored)
+    return (AnalysisSpec if spec.get("kind") == "analysis" else TrainingSpec).model_validate(spec)
 
 
 def digest(value: Any) -> str:

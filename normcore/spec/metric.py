@@ -8,11 +8,16 @@ Direction = Literal["maximize", "minimize"]
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A measured quantity; a series ``valid.accuracy`` is the metric ``accuracy`` on the split ``valid``."""
+    """A measured quantity; a series ``valid.accuracy`` is the metric ``accuracy`` on the split ``valid``.
+
+    Attributes:
+        no_skill: what a model gets that ignores its input, in words; None for what no model is judged by.
+    """
 
     name: str
     unit: str
     direction: Direction
+    no_skill: str | None = None
 
     def is_better(self, value: float, than: float) -> bool:
         """Whether ``value`` strictly beats ``than``."""
@@ -24,9 +29,10 @@ class Metric:
 
 
 LOSS = Metric("loss", "nats", "minimize")
-ACCURACY = Metric("accuracy", "", "maximize")
-BITS_PER_CHAR = Metric("bits_per_char", "bits", "minimize")
+ACCURACY = Metric("accuracy", "", "maximize", "1 / classes")
+ERROR_RATE = Metric("error_rate", "", "minimize", "1 - 1 / classes")
+BITS_PER_CHAR = Metric("bits_per_char", "bits", "minimize", "log2(symbols)")
 GRAD_NORM = Metric("grad_norm", "", "minimize")
 
-METRICS = {metric.name: metric for metric in (LOSS, ACCURACY, BITS_PER_CHAR, GRAD_NORM)}
-"""By name, in which a series such as ``valid.accuracy`` ends."""
+OF_EVERY_TASK = (LOSS, GRAD_NORM)
+"""What the training loop measures, whatever the task."""

@@ -1,26 +1,27 @@
 """From what a user wrote to a resolved spec: fill in the profile, check, and say clearly what is wrong."""
 
-from collections.abc import Iterable, Mapping
+from collections import ChainMap
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from normcore.spec.analyses import ANALYSES
+from normcore.spec.analyses.analysis import Analysis
+from normcore.spec.evolution import SPEC_VERSION, upgrade
 from normcore.spec.experiment import HASHED, AnalysisSpec, ExperimentSpec, TrainingSpec
 from normcore.spec.messages import choose, message, quoted, suggestion
 from normcore.spec.methods import METHODS
-from normcore.spec.model import CELLS
-from normcore.spec.tasks import ANALYSES, DEFAULT_PROFILE, TASKS, Analysis, Benchmark, Profile, Task
-from normcore.spec.training import OPTIMIZERS, Training
+from normcore.spec.models.model import Model
+from normcore.spec.optimizers import OPTIMIZERS
+from normcore.spec.task import DEFAULT_PROFILE, Profile, Task
+from normcore.spec.tasks import BENCHMARKS
+from normcore.spec.tasks.benchmark import Benchmark
+from normcore.spec.training import Training
 
-TAGS: Mapping[tuple[str, ...], tuple[str, Mapping[str, type[BaseModel]]]] = {
-    ("task",): ("name", TASKS),
-    ("model",): ("cell", CELLS),
-    ("norm",): ("method", METHODS),
-    ("training", "optimizer"): ("name", OPTIMIZERS),
-}
-"""Where a spec is a tagged union: the tag's field, and the class that each tag chooses."""
-WITHOUT_TAG = ("missing", "model_type", "model_attributes_type")
+TASKS: Mapping[str, type[Task]] = ChainMap(ANALYSES, BENCHMARKS)  # type: ignore[arg-type,list-item]
+"""Everything that a spec's ``task.name`` may say."""
 SHORTEST = '{"task": {"name": "permuted_digits"}}'
 
 
@@ -45,29 +46,60 @@ def resolve(written: Any) -> ExperimentSpec:
     """Complete ``written`` from its task's profile and validate it.
 
     Args:
-        written: a mapping as read from JSON or YAML.
+        written: a mapping as read from JSON or YAML; with a ``spec_version`` of an older normbench it is upgraded.
 
     Raises:
         InvalidSpec: with one error for every field that is wrong.
     """
     if not isinstance(written, Mapping):
         raise InvalidSpec([SpecError((), f"a spec is an object with at least a task, as {SHORTEST}", "type")])
-    kind = AnalysisSpec if _tag(written.get("task"), "name") in ANALYSES else TrainingSpec
+    written = _of_this_version(written)
+    task = _part(written, "task")
+    name = task.get("name")
+    if not isinstance(name, str) or name not in TASKS:
+        raise InvalidSpec([_no_task(written)])
+    kind = AnalysisSpec if name in ANALYSES else TrainingSpec
     try:
         return kind.model_validate(_completed(written))
     except ValidationError as error:
-        errors = [_spec_error(e) for e in error.errors(include_url=False)]
-        if any(e.loc[:1] == ("task",) for e in errors):  # without its task, what a spec omits is not missing
-            errors = [e for e in errors if e.type != "missing" or e.loc[:1] == ("task",)]
+        errors = [_spec_error(e, written) for e in error.errors(include_url=False)]
+        if any(e.loc[:1] == ("task",) for e in errors):  # without its profile, what a spec omits is not missing
+            errors = [e for e in errors if e.type != "missing"]
         raise InvalidSpec(errors) from None
 
 
 def changes(spec: TrainingSpec) -> dict[str, Any]:
-    """Fields in which ``spec`` departs from its profile's defaults for its method, by dotted path."""
+    """Fields in which ``spec`` departs from its profile, by dotted path; the method's own options are compared with
+    what the profile has for that method and model."""
     task = {"name": spec.task.name, "profile": spec.task.profile}
-    usual = _flat(resolve({"task": task, "model": {"cell": spec.model.cell}, "norm": {"method": spec.norm.method}}))
-    usual["model.cell"] = spec.task.profiles[spec.task.profile].model["cell"]
+    written: dict[str, Any] = {"task": task, "norm": {"method": spec.norm.method}}
+    usual = _flat(resolve(written | {"model": _tags(spec.model)}))
+    usual |= {path: value for path, value in _flat(resolve({"task": task})).items() if path.startswith("model.")}
     return {path: value for path, value in _flat(spec).items() if path not in usual or usual[path] != value}
+
+
+def _of_this_version(written: Mapping[str, Any]) -> Mapping[str, Any]:
+    version = written.get("spec_version", SPEC_VERSION)
+    if not isinstance(version, int) or isinstance(version, bool) or not 0 <= version <= SPEC_VERSION:
+        wrong = f"expected 0 to {SPEC_VERSION}, the versions that this normbench knows; leave it out for the newest"
+        raise InvalidSpec([SpecError(("spec_version",), wrong, "spec_version")])
+    return upgrade(written) if version < SPEC_VERSION and isinstance(written.get("task"), Mapping) else written
+
+
+def _no_task(written: Mapping[str, Any]) -> SpecError:
+    task = written.get("task")
+    if "task" not in written:
+        return SpecError(("task",), f'it is required; add it, as {{"name": "{next(iter(TASKS))}"}}', "missing")
+    if not isinstance(task, Mapping):
+        meant = task if isinstance(task, str) and task in TASKS else next(iter(TASKS))
+        return SpecError(("task",), f'expected an object, as {{"name": "{meant}"}}', "model_type")
+    name = task.get("name")
+    wrong = "it is required" if name is None else f"unknown {quoted(name)}"
+    return SpecError(("task", "name"), f"{wrong}; {choose(name, TASKS)}", "unknown_name")
+
+
+def _tags(model: Model) -> dict[str, Any]:
+    return {"cell": model.cell} if hasattr(model, "cell") else {}
 
 
 def _flat(spec: ExperimentSpec) -> dict[str, Any]:
@@ -87,32 +119,36 @@ def _flat(spec: ExperimentSpec) -> dict[str, Any]:
 def _completed(written: Mapping[str, Any]) -> dict[str, Any]:
     """``written`` with everything it omits taken from the profile; what is no mapping is left for validation."""
     spec = dict(written)
-    task = written.get("task")
-    known = TASKS.get(_tag(task, "name"))
-    if known is None or not isinstance(task, Mapping):
-        return spec
-    profile = known.profiles.get(_tag(task, "profile", DEFAULT_PROFILE))  # type: ignore[call-overload]
+    task = _part(written, "task")
+    known = TASKS[task["name"]]
+    name = task.get("profile", DEFAULT_PROFILE)
+    profile = known.profiles.get(name) if isinstance(name, str) else None  # type: ignore[call-overload]
     if profile is None:
         return spec
 
     spec["task"] = {**profile.task, **task}
-    cell = ""
-    if _takes(known, "model"):
-        model = written.get("model", {})
-        cell = _tag(model, "cell", profile.model["cell"])
-        spec["model"] = _over({"cell": cell, **_fields_of(CELLS.get(cell), profile.model)}, model)
-    if _takes(known, "norm"):
-        norm = written.get("norm", {})
-        method = _tag(norm, "method", "none")
-        own = METHODS[method].defaults(cell) if cell and method in METHODS else {}
-        spec["norm"] = _over({"method": method, **own, **profile.norm.get(method, {})}, norm)
+    model = known.model and _chosen_model(known.model, profile, written)
+    if known.model is not None:
+        spec["model"] = _over(_fields_of(model, profile.model), written.get("model", {}))
+    if known.takes_norm:
+        spec["norm"] = _norm(profile, written.get("norm", {}), model or _subject(known))
     if issubclass(known, Benchmark):
         spec["training"] = _training(profile, written.get("training", {}))
     return spec
 
 
-def _takes(task: type[Task], part: Literal["model", "norm"]) -> bool:
-    return part in task.parts if issubclass(task, Analysis) else True
+def _chosen_model(family: type[Model], profile: Profile, written: Mapping[str, Any]) -> type[Model] | None:
+    return family.kind_of({**profile.model, **_part(written, "model")})
+
+
+def _subject(task: type[Task]) -> type[Model] | None:
+    return type(task.subject) if issubclass(task, Analysis) and task.subject else None
+
+
+def _norm(profile: Profile, written: Any, model: type[Model] | None) -> Any:
+    method = _tag(written, "method", "none")
+    own = METHODS[method].defaults(model) if model and method in METHODS else {}
+    return _over({"method": method, **own, **profile.norm.get(method, {})}, written)
 
 
 def _training(profile: Profile, written: Any) -> Any:
@@ -125,60 +161,60 @@ def _training(profile: Profile, written: Any) -> Any:
     return training
 
 
+def _part(written: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    part = written.get(name)
+    return part if isinstance(part, Mapping) else {}
+
+
 def _tag(part: Any, name: str, default: str = "") -> str:
     tag = part.get(name, default) if isinstance(part, Mapping) else default
     return tag if isinstance(tag, str) else ""
 
 
 def _fields_of(chosen: type[BaseModel] | None, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of a profile's options that the chosen class has, its tag aside."""
-    fields = chosen.model_fields if chosen else {}
-    return {key: value for key, value in options.items() if key in fields and key != "cell"}
+    """Those of a profile's options that the chosen class has."""
+    if chosen is None:
+        return dict(options)
+    return {key: value for key, value in options.items() if key in chosen.model_fields}
 
 
 def _over(defaults: Mapping[str, Any], given: Any) -> Any:
     return {**defaults, **given} if isinstance(given, Mapping) else given
 
 
-def _spec_error(error: Any) -> SpecError:
-    """Translate one of pydantic's errors: no union tags in the path, and a repair in the message."""
-    loc, context = list(error["loc"]), error.get("ctx", {})
-    chosen: type[BaseModel] | None = None
-    for path, (field, classes) in TAGS.items():
-        end = len(path)
-        if tuple(loc[:end]) == path:
-            if len(loc) > end and loc[end] in classes:
-                chosen = classes[loc[end]]
-                del loc[end]
-            elif error["type"].startswith("union_tag"):
-                return SpecError((*path, field), _tag_message(error["input"], field, classes), "unknown_" + field)
-            elif error["type"] in WITHOUT_TAG and len(loc) == end:
-                return SpecError(path, _object_message(error, field, classes), error["type"])
-    loc += context.get("loc", [])
-    if error["type"] == "extra_forbidden" and loc == ["training"]:
-        return SpecError(("training",), "an analysis trains nothing; remove it", "unknown_field")
+def _spec_error(error: Any, written: Mapping[str, Any]) -> SpecError:
+    """One of pydantic's errors, with a repair in the message."""
+    loc = (*error["loc"], *error.get("ctx", {}).get("loc", ()))
+    if error["type"] == "extra_forbidden" and loc == ("training",):
+        return SpecError(loc, "an analysis trains nothing; remove it", "unknown_field")
     if error["type"] == "extra_forbidden":
-        return SpecError(tuple(loc), _unknown_field(loc, chosen), "unknown_field")
-    return SpecError(tuple(loc), message(error), error["type"])
+        return SpecError(loc, _unknown_field(loc, written), "unknown_field")
+    return SpecError(loc, message(error), error["type"])
 
 
-def _tag_message(part: Any, field: str, known: Iterable[str]) -> str:
-    if field not in part:
-        return f"it is required; {choose(None, known)}"
-    return f"unknown {quoted(part[field])}; {choose(part[field], known)}"
+def _unknown_field(loc: tuple[str | int, ...], written: Mapping[str, Any]) -> str:
+    part = dict(_classes(written)).get(loc[:-1])
+    if part is None:
+        return "unknown field; remove it"
+    meant = suggestion(str(loc[-1]), part.model_fields).strip()
+    return f"unknown field; {meant or 'remove it, or choose from ' + ', '.join(part.model_fields)}"
 
 
-def _object_message(error: Any, field: str, known: Mapping[str, Any]) -> str:
-    given = error["input"]
-    tag = given if isinstance(given, str) and given in known else next(iter(known))
-    wrong = "it is required; add it" if error["type"] == "missing" else "expected an object"
-    return f'{wrong}, as {{"{field}": "{tag}"}}'
-
-
-def _unknown_field(loc: list[str | int], chosen: type[BaseModel] | None) -> str:
-    """``chosen`` is the class that the part's tag names."""
-    path, name = tuple(map(str, loc[:-1])), str(loc[-1])
-    plain: dict[tuple[str, ...], type[BaseModel]] = {(): TrainingSpec, ("training",): Training}
-    part = plain.get(path, chosen)
-    meant = suggestion(name, part.model_fields) if part else ""
-    return f"unknown field; {meant.strip() or 'remove it'}"
+def _classes(written: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], type[BaseModel]]]:
+    """The class of each part of a spec, by path."""
+    task = TASKS[_part(written, "task")["name"]]
+    profile = task.profiles.get(_tag(written.get("task"), "profile", DEFAULT_PROFILE))  # type: ignore[call-overload]
+    yield (), TrainingSpec if issubclass(task, Benchmark) else AnalysisSpec
+    yield ("task",), task
+    yield ("training",), Training
+    if profile is None:
+        return
+    model = task.model and _chosen_model(task.model, profile, written)
+    if model is not None:
+        yield ("model",), model
+    method = METHODS.get(_tag(written.get("norm"), "method", "none"))
+    if method is not None:
+        yield ("norm",), method
+    optimizer = profile.training.get("optimizer", {}) | _part(_part(written, "training"), "optimizer")
+    if optimizer.get("name") in OPTIMIZERS:
+        yield ("training", "optimizer"), OPTIMIZERS[optimizer["name"]]

@@ -1,30 +1,22 @@
 """Tasks: what a model is trained on, and what its quality is.
 
-One module per task; its tag in ``normcore/spec/tasks/`` names the module, whose ``build`` takes the task's options and
-gives a ``Task``. To add one, write the class of options there, the module here and a test.
+One module a family of tasks. To add one, write its options in ``normcore/spec/tasks/``, here the class that they name
+as ``home``, or of the same name in the module of the tag, and a test. The class takes ``(options, place)`` and is a
+``normcore.tasks.task.Task``.
 """
 
-from importlib import import_module
-from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
-import torch
-
-from normcore.spec.tasks import Task as TaskOptions
-from normcore.tasks.task import Task
+from normcore.spec.tasks import BENCHMARKS
+from normcore.spec.tasks.benchmark import Benchmark
+from normcore.tasks.task import Place, Task
 
 
-def build(
-    options: TaskOptions,
-    datasets_dir: Path | None,
-    device: torch.device,
-    dtype: torch.dtype,
-) -> Task:
-    """The task that ``options`` asks for, its data loaded onto ``device``.
+def build(options: Benchmark, place: Place) -> Task[Any]:
+    """The task that these options ask for, its data loaded.
 
     Raises:
         DatasetMissing, DatasetCorrupt: its data is not there, or not what it should be.
         ValueError: the options do not go with the data.
     """
-    module = import_module(f"normcore.tasks.{options.name}")
-    return cast(Task, module.build(options, datasets_dir, device, dtype))
+    return cast(Task[Any], BENCHMARKS.implementation(options)(options, place))

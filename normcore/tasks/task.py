@@ -1,19 +1,53 @@
 """What every task owes the training loop."""
 
-from collections.abc import Iterator, Mapping
-from typing import Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol, TypeVar
 
 import torch
 from torch import Tensor, nn
 
-from normcore.models.assembly import MakeRecurrent
+from normcore.models.build import Build
+
+B = TypeVar("B")
+"""A batch: a frozen dataclass of tensors."""
 
 
-class Task(Protocol):
-    """Data, a model family, a loss and a metric.
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a task's data comes from and goes to.
 
-    A model is trained on ``loss``; validation uses batch statistics and testing population statistics, which the
-    caller arranges. Nothing here changes a model or takes randomness but from the generator it is given.
+    Attributes:
+        datasets_dir: where data sets live that do not come bundled.
+        device: where batches are computed.
+        dtype: of inputs that are not whole numbers.
+    """
+
+    datasets_dir: Path | None
+    device: torch.device
+    dtype: torch.dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """What a batch costs.
+
+    Attributes:
+        total: the number that is minimized.
+        parts: what it is made of, by name; each becomes a series ``train.<name>``.
+    """
+
+    total: Tensor
+    parts: Mapping[str, Tensor] = field(default_factory=dict)
+
+
+class Task(Protocol[B]):
+    """Data, a family of models, a loss and metrics. A task is built from ``(options, place)``.
+
+    A model is trained on ``loss``; which statistics batch norms use in validation is said by the options, and testing
+    uses the population's; the caller arranges both. Nothing here changes a model, or takes randomness but from the
+    generator it is given.
     """
 
     @property
@@ -21,29 +55,60 @@ class Task(Protocol):
         """SHA-256 of everything that was read."""
         ...
 
-    def model(self, recurrent: MakeRecurrent) -> nn.Module:
-        """A new model around the network that ``recurrent(input_size)`` makes."""
+    @property
+    def no_skill(self) -> float:
+        """The first metric's value of a model that ignores its input."""
         ...
 
-    def epoch(self, generator: torch.Generator) -> Tensor:
-        """(N,) int64: one epoch's training examples, shuffled; what a number stands for is the task's own affair."""
+    def model(self, build: Build) -> nn.Module:
+        """A new model of the family that the options name; it is moved to its device by the caller."""
         ...
 
-    def loss(self, model: nn.Module, examples: Tensor) -> Tensor:
-        """Mean loss in nats over some of an epoch's examples (B,)."""
+    def epoch(self, generator: torch.Generator, batch_size: int) -> Sequence[Tensor]:
+        """One epoch's training examples in batches, (B,) int64 each; what a number stands for is the task's affair."""
         ...
 
-    def validate(self, model: nn.Module) -> dict[str, float]:
-        """Loss in nats and metrics on the validation data, by name."""
+    def batch(self, examples: Tensor, generator: torch.Generator) -> B:
+        """The training examples of these numbers, on the device; ``generator`` decides what is drawn anew for each."""
         ...
 
-    def population(self) -> Iterator[Tensor]:
-        """The training data as inputs of the model, in the batches whose statistics are averaged."""
+    def loss(self, model: nn.Module, batch: B) -> Loss:
+        """What the model makes of a batch."""
         ...
 
-    def test(self, model: nn.Module) -> float:
-        """The task's metric on the test data."""
+    def population(self) -> Iterator[B]:
+        """The training data in the batches whose statistics are averaged."""
         ...
+
+    def observe(self, model: nn.Module, batch: B) -> None:
+        """A forward pass for what the model's norms see in it."""
+        ...
+
+    def validate(self, model: nn.Module) -> Mapping[str, float]:
+        """Loss and metrics on the validation data, by name; other numbers of interest, too."""
+        ...
+
+    def test(self, model: nn.Module) -> Mapping[str, float]:
+        """All of the task's metrics on the test data."""
+        ...
+
+    def artifacts(self, model: nn.Module) -> Mapping[str, Callable[[], bytes]]:
+        """Files that show what the selected model does, by name; ``figures/<name>.json`` holds a figure."""
+        ...
+
+
+def shuffled(examples: Tensor, batch_size: int, generator: torch.Generator) -> Sequence[Tensor]:
+    """An epoch of (N,) examples in random order. The last batch is as small as the rest, except that a rest of one is
+    left out, for it has no batch statistics."""
+    order = examples[torch.randperm(len(examples), generator=generator)]
+    return in_batches(order, batch_size)
+
+
+def in_batches(order: Tensor, batch_size: int) -> Sequence[Tensor]:
+    """An epoch (N,) cut into batches in this order, without a rest of one."""
+    batches = torch.split(order, batch_size)
+    rest_of_one = len(batches[-1]) == 1 < min(len(order), batch_size)
+    return batches[:-1] if rest_of_one else batches
 
 
 def even_batches(examples: Tensor, size: int) -> Iterator[Tensor]:

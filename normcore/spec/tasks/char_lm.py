@@ -8,7 +8,9 @@ from pydantic_core import PydanticCustomError
 
 from normcore.spec.messages import Form
 from normcore.spec.metric import ACCURACY, BITS_PER_CHAR, Metric
-from normcore.spec.tasks.task import Benchmark, Profile, Published
+from normcore.spec.part import contradiction
+from normcore.spec.task import Need, Profile
+from normcore.spec.tasks.benchmark import Benchmark, Best, LastMean
 
 LSTM = {"cell": "lstm", "num_layers": 1, "bidirectional": False, "recurrent_init": "orthogonal", "forget_bias": 1.0}
 ADAM = {"optimizer": {"name": "adam", "lr": 2e-3}, "clip_norm": 1.0}
@@ -19,38 +21,35 @@ class CharLM(Benchmark):
 
     title: ClassVar[str] = "Character language model"
     citation: ClassVar[str] = "Cooijmans et al. 2017, arXiv:1603.09025, section 5.2"
-    metric: ClassVar[Metric] = BITS_PER_CHAR
-    selection: ClassVar[Metric] = ACCURACY  # the authors select by error rate, not by loss
+    metrics: ClassVar[tuple[Metric, ...]] = (BITS_PER_CHAR, ACCURACY)
+    selection: ClassVar[Best | LastMean] = Best(ACCURACY)  # the authors select by error rate, not by loss
     may_look_ahead: ClassVar[bool] = False
-    dataset_field: ClassVar[str] = "corpus"
-    published: ClassVar[tuple[Published, ...]] = (
-        Published("none", 1.38, "RBN, Table 2"),
-        Published("recurrent_batch_norm", 1.32, "RBN, Table 2"),
-    )
     profiles: ClassVar = {
         "paper": Profile(
             description="RBN section 5.2: Penn Treebank, 1000 units; 50 epochs, as in the authors' code.",
-            task={"corpus": "ptb", "sequence_length": 100, "eval_chars": None},
+            task={"corpus": "ptb", "sequence_length": 100, "valid_chars": None, "test_chars": None},
             model={**LSTM, "hidden_size": 1000},
             training={**ADAM, "batch_size": 64, "max_steps": 39_550, "eval_every": 791, "target": 1.5},
         ),
         "small": Profile(
             description="Python's own documentation, 128 units: minutes on 2 cores.",
-            task={"corpus": "pydoc", "sequence_length": 50, "eval_chars": 20_000},
+            task={"corpus": "pydoc", "sequence_length": 50, "valid_chars": 20_000, "test_chars": 20_000},
             model={**LSTM, "hidden_size": 128},
             training={**ADAM, "batch_size": 64, "max_steps": 1000, "eval_every": 50, "target": 3.0},
         ),
         "smoke": Profile(
             description="Seconds; checks that everything runs.",
-            task={"corpus": "pydoc", "sequence_length": 20, "eval_chars": 1000},
+            task={"corpus": "pydoc", "sequence_length": 20, "valid_chars": 1000, "test_chars": 1000},
             model={**LSTM, "hidden_size": 16},
             training={**ADAM, "batch_size": 16, "max_steps": 20, "eval_every": 5, "target": 4.5},
         ),
     }
 
     name: Literal["char_lm"] = "char_lm"
-    corpus: Literal["pydoc", "ptb", "file"] = Field(
-        "pydoc", description="Python's documentation, the Penn Treebank (Mikolov's split), or a text file."
+    corpus: Literal["pydoc", "ptb", "text8", "text8_prefix", "file"] = Field(
+        "pydoc",
+        description="Python's documentation; the Penn Treebank (Mikolov's split); the first 100 million characters of"
+        " Wikipedia (Mahoney), or a prefix of them, whose results compare with nothing published; or a text file.",
     )
     file: str | None = Field(
         None,
@@ -63,8 +62,11 @@ class CharLM(Benchmark):
     sequence_length: int = Field(
         100, ge=2, le=100_000, description="Characters of one training example: one more than predictions."
     )
-    eval_chars: int | None = Field(
-        None, ge=2, description="Use only so many characters of the validation and of the test text; null uses all."
+    valid_chars: int | None = Field(
+        None, ge=2, description="Use only the first so many characters of the validation text; null uses all."
+    )
+    test_chars: int | None = Field(
+        None, ge=2, description="Use only the first so many characters of the test text; null uses all."
     )
 
     @field_validator("file")
@@ -79,22 +81,21 @@ class CharLM(Benchmark):
     @model_validator(mode="after")
     def file_goes_with_its_corpus(self) -> Self:
         if (self.corpus == "file") != (self.file is not None):
-            raise PydanticCustomError(
-                "contradiction", "corpus: file and file: NAME go together; give both or neither", {"loc": ["file"]}
-            )
+            raise contradiction("corpus: file and file: NAME go together; give both or neither", "file")
         if self.sha256 is not None and self.file is None:
-            raise PydanticCustomError("contradiction", "sha256 goes with file: NAME; drop it", {"loc": ["sha256"]})
+            raise contradiction("sha256 goes with file: NAME; drop it", "sha256")
         return self
 
     @model_validator(mode="after")
     def evaluation_has_two_examples(self) -> Self:
-        if self.eval_chars is not None and self.eval_chars < 2 * self.sequence_length:
-            raise PydanticCustomError(
-                "contradiction",
-                f"expected {2 * self.sequence_length:,} or more, two examples of task.sequence_length; use more,"
-                " null for all, or shorter examples",
-                {"loc": ["eval_chars"]},
-            )
+        for field in ("valid_chars", "test_chars"):
+            characters = getattr(self, field)
+            if characters is not None and characters < 2 * self.sequence_length:
+                raise contradiction(
+                    f"expected {2 * self.sequence_length:,} or more, two examples of task.sequence_length; use more,"
+                    " null for all, or shorter examples",
+                    field,
+                )
         return self
 
     def check_lengths(self, train: int, valid: int) -> None:
@@ -110,5 +111,5 @@ class CharLM(Benchmark):
                 " use shorter examples or a longer text"
             )
 
-    def datasets(self) -> tuple[str, ...]:
-        return () if self.corpus == "file" else (self.corpus,)
+    def needs(self) -> tuple[Need, ...]:
+        return () if self.corpus == "file" else (Need(self.corpus, "corpus"),)

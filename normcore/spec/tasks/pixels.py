@@ -6,7 +6,8 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from normcore.spec.metric import ACCURACY, Metric
-from normcore.spec.tasks.task import Benchmark, Profile, ProfileName, Published
+from normcore.spec.task import Need, Profile, ProfileName
+from normcore.spec.tasks.benchmark import Benchmark, Best, LastMean
 
 RBN = "Cooijmans et al. 2017, arXiv:1603.09025, section 5.1"
 UNALIKE = {"bias_init": 1.0}
@@ -24,8 +25,13 @@ NOISE = {"initial_state_noise": 0.1}
 class PixelSequence(Benchmark):
     """One image, one pixel a step, one label after the last step."""
 
-    metric: ClassVar[Metric] = ACCURACY
-    selection: ClassVar[Metric] = ACCURACY
+    home: ClassVar[str] = "normcore.tasks.pixel_sequences:PixelSequences"
+    metrics: ClassVar[tuple[Metric, ...]] = (ACCURACY,)
+    selection: ClassVar[Best | LastMean] = Best(ACCURACY)
+    images: ClassVar[Literal["digits", "mnist"]]
+
+    def needs(self) -> tuple[Need, ...]:
+        return (Need(self.images),)
 
 
 class Permuted(PixelSequence):
@@ -143,16 +149,10 @@ class SequentialMNIST(PixelSequence):
 
     title: ClassVar[str] = "Sequential MNIST"
     citation: ClassVar[str] = RBN
+    images: ClassVar[Literal["digits", "mnist"]] = "mnist"
     profiles: ClassVar = mnist_profiles(layer_norm=UNALIKE, recurrent_batch_norm=NOISE)
-    published: ClassVar[tuple[Published, ...]] = (
-        Published("none", 0.989, "RBN, Table 1"),
-        Published("recurrent_batch_norm", 0.990, "RBN, Table 1"),
-    )
 
     name: Literal["sequential_mnist"] = "sequential_mnist"
-
-    def datasets(self) -> tuple[str, ...]:
-        return ("mnist",)
 
 
 class PermutedMNIST(Permuted):
@@ -160,16 +160,10 @@ class PermutedMNIST(Permuted):
 
     title: ClassVar[str] = "Permuted MNIST"
     citation: ClassVar[str] = RBN
+    images: ClassVar[Literal["digits", "mnist"]] = "mnist"
     profiles: ClassVar = mnist_profiles(layer_norm=UNALIKE)
-    published: ClassVar[tuple[Published, ...]] = (
-        Published("none", 0.902, "RBN, Table 1"),
-        Published("recurrent_batch_norm", 0.954, "RBN, Table 1"),
-    )
 
     name: Literal["permuted_mnist"] = "permuted_mnist"
-
-    def datasets(self) -> tuple[str, ...]:
-        return ("mnist",)
 
 
 class SequentialDigits(PixelSequence):
@@ -177,12 +171,10 @@ class SequentialDigits(PixelSequence):
 
     title: ClassVar[str] = "Sequential digits"
     citation: ClassVar[str] = RBN + ", on the UCI digits (Alpaydin and Kaynak 1998)"
+    images: ClassVar[Literal["digits", "mnist"]] = "digits"
     profiles: ClassVar = digits_profiles(recurrent_batch_norm=NOISE)
 
     name: Literal["sequential_digits"] = "sequential_digits"
-
-    def datasets(self) -> tuple[str, ...]:
-        return ("digits",)
 
 
 class PermutedDigits(Permuted):
@@ -190,9 +182,7 @@ class PermutedDigits(Permuted):
 
     title: ClassVar[str] = "Permuted digits"
     citation: ClassVar[str] = RBN + ", on the UCI digits (Alpaydin and Kaynak 1998)"
+    images: ClassVar[Literal["digits", "mnist"]] = "digits"
     profiles: ClassVar = digits_profiles()
 
     name: Literal["permuted_digits"] = "permuted_digits"
-
-    def datasets(self) -> tuple[str, ...]:
-        return ("digits",)

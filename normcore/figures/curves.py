@@ -1,0 +1,59 @@
+"""Learning curves: every series over the steps, one panel a quantity."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from normcore.figures.figure import PALETTE, Figure, figure
+
+Point = tuple[float, float]
+PANEL_HEIGHT = 220  # pixels
+
+
+def curves(series: Mapping[str, Sequence[Point]], title: str, x: str = "step", units: Mapping[str, str] = {}) -> Figure:
+    """One panel for each quantity, with a line for each split.
+
+    Args:
+        series: points (x, y) by name; ``valid.accuracy`` is the quantity ``accuracy`` of the split ``valid``.
+        x: what the points go over.
+        units: of quantities, where they have one.
+    """
+    quantities = list(dict.fromkeys(name.rpartition(".")[2] for name in series))
+    splits = list(dict.fromkeys(name.rpartition(".")[0] for name in series))
+    traces = [
+        _line(name, points, quantities.index(name.rpartition(".")[2]), splits.index(name.rpartition(".")[0]))
+        for name, points in series.items()
+    ]
+    rows = max(len(quantities), 1)
+    axes = {}
+    for row, quantity in enumerate(quantities):
+        unit = units.get(quantity)
+        named = f"{quantity} ({unit})" if unit else quantity
+        axes[f"yaxis{_number(row)}"] = {"title": {"text": named}, "domain": _domain(row, rows)}
+    bottom = _number(rows - 1)
+    layout = {**axes, "xaxis": {"title": {"text": x}, "anchor": f"y{bottom}"}, "height": PANEL_HEIGHT * rows + 100}
+    return figure(traces, title, x, "", **layout)
+
+
+def _line(name: str, points: Sequence[Point], row: int, split: int) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "lines+markers" if len(points) < 50 else "lines",
+        "name": name,
+        "x": [x for x, _ in points],
+        "y": [y for _, y in points],
+        "xaxis": "x",
+        "yaxis": f"y{_number(row)}",
+        "line": {"color": PALETTE[split % len(PALETTE)]},
+    }
+
+
+def _number(row: int) -> str:
+    """How Plotly counts axes: y, y2, y3."""
+    return "" if row == 0 else str(row + 1)
+
+
+def _domain(row: int, rows: int) -> list[float]:
+    """The part of the height that a row takes, the first row on top."""
+    gap = 0.0 if rows == 1 else 0.3 / rows
+    top = 1 - row / rows
+    return [round(max(top - 1 / rows + gap, 0.0), 4), round(top, 4)]

@@ -1,0 +1,53 @@
+"""What a model is built with: the parts of a spec that it asks for its recurrent networks, norms and weights."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from normcore import kernels, norms
+from normcore.recurrent import Recurrent
+from normcore.spec.methods.method import Method
+from normcore.spec.models.model import Model, Place
+from normcore.spec.models.recurrent import RecurrentModel
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """Where a model is going to run, and how it is normalized.
+
+    Attributes:
+        options: the spec's model, of the family that the task takes.
+        norm: the normalization's options.
+        kernel: which implementation of the loop over time is asked for.
+        device, dtype: where and in what precision it is going to run.
+    """
+
+    options: Model
+    norm: Method
+    kernel: str
+    device: torch.device
+    dtype: torch.dtype
+
+    def recurrent(self, options: RecurrentModel, input_size: int) -> Recurrent:
+        """A recurrent network, normalized inside its cells.
+
+        Raises:
+            KernelUnavailable: there is no such kernel for it.
+        """
+        kernel, unroll = kernels.choose(self.kernel, options, self.norm, self.device, self.dtype)
+        return Recurrent(options, input_size, self.norm, kernel, unroll)
+
+    def norm_at(self, place: Place, shape: tuple[int, ...]) -> nn.Module:
+        """What normalizes the summed inputs of a layer of ``shape``, (F) or (C, H, W); the identity where the method
+        does not stand. Called with (B, *shape)."""
+        return norms.build(self.norm).layer(shape) if self.norm.stands_at(place) else nn.Identity()
+
+    def parametrize(self, place: Place, module: nn.Module, *matrices: str) -> None:
+        """Give matrices of a layer the method's parametrization, if it has one and stands there."""
+        if self.norm.stands_at(place):
+            norms.build(self.norm).parametrize(module, *matrices)
+
+    def attention(self, size: int) -> nn.Module:
+        """What compares queries (..., Q, size) with keys (..., K, size)."""
+        return norms.build(self.norm).attention(size)

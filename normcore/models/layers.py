@@ -1,0 +1,59 @@
+"""Layers of feed-forward and convolutional networks, with the norm of their summed inputs.
+
+Shapes: B examples; F inputs and units of a linear layer; C channels of H x W places.
+"""
+
+from torch import Tensor, nn
+
+from normcore.models.build import Build
+from normcore.spec.models.model import Place
+
+
+class NormalizedLinear(nn.Module):
+    """norm(W x) + b: (B, F) -> (B, units); b is the norm's own shift where it has one."""
+
+    def __init__(self, build: Build, place: Place, inputs: int, units: int) -> None:
+        super().__init__()
+        self.norm = build.norm_at(place, (units,))
+        self.linear = nn.Linear(inputs, units, bias=not _shifts(self.norm))
+        _initialize_(self.linear, "relu")
+        build.parametrize(place, self.linear, "weight")
+
+    def forward(self, x: Tensor) -> Tensor:
+        a: Tensor = self.norm(self.linear(x))
+        return a
+
+
+class NormalizedConv(nn.Module):
+    """norm(W * x) + b: (B, C, H, W) -> (B, channels, H', W'); b is the norm's own shift where it has one.
+
+    Args:
+        shape: of the input, (C, H, W); the attribute ``shape`` is the output's.
+        padding: 1 keeps the size of an image under a 3 x 3 kernel, 0 takes its border off.
+    """
+
+    def __init__(
+        self, build: Build, shape: tuple[int, int, int], channels: int, kernel_size: int = 3, padding: int = 1
+    ) -> None:
+        super().__init__()
+        shrinks = kernel_size - 1 - 2 * padding
+        self.shape = (channels, shape[1] - shrinks, shape[2] - shrinks)
+        self.norm = build.norm_at("layer", self.shape)
+        self.conv = nn.Conv2d(shape[0], channels, kernel_size, padding=padding, bias=not _shifts(self.norm))
+        _initialize_(self.conv, "leaky_relu")
+        build.parametrize("layer", self.conv, "weight")
+
+    def forward(self, x: Tensor) -> Tensor:
+        a: Tensor = self.norm(self.conv(x))
+        return a
+
+
+def _shifts(norm: nn.Module) -> bool:
+    return getattr(norm, "bias", None) is not None
+
+
+def _initialize_(layer: nn.Linear | nn.Conv2d, nonlinearity: str) -> None:
+    """He et al. 2015: normal weights of variance 2 / inputs; biases of 0."""
+    nn.init.kaiming_normal_(layer.weight, nonlinearity=nonlinearity)
+    if layer.bias is not None:
+        nn.init.zeros_(layer.bias)

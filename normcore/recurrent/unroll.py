@@ -1,0 +1,73 @@
+"""The loop over time: a cell knows one step, ``unroll`` knows a sequence.
+
+Shapes: T steps, B examples, F inputs, H hidden units.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple, TypeVar
+
+import torch
+from torch import Tensor
+from torch.nn.utils import parametrize
+
+from normcore.cells import Cell, State
+from normcore.norms.population import batch_norms
+
+S = TypeVar("S", bound=State)
+
+
+class Unrolled(NamedTuple):
+    """What a cell made of a sequence.
+
+    Attributes:
+        y: (T, B, H), h after every step.
+        end: the state after the last step.
+        moments: what the cell's batch norms saw, (2, T, F) each, means and variances, by the norm's name in the cell;
+            of those alone whose statistics somebody wants. The caller hands them to ``take_in_moments``.
+    """
+
+    y: Tensor
+    end: State
+    moments: Mapping[str, Tensor]
+
+
+def unroll(cell: Cell[S], x: Tensor, state: S, t: int = 0, mask: Tensor | None = None) -> Unrolled:
+    """Step ``cell`` over a sequence; every other implementation, in ``normcore.kernels``, gives the same.
+
+    Args:
+        x: (T, B, F).
+        state: before the first step.
+        t: the number of the first step, on which statistics per time step depend.
+        mask: (T, B), false where an example has no such step; its state stays. None if all have all.
+    """
+    y: list[Tensor] = []
+    if len(x) == 0:
+        return Unrolled(state.h.expand(0, -1, -1), state, {})
+    with parametrize.cached():
+        for state in states(cell, x, state, t, mask):  # noqa: B020
+            y.append(state.h)
+    return Unrolled(torch.stack(y), state, _moments(cell))
+
+
+def states(cell: Cell[S], x: Tensor, state: S, t: int = 0, mask: Tensor | None = None) -> Iterator[S]:
+    """The state after each step of ``unroll``: the very tensors from which the next step goes on."""
+    for step, term in enumerate(cell.input_term(x, t, mask).unbind(0)):
+        new = cell.step(term, state, t + step)
+        state = new if mask is None else _where(mask[step].unsqueeze(1), new, state)
+        yield state
+
+
+def take_in_moments(cell: object, moments: Mapping[str, Tensor], t: int = 0) -> None:
+    """Have the cell's batch norms take in what an unroll from step ``t`` on saw."""
+    norms = batch_norms(cell)
+    for name, seen in moments.items():
+        norms[name].take_in(seen, t)
+
+
+def _moments(cell: object) -> dict[str, Tensor]:
+    seen = {name: norm.moments() for name, norm in batch_norms(cell).items()}
+    return {name: moments for name, moments in seen.items() if moments is not None}
+
+
+def _where(mask: Tensor, new: S, old: S) -> S:
+    return type(new)(*(torch.where(mask, n, o) for n, o in zip(new, old, strict=True)))

@@ -1,0 +1,19 @@
+"""Fisher geometry."""
+
+from typing import ClassVar, Literal
+
+from normcore.spec.analyses.analysis import LN, Analysis, one_size
+
+
+class FisherGeometry(Analysis):
+    """The geometry of generalized linear models under weight norm, batch norm and layer norm, statement by statement.
+
+    Fisher matrices are enumerated in float64 and held against the paper's equations, with its misprints as printed
+    and as corrected.
+    """
+
+    title: ClassVar[str] = "Fisher geometry"
+    citation: ClassVar[str] = f"{LN}, section 5.2"
+    profiles: ClassVar = one_size("8 outputs, 5 inputs, 64 examples.")
+
+    name: Literal["fisher_geometry"] = "fisher_geometry"

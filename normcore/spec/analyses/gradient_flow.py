@@ -1,0 +1,64 @@
+"""Gradient flow."""
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field, field_validator
+from pydantic_core import PydanticCustomError
+
+from normcore.spec.analyses.analysis import ONE_LAYER, RBN, Analysis
+from normcore.spec.models.model import Model
+from normcore.spec.models.recurrent import RecurrentModel
+from normcore.spec.task import Need, Profile
+
+Gain = Annotated[float, Field(gt=0, le=1e3)]
+
+
+class GradientFlow(Analysis):
+    """How large the gradient is at every step of an untrained network that reads images pixel by pixel, by gain; and
+    the mean derivative of tanh at normal summed inputs."""
+
+    title: ClassVar[str] = "Gradient flow"
+    citation: ClassVar[str] = f"{RBN}, section 4 and Fig. 1"
+    model: ClassVar[type[Model] | None] = RecurrentModel
+    takes_norm: ClassVar[bool] = True
+    may_look_ahead: ClassVar[bool] = False
+    profiles: ClassVar = {
+        "paper": Profile(
+            description="Fig. 1a: 100 MNIST digits of 784 steps.",
+            task={"images": "mnist", "cases": 100, "gains": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)},
+            model={"cell": "rnn", "recurrent_init": "identity", **ONE_LAYER},
+            norm={"recurrent_batch_norm": {"initial_state_noise": 0.1}},
+        ),
+        "small": Profile(
+            description="100 of scikit-learn's digits, 64 steps: seconds.",
+            task={"images": "digits", "cases": 100, "gains": (0.1, 0.2, 0.3, 0.5, 0.7, 1.0)},
+            model={"cell": "rnn", "recurrent_init": "identity", **ONE_LAYER},
+            norm={"recurrent_batch_norm": {"initial_state_noise": 0.1}},
+        ),
+        "smoke": Profile(
+            description="Checks that everything runs.",
+            task={"images": "digits", "cases": 10, "gains": (0.1, 1.0)},
+            model={"cell": "rnn", "recurrent_init": "identity", **ONE_LAYER, "hidden_size": 16},
+            norm={"recurrent_batch_norm": {"initial_state_noise": 0.1}},
+        ),
+    }
+
+    name: Literal["gradient_flow"] = "gradient_flow"
+    images: Literal["digits", "mnist"] = Field("digits", description="One pixel a step, from top left to bottom right.")
+    cases: int = Field(100, ge=2, le=1000, description="Images of the one batch.")
+    gains: tuple[Gain, ...] = Field(
+        (),
+        strict=False,
+        max_length=100,
+        description="Initial gains to go through, for methods with gain_init; empty for the norm's own.",
+    )
+
+    @field_validator("gains")
+    @classmethod
+    def gains_differ(cls, gains: tuple[float, ...]) -> tuple[float, ...]:
+        if len(set(gains)) < len(gains):
+            raise PydanticCustomError("duplicate", "give every gain once")
+        return gains
+
+    def needs(self) -> tuple[Need, ...]:
+        return (Need(self.images, "images"),)

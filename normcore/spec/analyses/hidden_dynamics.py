@@ -1,0 +1,27 @@
+"""Hidden dynamics."""
+
+from typing import ClassVar, Literal
+
+from pydantic import Field, PositiveFloat
+
+from normcore.spec.analyses.analysis import LN, ONE_LAYER, Analysis, one_size
+from normcore.spec.models.model import Model
+from normcore.spec.models.recurrent import RecurrentModel
+
+
+class HiddenDynamics(Analysis):
+    """Whether the summed inputs of an untrained network grow, shrink or stay from step to step."""
+
+    title: ClassVar[str] = "Hidden dynamics"
+    citation: ClassVar[str] = f"{LN}, section 3.1"
+    model: ClassVar[type[Model] | None] = RecurrentModel
+    takes_norm: ClassVar[bool] = True
+    profiles: ClassVar = one_size(
+        "20 steps after one small input, four scales of W_h.",
+        model={"cell": "rnn", "recurrent_init": "orthogonal", **ONE_LAYER},
+    )
+
+    name: Literal["hidden_dynamics"] = "hidden_dynamics"
+    weight_scales: tuple[PositiveFloat, ...] = Field(
+        (0.5, 1.0, 1.5, 2.0), strict=False, min_length=1, max_length=100, description="Factors of W_h."
+    )

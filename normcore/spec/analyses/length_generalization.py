@@ -1,0 +1,39 @@
+"""Length generalization."""
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from normcore.spec.analyses.analysis import RBN, TrainedAnalysis
+from normcore.spec.methods.method import Method
+from normcore.spec.task import Profile
+from normcore.spec.tasks.benchmark import Benchmark
+from normcore.spec.tasks.char_lm import CharLM
+
+
+class LengthGeneralization(TrainedAnalysis):
+    """Bits per character of the test text in segments of several lengths, with the population's statistics and with
+    the batch's."""
+
+    title: ClassVar[str] = "Length generalization"
+    citation: ClassVar[str] = f"{RBN}, section 5.2 and Fig. 3b"
+    profiles: ClassVar = {
+        "paper": Profile("Fig. 3b.", task={"lengths": (100, 300, 500, 1000)}),
+        "small": Profile("Fig. 3b.", task={"lengths": (100, 300, 500, 1000)}),
+        "smoke": Profile("Checks that everything runs.", task={"lengths": (10, 20)}),
+    }
+
+    name: Literal["length_generalization"] = "length_generalization"
+    lengths: tuple[Annotated[int, Field(ge=2, le=1_000_000)], ...] = Field(
+        (100, 300, 500, 1000), strict=False, min_length=1, max_length=100, description="Characters of a segment."
+    )
+
+    def misfit(self, task: Benchmark, norm: Method) -> str | None:
+        if not isinstance(task, CharLM):
+            return f"it was trained on {task.name}; name a run of char_lm"
+        if task.test_chars is not None and task.test_chars < 2 * max(self.lengths):
+            return (
+                f"its test text has {task.test_chars:,} characters, less than two segments of {max(self.lengths):,};"
+                " use shorter lengths, or a run with test_chars: null"
+            )
+        return None

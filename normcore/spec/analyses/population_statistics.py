@@ -1,0 +1,23 @@
+"""Population statistics."""
+
+from typing import ClassVar, Literal
+
+from normcore.spec.analyses.analysis import RBN, TrainedAnalysis, one_size
+from normcore.spec.methods.method import Method
+from normcore.spec.methods.recurrent_batch_norm import RecurrentBatchNorm
+from normcore.spec.tasks.benchmark import Benchmark
+
+
+class PopulationStatistics(TrainedAnalysis):
+    """How the population statistics of a trained batch norm settle from step to step."""
+
+    title: ClassVar[str] = "Population statistics"
+    citation: ClassVar[str] = f"{RBN}, section 3 and Fig. 5"
+    profiles: ClassVar = one_size("All steps of the run's longest training sequence.")
+
+    name: Literal["population_statistics"] = "population_statistics"
+
+    def misfit(self, task: Benchmark, norm: Method) -> str | None:
+        if isinstance(norm, RecurrentBatchNorm) and norm.statistics == "per_step" and norm.sites:
+            return None
+        return f"its {norm.method} has no statistics of each step; name a run with recurrent_batch_norm per_step"

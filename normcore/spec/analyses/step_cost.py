@@ -1,0 +1,35 @@
+"""Cost of a training step."""
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from normcore.spec.analyses.analysis import ONE_LAYER, Analysis, one_size
+from normcore.spec.models.model import Model
+from normcore.spec.models.recurrent import RecurrentModel
+from normcore.spec.task import Profile
+
+
+class StepCost(Analysis):
+    """What one training step costs against one without normalization, in interleaved pairs."""
+
+    title: ClassVar[str] = "Cost of a training step"
+    citation: ClassVar[str] = "normbench"
+    model: ClassVar[type[Model] | None] = RecurrentModel
+    takes_norm: ClassVar[bool] = True
+    profiles: ClassVar = {
+        **one_size(
+            "64 steps, 64 cases, 100 units: the shape of permuted_digits.",
+            task={"num_steps": 64, "batch_size": 64},
+            model={"cell": "lstm", "recurrent_init": "orthogonal", **ONE_LAYER},
+        ),
+        "smoke": Profile(
+            description="Checks that everything runs.",
+            task={"num_steps": 8, "batch_size": 8},
+            model={"cell": "lstm", "recurrent_init": "orthogonal", **ONE_LAYER, "hidden_size": 16},
+        ),
+    }
+
+    name: Literal["step_cost"] = "step_cost"
+    num_steps: int = Field(64, ge=1, le=10_000, description="Length of the sequences.")
+    batch_size: int = Field(64, ge=2, le=100_000)

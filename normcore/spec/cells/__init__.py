@@ -1,0 +1,10 @@
+"""The recurrent cells one can ask for: a class of options each, in the module of its tag; ``normcore/cells/``
+implements them.
+
+A package of yours adds a cell by an entry point in the group ``normbench.cells``.
+"""
+
+from normcore.spec.models.recurrent import RecurrentModel
+from normcore.spec.registry import Registry
+
+CELLS = Registry("cells", RecurrentModel, __name__, tag="cell", implemented_in="normcore.cells")

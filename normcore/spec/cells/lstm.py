@@ -1,0 +1,23 @@
+"""Long short-term memory."""
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from normcore.spec.models.model import Place
+from normcore.spec.models.recurrent import RecurrentModel
+
+
+class LSTM(RecurrentModel):
+    """Long short-term memory, gates i, f, g, o."""
+
+    places: ClassVar[frozenset[Place]] = frozenset({"input", "recurrent", "sum", "cell"})
+    usual: ClassVar[tuple[Place, ...]] = ("input", "recurrent", "cell")  # LN Eq. 20-22, RBN Eq. 14-16
+
+    cell: Literal["lstm"] = "lstm"
+    forget_bias: float = Field(1.0, description="Initial bias of the forget gate (the RBN authors' code: 1).")
+    identity_gates: tuple[Literal["i", "f", "g", "o"], ...] = Field(
+        ("g",),
+        strict=False,
+        description="Blocks with the identity (the RBN authors' code on pixels: g, the candidate).",
+    )

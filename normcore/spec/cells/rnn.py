@@ -1,0 +1,15 @@
+"""The recurrent network of one tanh layer."""
+
+from typing import ClassVar, Literal
+
+from normcore.spec.models.model import Place
+from normcore.spec.models.recurrent import RecurrentModel
+
+
+class RNN(RecurrentModel):
+    """h' = tanh(W_h h + W_x x + b)."""
+
+    places: ClassVar[frozenset[Place]] = frozenset({"input", "recurrent", "sum"})
+    usual: ClassVar[tuple[Place, ...]] = ("sum",)  # LN Eq. 4; RBN does not say where its RNN has its norm
+
+    cell: Literal["rnn"] = "rnn"

@@ -1,0 +1,23 @@
+"""Batch normalization."""
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from normcore.spec.methods.method import LayerMethod
+
+
+class BatchNorm(LayerMethod):
+    """Standardize each feature or channel over the batch and, in images, over all places."""
+
+    title: ClassVar[str] = "Batch normalization"
+    citation: ClassVar[str] = "Ioffe, Szegedy 2015, arXiv:1502.03167, Algorithm 1"
+
+    method: Literal["batch_norm"] = "batch_norm"
+    variance: Literal["biased", "unbiased"] = Field(
+        "biased", description="Which variance normalizes; LN section 6.6 takes the unbiased one with a batch of 4."
+    )
+
+    @property
+    def needs_batch(self) -> bool:
+        return True

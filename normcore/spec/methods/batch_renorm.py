@@ -1,0 +1,24 @@
+"""Batch renormalization."""
+
+from typing import ClassVar, Literal
+
+from pydantic import Field, NonNegativeFloat
+
+from normcore.spec.methods.method import LayerMethod
+
+
+class BatchRenorm(LayerMethod):
+    """Training normalizes with the running statistics, as evaluation does, unless the corrections r and d reach their
+    clipping limits."""
+
+    title: ClassVar[str] = "Batch renormalization"
+    citation: ClassVar[str] = "Ioffe 2017, arXiv:1702.03275, Algorithm 1"
+
+    method: Literal["batch_renorm"] = "batch_renorm"
+    r_max: float = Field(3.0, ge=1, description="Largest ratio of the two standard deviations (the paper's final 3).")
+    d_max: NonNegativeFloat = Field(5.0, description="Largest distance of the two means (the paper's final 5).")
+    momentum: float = Field(0.01, gt=0, le=1, description="Weight of the newest minibatch (the paper: 0.01).")
+
+    @property
+    def needs_batch(self) -> bool:
+        return True

@@ -1,0 +1,18 @@
+"""Dynamic tanh."""
+
+from typing import ClassVar, Literal
+
+from pydantic import Field, PositiveFloat
+
+from normcore.spec.methods.method import SiteMethod
+
+
+class DynamicTanh(SiteMethod):
+    """weight tanh(alpha a) + bias: bounded like a normalized input, without any statistics."""
+
+    title: ClassVar[str] = "Dynamic tanh"
+    citation: ClassVar[str] = "Zhu, Chen, He, LeCun, Liu 2025, arXiv:2503.10622, section 4"
+
+    method: Literal["dynamic_tanh"] = "dynamic_tanh"
+    alpha_init: PositiveFloat = Field(0.5, description="Initial alpha, one number a site (the paper: 0.5).")
+    gain_init: float = Field(1.0, description="Initial gain at every site.")

@@ -1,0 +1,26 @@
+"""Group normalization."""
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from normcore.spec.methods.method import LayerMethod
+from normcore.spec.models.model import Model, Place
+from normcore.spec.part import Misfit
+
+
+class GroupNorm(LayerMethod):
+    """Standardize groups of channels of one case, over all places."""
+
+    title: ClassVar[str] = "Group normalization"
+    citation: ClassVar[str] = "Wu, He 2018, arXiv:1803.08494, Eq. 7"
+    takes: ClassVar[frozenset[Place]] = frozenset({"layer"})
+
+    method: Literal["group_norm"] = "group_norm"
+    groups: int = Field(32, ge=1, le=4096, description="How many groups the channels make (the paper: 32).")
+
+    def misfit(self, model: Model) -> Misfit | None:
+        for channels in model.channels:
+            if channels % self.groups:
+                return Misfit("groups", f"{channels} channels make no {self.groups} equal groups; use a divisor")
+        return super().misfit(model)

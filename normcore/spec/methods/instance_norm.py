@@ -1,0 +1,23 @@
+"""Instance normalization."""
+
+from typing import ClassVar, Literal
+
+from normcore.spec.methods.method import LayerMethod
+from normcore.spec.models.model import Model, Place
+from normcore.spec.part import Misfit
+
+
+class InstanceNorm(LayerMethod):
+    """Standardize each channel of one case by itself, over all places."""
+
+    title: ClassVar[str] = "Instance normalization"
+    citation: ClassVar[str] = "Ulyanov, Vedaldi, Lempitsky 2016, arXiv:1607.08022"
+    takes: ClassVar[frozenset[Place]] = frozenset({"layer"})
+
+    method: Literal["instance_norm"] = "instance_norm"
+
+    def misfit(self, model: Model) -> Misfit | None:
+        if self.fits(type(model)) and not model.has_images:
+            message = f"{self.method} needs channels of more than one place, and {model.label} has units; use group_norm"
+            return Misfit("method", message)
+        return super().misfit(model)

@@ -1,0 +1,44 @@
+"""Layer normalization."""
+
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field, NonNegativeFloat, PositiveFloat
+
+from normcore.spec.cells.gru import GRU
+from normcore.spec.methods.method import SiteMethod
+from normcore.spec.models.model import Model
+
+
+class LayerNorm(SiteMethod):
+    """Standardize the summed inputs of one case over the features; the same in training and in use."""
+
+    title: ClassVar[str] = "Layer normalization"
+    citation: ClassVar[str] = "Ba, Kiros, Hinton 2016, arXiv:1607.06450, Eq. 4, 20-22, 26-28"
+
+    method: Literal["layer_norm"] = "layer_norm"
+    gain_init: float = Field(1.0, description="Initial gain at every site (LN section 6: 1; its appendix prints 0).")
+    eps: PositiveFloat = Field(1e-5, description="Added to the variance, inside the root (the authors' Theano code).")
+    affine: bool = Field(True, description="Gain and shift; without them it is the simple LN of Xu et al. 2019.")
+    scope: Literal["joint", "per_gate"] = Field(
+        "joint",
+        description="Statistics over all gates that the paper takes together, or over each gate by itself, as"
+        " TensorFlow's LayerNormBasicLSTMCell has it.",
+    )
+    conv_gain: Literal["per_unit", "per_channel"] = Field(
+        "per_unit", description="In convolutional layers: a gain and a shift for each unit, or for each channel."
+    )
+    bias: Literal["outside", "inside", "both"] = Field(
+        "outside",
+        description="Where the cell's bias b enters: outside the norms (LN Eq. 4, 20), inside the input's norm"
+        " (the authors' GRU), or in both places (their reader). Of a scalar input, only inside lets LN see the"
+        " size: LN(w x) does not depend on |x|.",
+    )
+    bias_init: NonNegativeFloat = Field(
+        0.0,
+        description="The cell's bias starts with uniform values up to so far from its usual ones. While an input is"
+        " blank, units that start alike stay alike, and LN multiplies gradients by 1 / sqrt(eps) at every step.",
+    )
+
+    @classmethod
+    def defaults(cls, model: type[Model]) -> dict[str, Any]:
+        return {**super().defaults(model), "bias": "inside" if issubclass(model, GRU) else "outside"}

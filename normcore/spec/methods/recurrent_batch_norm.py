@@ -1,0 +1,47 @@
+"""Recurrent batch normalization."""
+
+from typing import ClassVar, Literal, Self
+
+from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
+
+from normcore.spec.methods.method import SiteMethod
+from normcore.spec.part import contradiction
+
+
+class RecurrentBatchNorm(SiteMethod):
+    """Standardize each feature over the batch, with statistics of its own for every time step."""
+
+    title: ClassVar[str] = "Recurrent batch normalization"
+    citation: ClassVar[str] = "Cooijmans et al. 2017, arXiv:1603.09025, Eq. 14-16"
+
+    method: Literal["recurrent_batch_norm"] = "recurrent_batch_norm"
+    gain_init: float = Field(0.1, description="Initial gain at every site (RBN sections 4 and 5: 0.1).")
+    eps: PositiveFloat = Field(1e-5, description="Added to the variance, inside the root.")
+    carry: Literal["raw", "normalized"] = Field(
+        "raw", description="Which cell an LSTM carries on: c, or the normalized one (an ablation in the RBN code)."
+    )
+    statistics: Literal["per_step", "shared"] = Field(
+        "per_step", description="Population statistics for each step (RBN section 3), or one average over the steps."
+    )
+    population: Literal["pass", "running"] = Field(
+        "pass",
+        description="Population statistics from one more pass over the training data (what RBN reports), or running"
+        " averages of the minibatches' (what its code monitors).",
+    )
+    momentum: float = Field(
+        0.1, gt=0, le=1, description="Weight of the newest minibatch in running averages (RBN's code: 0.01, 0.05)."
+    )
+    initial_state_noise: NonNegativeFloat = Field(
+        0.0,
+        description="Standard deviation of the noise added to h0 (RBN section 5.1: in-order pixels; 0.1 in its code).",
+    )
+
+    @property
+    def needs_batch(self) -> bool:
+        return bool(self.sites)
+
+    @model_validator(mode="after")
+    def what_is_carried_is_there(self) -> Self:
+        if self.carry == "normalized" and "cell" not in self.sites:
+            raise contradiction("a normalized cell needs the site cell; add it, or use raw", "carry")
+        return self

@@ -1,0 +1,18 @@
+"""Root mean square layer normalization."""
+
+from typing import ClassVar, Literal
+
+from pydantic import Field, PositiveFloat
+
+from normcore.spec.methods.method import SiteMethod
+
+
+class RMSNorm(SiteMethod):
+    """Divide the summed inputs of one case by their root mean square; nothing is centred."""
+
+    title: ClassVar[str] = "Root mean square layer normalization"
+    citation: ClassVar[str] = "Zhang, Sennrich 2019, arXiv:1910.07467, Eq. 4"
+
+    method: Literal["rms_norm"] = "rms_norm"
+    gain_init: float = Field(1.0, description="Initial gain at every site.")
+    eps: PositiveFloat = Field(1e-5, description="Added to the mean square, inside the root; ours, as LN's.")

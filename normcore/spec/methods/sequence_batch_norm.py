@@ -1,0 +1,21 @@
+"""Sequence-wise batch normalization."""
+
+from typing import ClassVar, Literal
+
+from pydantic import Field, PositiveFloat
+
+from normcore.spec.methods.method import Method
+from normcore.spec.models.model import Place
+
+
+class SequenceBatchNorm(Method):
+    """Standardize each feature of the input's term over batch and time; the recurrent term stays as it is."""
+
+    title: ClassVar[str] = "Sequence-wise batch normalization"
+    citation: ClassVar[str] = "Laurent et al. 2015, arXiv:1510.01378; Amodei et al. 2015, arXiv:1512.02595"
+    whole_sequences: ClassVar[bool] = True
+    takes: ClassVar[frozenset[Place]] = frozenset({"input", "layer"})
+
+    method: Literal["sequence_batch_norm"] = "sequence_batch_norm"
+    gain_init: float = Field(1.0, description="Initial gain.")
+    eps: PositiveFloat = Field(1e-5, description="Added to the variance, inside the root.")

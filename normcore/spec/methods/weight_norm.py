@@ -1,0 +1,45 @@
+"""Weight normalization."""
+
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field
+
+from normcore.spec.methods.method import Method
+from normcore.spec.models.model import Model, Place
+from normcore.spec.models.recurrent import RecurrentModel
+from normcore.spec.part import Misfit
+
+
+class WeightNorm(Method):
+    """Every row of W_x and W_h is g v / |v|: its length and its direction are trained apart."""
+
+    title: ClassVar[str] = "Weight normalization"
+    citation: ClassVar[str] = "Salimans, Kingma 2016, arXiv:1602.07868, Eq. 2"
+    takes: ClassVar[frozenset[Place]] = frozenset({"input", "recurrent", "layer", "output"})
+
+    method: Literal["weight_norm"] = "weight_norm"
+    mean_only_batch_norm: bool = Field(
+        False, description="Subtract from every summed input its mean over the batch, for each step (section 4)."
+    )
+    init: Literal["weights", "data"] = Field(
+        "weights",
+        description="Initial lengths: those of the weights that were drawn, as without it; or such that the summed"
+        " inputs of a first batch have mean 0 and variance 1 (Eq. 5-6), for layers whose inputs are data, not states.",
+    )
+
+    @classmethod
+    def defaults(cls, model: type[Model]) -> dict[str, Any]:
+        return {"init": "weights" if issubclass(model, RecurrentModel) else "data"}
+
+    @property
+    def needs_batch(self) -> bool:
+        return self.mean_only_batch_norm
+
+    @property
+    def initializes_from_data(self) -> bool:
+        return self.init == "data"
+
+    def misfit(self, model: Model) -> Misfit | None:
+        if self.init == "data" and isinstance(model, RecurrentModel):
+            return Misfit("init", f"the inputs of {model.label} are its own states, not data; use weights")
+        return super().misfit(model)

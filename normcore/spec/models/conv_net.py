@@ -1,0 +1,37 @@
+"""Convolutional networks."""
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from normcore.spec.models.model import Model, Place
+
+Width = Annotated[int, Field(ge=1, le=4096)]
+
+
+class ConvNet(Model):
+    """The network of Salimans and Kingma 2016 for CIFAR-10 (arXiv:1602.07868, Table 3 of its appendix), at any width.
+
+    Stages of 3x3 convolutions, each followed by 2x2 max pooling and dropout; then one 3x3 convolution without padding,
+    two 1x1 convolutions, the mean over all places, and a linear output. Leaky ReLU of slope 0.1.
+    """
+
+    architecture: ClassVar[str] = "conv_net"
+    places: ClassVar[frozenset[Place]] = frozenset({"layer", "output"})
+    usual: ClassVar[tuple[Place, ...]] = ("layer",)
+
+    stage_channels: tuple[Width, ...] = Field(
+        (96, 192), strict=False, min_length=1, max_length=4, description="Channels of each stage."
+    )
+    stage_depth: int = Field(3, ge=1, le=32, description="3x3 convolutions of a stage.")
+    head_channels: int = Field(192, ge=1, le=4096, description="Channels of the last three convolutions.")
+    dropout: float = Field(0.5, ge=0, lt=1, description="Share of activations that are dropped after each stage.")
+    input_noise: float = Field(0.15, ge=0, description="Standard deviation of the noise added to training images.")
+
+    @property
+    def channels(self) -> tuple[int, ...]:
+        return (*self.stage_channels, self.head_channels)
+
+    @property
+    def has_images(self) -> bool:
+        return True

@@ -1,0 +1,23 @@
+"""Feed-forward networks."""
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from normcore.spec.models.model import Model, Place
+
+
+class FeedForward(Model):
+    """Fully connected layers with ReLU, He initialization; the output layer is linear."""
+
+    architecture: ClassVar[str] = "feed_forward"
+    places: ClassVar[frozenset[Place]] = frozenset({"layer", "output"})
+    usual: ClassVar[tuple[Place, ...]] = ("layer",)
+
+    hidden_sizes: tuple[Annotated[int, Field(ge=1, le=65_536)], ...] = Field(
+        (1000, 1000), strict=False, min_length=1, max_length=64, description="Units of each hidden layer."
+    )
+
+    @property
+    def channels(self) -> tuple[int, ...]:
+        return self.hidden_sizes

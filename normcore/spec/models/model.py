@@ -1,0 +1,59 @@
+"""What every model declares: where it can be normalized."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, Self
+
+from normcore.spec.part import Part
+
+Place = Literal["input", "recurrent", "sum", "cell", "layer", "output", "attention"]
+"""Where a model has something to normalize: a recurrent cell's input term W_x x, its recurrent term W_h h, the sum of
+both, the cell that an LSTM reads out; the summed inputs of a hidden layer; those of the output layer; the comparison of
+queries with keys."""
+
+
+class Model(Part):
+    """An architecture: its sizes and options.
+
+    Attributes:
+        architecture: names its module in ``normcore/models/``.
+        places: where it can be normalized.
+        usual: those of them that are normalized unless a spec says otherwise.
+    """
+
+    architecture: ClassVar[str]
+    places: ClassVar[frozenset[Place]]
+    usual: ClassVar[tuple[Place, ...]]
+
+    @classmethod
+    def kinds(cls) -> Mapping[str, type["Model"]]:
+        """The classes of this family by tag; of a model that comes in one kind, itself."""
+        return {cls.architecture: cls}
+
+    @classmethod
+    def kind_of(cls, written: Mapping[str, Any]) -> type["Model"] | None:
+        """The class of this family that options ask for; None if they name none that is known."""
+        return cls
+
+    @classmethod
+    def read(cls, value: Any) -> Self:
+        """The model of this family that a mapping describes.
+
+        Raises:
+            pydantic.ValidationError, PydanticCustomError: it describes none.
+        """
+        return cls.model_validate(value)
+
+    @property
+    def label(self) -> str:
+        """What a message calls it."""
+        return self.architecture
+
+    @property
+    def channels(self) -> tuple[int, ...]:
+        """Features or channels of each hidden layer that can be normalized, without those of recurrent cells."""
+        return ()
+
+    @property
+    def has_images(self) -> bool:
+        """Whether its layers have channels of more than one place."""
+        return False

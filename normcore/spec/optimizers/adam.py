@@ -1,0 +1,11 @@
+"""Adam."""
+
+from typing import Literal
+
+from normcore.spec.optimizers.optimizer import Moments
+
+
+class Adam(Moments):
+    """Kingma and Ba 2015, with both bias corrections."""
+
+    name: Literal["adam"] = "adam"

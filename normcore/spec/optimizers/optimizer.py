@@ -1,0 +1,20 @@
+"""What every optimizer has."""
+
+from pydantic import Field, PositiveFloat
+
+from normcore.spec.part import Part
+
+
+class Optimizer(Part):
+    """Options of an optimizer."""
+
+    name: str
+    lr: PositiveFloat = 1e-3
+
+
+class Moments(Optimizer):
+    """Options of optimizers with running averages of the gradient and of its square."""
+
+    beta1: float = Field(0.9, ge=0, lt=1)
+    beta2: float = Field(0.999, ge=0, lt=1)
+    eps: PositiveFloat = 1e-8

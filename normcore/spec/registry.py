@@ -1,0 +1,172 @@
+"""How the classes of a kind of part are found: one mechanism for tasks, analyses, methods, cells, models, optimizers.
+
+A class of options stands in the kind's package below ``normcore.spec``; its tag says which module implements it. There
+is no list to keep: to add a class is to add its file. A package of yours adds one by an entry point in the group
+``normbench.<kind>``, whose name is the tag and whose value the class; ``home`` of that class names the module with the
+implementation.
+"""
+
+import warnings
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from pkgutil import iter_modules
+from types import ModuleType
+from typing import Any, Generic, TypeVar
+
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+from normcore.spec.messages import choose, quoted
+from normcore.spec.part import Part
+
+P = TypeVar("P", bound=Part)
+
+
+class UnusablePlugIn(UserWarning):
+    """A package offers a class that cannot be used; it is left out."""
+
+
+class Registry(Mapping[str, type[P]], Generic[P]):
+    """The classes of one kind by tag, ours first. As an annotation it is their tagged union:
+    ``norm: Annotated[Method, METHODS]``.
+
+    Args:
+        kind: what the classes are, in the plural; the entry points' group is ``normbench.<kind>``.
+        base: what they all derive from.
+        package: the package below ``normcore.spec`` whose modules hold them.
+        tag: the field, or class variable, that names a class.
+        implemented_in: the package with the modules that implement them, named by tag.
+    """
+
+    def __init__(self, kind: str, base: type[P], package: str, *, tag: str, implemented_in: str) -> None:
+        self.group = f"normbench.{kind}"
+        self.tag = tag
+        self._base = base
+        self._package = package
+        self._implemented_in = implemented_in
+
+    @cached_property
+    def ours(self) -> Mapping[str, type[P]]:
+        """Those that come with normbench."""
+        package = import_module(self._package)
+        found: dict[str, type[P]] = {}
+        for name in sorted(module.name for module in iter_modules(package.__path__)):
+            found |= self._in_module(import_module(f"{self._package}.{name}"))
+        return found
+
+    @cached_property
+    def _all(self) -> Mapping[str, type[P]]:
+        return {**self.ours, **self.plugged_in(entry_points(group=self.group))}
+
+    def __getitem__(self, tag: str) -> type[P]:
+        return self._all[tag]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def tag_of(self, part: P | type[P]) -> str:
+        """The tag of a class, or of an instance of it."""
+        kind = part if isinstance(part, type) else type(part)
+        field = kind.model_fields.get(self.tag)
+        tag: str = field.default if field else getattr(kind, self.tag)
+        return tag
+
+    def implementation(self, options: P) -> Any:
+        """The class that takes these options: of the same name, in the module of the tag, unless ``home`` says
+        ``module`` or ``module:Class``."""
+        module, _, name = (options.home or f"{self._implemented_in}.{self.tag_of(options)}").partition(":")
+        return getattr(import_module(module), name or type(options).__name__)
+
+    def origin(self, tag: str) -> str | None:
+        """The package and version that a class comes from; None if it is ours."""
+        for entry in entry_points(group=self.group, name=tag):
+            if tag not in self.ours and entry.dist is not None:
+                return f"{entry.dist.name} {entry.dist.version}"
+        return None
+
+    # -- as a union in a spec ----------------------------------------------------------------------
+
+    def validate(self, value: Any) -> P:
+        """The part that a mapping describes.
+
+        Raises:
+            PydanticCustomError: it is no mapping, or its tag is none of these.
+            pydantic.ValidationError: an option is wrong.
+        """
+        if isinstance(value, self._base):
+            return value
+        if not isinstance(value, Mapping):
+            raise _error("object", f'expected an object, as {{"{self.tag}": "{self._meant(value)}"}}')
+        tag = value.get(self.tag)
+        if tag is None:
+            raise self._unknown(f"it is required; {choose(None, self)}")
+        if not isinstance(tag, str) or tag not in self:
+            raise self._unknown(f"unknown {quoted(tag)}; {choose(tag, self)}")
+        return self[tag].model_validate(value)
+
+    def _meant(self, value: Any) -> str:
+        return value if isinstance(value, str) and value in self else next(iter(self))
+
+    def _unknown(self, message: str) -> PydanticCustomError:
+        return _error(f"unknown_{self.tag}", message, self.tag)
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(self.validate, serialization=BY_ITS_OWN_CLASS)
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        choices = {tag: kind.__pydantic_core_schema__ for tag, kind in self.items()}
+        return handler(core_schema.tagged_union_schema(choices, discriminator=self.tag))
+
+    # -- where classes come from -------------------------------------------------------------------
+
+    def _in_module(self, module: ModuleType) -> dict[str, type[P]]:
+        classes = [value for value in vars(module).values() if isinstance(value, type) and issubclass(value, self._base)]
+        own = [kind for kind in classes if kind.__module__ == module.__name__ and self._has_tag(kind)]
+        return {self.tag_of(kind): kind for kind in own}
+
+    def _has_tag(self, kind: type[P]) -> bool:
+        field = kind.model_fields.get(self.tag)
+        return isinstance(field.default, str) if field else self.tag in vars(kind)
+
+    def plugged_in(self, entries: Any) -> dict[str, type[P]]:
+        """The classes of ``entries`` by tag; one that cannot be used is left out with a warning that says why."""
+        found: dict[str, type[P]] = {}
+        for entry in entries:
+            try:
+                found[entry.name] = self._checked(entry, {**self.ours, **found})
+            except Exception as error:  # whatever somebody's package does, the others must work
+                warnings.warn(
+                    f"{self.group}: {entry.name} ({entry.value}) is left out: {error}", UnusablePlugIn, stacklevel=3
+                )
+        return found
+
+    def _checked(self, entry: EntryPoint, taken: Mapping[str, type[P]]) -> type[P]:
+        kind = entry.load()
+        if not (isinstance(kind, type) and issubclass(kind, self._base)):
+            raise TypeError(f"expected a subclass of {self._base.__module__}.{self._base.__name__}")
+        if not self._has_tag(kind) or self.tag_of(kind) != entry.name:
+            raise ValueError(f'expected its field {self.tag}: Literal["{entry.name}"] = "{entry.name}"')
+        if not kind.home:
+            raise ValueError("expected home, the module that implements it")
+        if entry.name in taken:
+            raise ValueError("there is one of that name already")
+        return kind
+
+
+def _error(code: str, message: str, *loc: str) -> PydanticCustomError:
+    return PydanticCustomError(code, "{message}", {"loc": list(loc), "message": message})  # type: ignore[arg-type]
+
+
+BY_ITS_OWN_CLASS = core_schema.plain_serializer_function_ser_schema(
+    lambda part, info: part.model_dump(mode=info.mode), info_arg=True
+)
+"""A part is written with all fields of its own class, not only those of the annotated one."""

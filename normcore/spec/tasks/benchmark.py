@@ -1,0 +1,61 @@
+"""What every benchmark declares: the models it trains, its metrics, and which of the trained models counts."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from normcore.spec.metric import LOSS, Metric
+from normcore.spec.models.model import Model
+from normcore.spec.models.recurrent import RecurrentModel
+from normcore.spec.part import Misfit
+from normcore.spec.task import Kind, Task
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """The first model with the best validation value of this metric is tested."""
+
+    metric: Metric
+
+
+@dataclass(frozen=True, slots=True)
+class LastMean:
+    """The models of the last evaluations are tested, and the mean of their values counts.
+
+    Attributes:
+        evaluations: how many.
+        all_tested: whether the models of all other evaluations are tested too, for their curve alone.
+    """
+
+    evaluations: int
+    all_tested: bool = False
+
+
+class Benchmark(Task):
+    """A task that a model is trained on.
+
+    Attributes:
+        metrics: of the validation and test data; the first one ranks.
+        selection: whose test value counts.
+        validates_with: the statistics that batch norms use on validation data: the minibatch's, or the population's.
+    """
+
+    kind: ClassVar[Kind] = "training"
+    model: ClassVar[type[Model]] = RecurrentModel
+    takes_norm: ClassVar[bool] = True
+    metrics: ClassVar[tuple[Metric, ...]]
+    selection: ClassVar[Best | LastMean]
+    validates_with: ClassVar[Literal["batch", "population"]] = "batch"
+
+    def misfit(self, model: Model) -> Misfit | None:
+        """The option of a model that does not go with this task, and what to do; None if all do."""
+        return None
+
+    @classmethod
+    def metric(cls) -> Metric:
+        """The one that ranks."""
+        return cls.metrics[0]
+
+    @classmethod
+    def measures(cls, name: str) -> Metric | None:
+        """The metric of this name."""
+        return next((metric for metric in (*cls.metrics, LOSS) if metric.name == name), None)

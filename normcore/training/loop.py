@@ -1,0 +1,319 @@
+"""The training loop: a generator of events. Closing it is cancellation."""
+
+import io
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from normcore import norms, tasks
+from normcore.clock import Clock
+from normcore.environment import environment, usable_device
+from normcore.events import Event, Finished, Measured, Result, Started, Stepped
+from normcore.models.build import Build
+from normcore.recurrent import Recurrent
+from normcore.seeding import (
+    batch_generator,
+    generator_states,
+    order_generator,
+    reproducible,
+    set_generator_states,
+)
+from normcore.spec import TrainingSpec
+from normcore.spec.methods import METHODS
+from normcore.spec.tasks import BENCHMARKS
+from normcore.tasks.task import Loss, Place, Task
+from normcore.training import optimizers
+from normcore.training.checkpoint import pack, unpack
+from normcore.training.clipping import clip_
+from normcore.training.evaluation import evaluate, mixed_precision, test
+from normcore.training.order import TrainingOrder
+from normcore.training.schedules import follow
+from normcore.training.selection import Selection, selection_of, weights_of
+
+DTYPES = {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.float32}
+
+
+def train(
+    spec: TrainingSpec,
+    seed: int,
+    *,
+    device: str | torch.device = "cpu",
+    datasets_dir: Path | None = None,
+    threads: int = 1,
+    checkpoint: bytes | None = None,
+) -> Iterator[Event]:
+    """Train and evaluate one model, telling what happens.
+
+    The order of events is that of ``normcore.events``. Training goes on to ``max_steps`` unless a loss or norm is no
+    longer finite, which is noticed at the next measurement and ends the run as ``diverged``. A run that goes on from
+    a checkpoint measures first what was due when it was taken, and on the CPU repeats the uninterrupted run bit for
+    bit.
+
+    Args:
+        seed: decides initialization, order of the data and noise.
+        device: ``cpu``, ``cuda`` or ``cuda:0``.
+        datasets_dir: where data sets live that do not come bundled.
+        threads: of torch's operations on the CPU. Two sum in another order than one, and the last bits differ.
+        checkpoint: what ``Stepped.checkpoint()`` gave.
+
+    Raises:
+        DatasetMissing, DatasetCorrupt: the task's data is not at hand.
+        CorruptCheckpoint: the checkpoint is torn, or another run's.
+        ValueError: the spec does not go with its data, or there is no such device.
+    """
+    device = usable_device(device)
+    with reproducible(seed, device, threads):
+        run = _prepare(spec, seed, device, datasets_dir)
+        if checkpoint is not None:
+            _restore(run, unpack(checkpoint, spec.fingerprint(), seed))
+        yield _started(run, threads)
+        yield from _updates(run)
+        yield _finished(run)
+
+
+@dataclass
+class _Progress:
+    """What a run has come to, besides its model.
+
+    Attributes:
+        sums: of the loss, its parts and the gradient's norm over the updates since the last measurement, on the device.
+        measured: the last measurement, its step and seconds.
+        target_hit: the step and the seconds of the first measurement that reached the target.
+    """
+
+    step: int = 0
+    sums: dict[str, Tensor] = field(default_factory=dict)
+    measured: dict[str, Any] = field(default_factory=lambda: {"step": 0, "seconds": 0.0, "values": {}})
+    target_hit: tuple[int, float] | None = None
+    diverged: bool = False
+
+
+@dataclass(frozen=True)
+class _Run:
+    """All parts of one training run."""
+
+    spec: TrainingSpec
+    seed: int
+    device: torch.device
+    task: Task[Any]
+    model: nn.Module
+    optimizer: Optimizer
+    order: TrainingOrder
+    draws: torch.Generator
+    selection: Selection
+    clock: Clock
+    progress: _Progress
+
+
+def _prepare(spec: TrainingSpec, seed: int, device: torch.device, datasets_dir: Path | None) -> _Run:
+    task, model = task_and_model(spec, device, datasets_dir)
+    if spec.norm.initializes_from_data:
+        with torch.no_grad(), norms.build(spec.norm).initialized_from_data(model):
+            task.observe(model.eval(), next(task.population()))
+    draw = partial(task.epoch, batch_size=spec.training.batch_size)
+    return _Run(
+        spec=spec,
+        seed=seed,
+        device=device,
+        task=task,
+        model=model,
+        optimizer=optimizers.build(spec.training.optimizer, model.parameters()),
+        order=TrainingOrder(draw, order_generator(seed)),
+        draws=batch_generator(seed),
+        selection=selection_of(spec),
+        clock=Clock(device),
+        progress=_Progress(),
+    )
+
+
+def task_and_model(spec: TrainingSpec, device: torch.device, datasets_dir: Path | None) -> tuple[Task[Any], nn.Module]:
+    """A spec's task, its data loaded, and a new model for it, drawn from torch's global generator.
+
+    Raises:
+        DatasetMissing, DatasetCorrupt: the task's data is not at hand.
+        ValueError: the spec does not go with its data.
+    """
+    dtype = DTYPES[spec.training.precision]
+    task = tasks.build(spec.task, Place(datasets_dir, device, dtype))
+    model = task.model(Build(spec.model, spec.norm, spec.training.kernel, device, dtype))
+    return task, model.to(device, dtype)
+
+
+def _updates(run: _Run) -> Iterator[Event]:
+    """All updates and measurements that are still to come; the clock runs outside the yields."""
+    progress = run.progress
+    run.clock.start()
+    while True:
+        if _measurement_is_due(run):
+            measured = _measure(run)
+            if measured is None:
+                progress.diverged = True
+                return
+            yield measured
+            run.clock.start()
+        if progress.step == run.spec.training.max_steps:
+            return
+        _update(run)
+        yield Stepped(progress.step, run.clock.stop(), partial(_checkpoint, run, progress.step))
+        run.clock.start()
+
+
+def _measurement_is_due(run: _Run) -> bool:
+    step = run.progress.step
+    return step > 0 and (step % run.spec.training.eval_every == 0 or step == run.spec.training.max_steps)
+
+
+def _update(run: _Run) -> None:
+    """One step of the optimizer; nothing here waits for the device."""
+    batch = run.task.batch(run.order.next_batch(), run.draws)
+    follow(run.spec.training, run.optimizer, run.progress.step)
+    loss, grad_norm = update(run.task, run.model, run.optimizer, run.spec, batch)
+    _add(run.progress.sums, {"loss": loss.total, **loss.parts, "grad_norm": grad_norm})
+    run.progress.step += 1
+
+
+def update(
+    task: Task[Any], model: nn.Module, optimizer: Optimizer, spec: TrainingSpec, batch: Any
+) -> tuple[Loss, Tensor]:
+    """One update of the model on a batch: its loss, and the norm that the gradient had."""
+    model.train()
+    optimizer.zero_grad(set_to_none=True)
+    with mixed_precision(spec, next(model.parameters()).device):
+        loss = task.loss(model, batch)
+    loss.total.backward()  # type: ignore[no-untyped-call]
+    grad_norm = clip_(model, spec.training)
+    optimizer.step()
+    return loss, grad_norm
+
+
+def _add(sums: dict[str, Tensor], values: Mapping[str, Tensor]) -> None:
+    for name, value in values.items():
+        if name not in sums:
+            sums[name] = torch.zeros((), dtype=torch.float64, device=value.device)
+        sums[name] += value.detach()
+
+
+def _measure(run: _Run) -> Measured | None:
+    """Evaluate, and let the task's rule look at the model; None if anything is not finite. Stops the clock."""
+    progress = run.progress
+    updates = progress.step - progress.measured["step"]
+    values = {f"train.{name}": total.item() / updates for name, total in progress.sums.items()}
+    tested = run.selection.tests_at(progress.step)
+    values |= evaluate(run.task, run.model, run.spec, run.device, tested=tested)
+    if not all(map(math.isfinite, values.values())):
+        return None
+    run.selection.consider(progress.step, values, run.model)
+    seconds = run.clock.stop_when_done()
+    _note_target(run, values, seconds)
+    progress.measured = {"step": progress.step, "seconds": seconds, "values": values}
+    for total in progress.sums.values():
+        total.zero_()
+    return Measured(progress.step, seconds, values)
+
+
+def _note_target(run: _Run, values: dict[str, float], seconds: float) -> None:
+    metric, target, progress = run.spec.task.metric(), run.spec.training.target, run.progress
+    if target is None or progress.target_hit is not None:
+        return
+    if metric.reaches(values[f"valid.{metric.name}"], target):
+        progress.target_hit = (progress.step, seconds)
+
+
+def _started(run: _Run, threads: int) -> Started:
+    kernels = {module.kernel for module in run.model.modules() if isinstance(module, Recurrent)} or {"reference"}
+    return Started(
+        step=run.progress.step,
+        max_steps=run.spec.training.max_steps,
+        kernel=" ".join(sorted(kernels)),
+        parameters=sum(p.numel() for p in run.model.parameters()),
+        environment={
+            **environment(run.device, threads),
+            "method": METHODS.origin(run.spec.norm.method),
+            "task": BENCHMARKS.origin(run.spec.task.name),
+            "data": dict(run.task.checksums),
+        },
+    )
+
+
+def _finished(run: _Run) -> Finished:
+    """Test what was selected. Stops the clock."""
+    progress, metric = run.progress, run.spec.task.metric().name
+    selected = run.selection.selected()
+    values: Mapping[str, float] = {}
+    if selected is not None:
+        if selected.weights is not None:
+            run.model.load_state_dict(selected.weights)
+        values = selected.test or test(run.task, run.model, run.spec, run.device)
+    tested = bool(values) and all(map(math.isfinite, values.values()))
+    diverged = progress.diverged or not tested
+    return Finished(
+        outcome="diverged" if diverged else "reached_target" if progress.target_hit else "completed",
+        result=Result(
+            metric=metric,
+            values=dict(values) if tested else {},
+            value=values[metric] if tested else None,
+            valid_value=selected.valid[metric] if selected else None,
+            no_skill=run.task.no_skill,
+            step=selected.step if selected else None,
+            steps_to_target=progress.target_hit[0] if progress.target_hit else None,
+            seconds_to_target=progress.target_hit[1] if progress.target_hit else None,
+            train_seconds=run.clock.stop_when_done(),
+        ),
+        model=partial(_model_bytes, run),
+        artifacts=run.task.artifacts(run.model) if tested else {},
+    )
+
+
+def _model_bytes(run: _Run) -> bytes:
+    buffer = io.BytesIO()
+    content = {"spec": run.spec.model_dump_json(), "seed": run.seed, "state_dict": weights_of(run.model)}
+    torch.save(content, buffer)
+    return buffer.getvalue()
+
+
+def _checkpoint(run: _Run, step: int) -> bytes:
+    """The run's state after update ``step``.
+
+    Raises:
+        RuntimeError: the run has gone on since.
+    """
+    progress = run.progress
+    if progress.step != step or progress.measured["step"] == step:
+        raise RuntimeError(f"the run has gone on from step {step}; call checkpoint() before asking for the next event")
+    state = {
+        "model": run.model.state_dict(),
+        "optimizer": run.optimizer.state_dict(),
+        "order": run.order.state_dict(),
+        "draws": run.draws.get_state(),
+        "generators": generator_states(run.device),
+        "selection": run.selection.state_dict(),
+        "seconds": run.clock.seconds,
+        "step": step,
+        "sums": progress.sums,
+        "measured": progress.measured,
+        "target_hit": progress.target_hit,
+    }
+    return pack(state, run.spec.fingerprint(), run.seed)
+
+
+def _restore(run: _Run, state: dict[str, Any]) -> None:
+    """Put every part of a fresh run into the state of a checkpoint."""
+    run.model.load_state_dict(state["model"])
+    run.optimizer.load_state_dict(state["optimizer"])
+    run.order.load_state_dict(state["order"])
+    run.draws.set_state(state["draws"])
+    set_generator_states(state["generators"], run.device)
+    run.selection.load_state_dict(state["selection"])
+    run.clock.set(state["seconds"])
+    progress = run.progress
+    progress.step = state["step"]
+    progress.sums = {name: total.to(run.device) for name, total in state["sums"].items()}
+    progress.measured = state["measured"]
+    progress.target_hit = state["target_hit"]

@@ -1,0 +1,47 @@
+"""Adam: Kingma and Ba 2015, arXiv:1412.6980."""
+
+import math
+from collections.abc import Callable, Iterable
+
+import torch
+from torch import Tensor, nn
+
+from normcore.spec.optimizers.optimizer import Moments
+from normcore.training.optimizers.eager import Eager, buffers
+
+
+class Adam(Eager):
+    """Adam (Kingma and Ba 2015, Algorithm 1), operation by operation that of ``torch.optim.Adam(foreach=True)``.
+
+    m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2;
+    p = p - lr / (1 - beta1^t) m / (sqrt(v) / sqrt(1 - beta2^t) + eps).
+    """
+
+    def __init__(self, options: Moments, parameters: Iterable[nn.Parameter]) -> None:
+        super().__init__(parameters, {**options.model_dump(exclude={"name"}), "t": 0})
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
+        """One update; there is no closure."""
+        for group in self.param_groups:
+            parameters: list[Tensor] = [p for p in group["params"] if p.grad is not None]
+            if parameters:
+                group["t"] += 1
+                self._update(parameters, group["t"], group["lr"], group["beta1"], group["beta2"], group["eps"])
+
+    def _update(self, parameters: list[Tensor], t: int, lr: float, beta1: float, beta2: float, eps: float) -> None:
+        gradients: list[Tensor] = [p.grad for p in parameters if p.grad is not None]
+        mean = buffers(self, parameters, "mean")
+        torch._foreach_lerp_(mean, gradients, 1 - beta1)
+        mean_square = buffers(self, parameters, "mean_square")
+        torch._foreach_mul_(mean_square, beta2)
+        torch._foreach_addcmul_(mean_square, gradients, gradients, 1 - beta2)
+        rms = list(torch._foreach_sqrt(mean_square))
+        lr_t = self._corrected(rms, t, lr, beta1, beta2)
+        torch._foreach_add_(rms, eps)
+        torch._foreach_addcdiv_(parameters, mean, rms, -lr_t)
+
+    def _corrected(self, rms: list[Tensor], t: int, lr: float, beta1: float, beta2: float) -> float:
+        """The learning rate of update t; ``rms`` is corrected in place."""
+        torch._foreach_div_(rms, math.sqrt(1 - beta2**t))
+        return lr / (1 - beta1**t)

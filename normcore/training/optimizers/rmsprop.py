@@ -1,0 +1,47 @@
+"""RMSProp as Blocks has it."""
+
+from collections.abc import Callable, Iterable
+
+import torch
+from torch import Tensor, nn
+
+from normcore.spec.optimizers import rmsprop as spec
+from normcore.training.optimizers.eager import Eager, buffers
+
+MIN_RMS = 1e-5
+
+
+class RMSProp(Eager):
+    """RMSProp as Blocks has it (mila-udem/blocks, ``algorithms.RMSProp``), which trained RBN's pixel tasks.
+
+    v = decay v + (1 - decay) g^2;  p = p - lr u,  where u = g / max(sqrt(v), 1e-5). With momentum,
+    m = momentum m + u takes the place of u. v begins at zero, so the first step is lr / sqrt(1 - decay) everywhere.
+
+    Deviation from ``torch.optim.RMSprop``: the small number bounds the root from below, instead of being added.
+    """
+
+    def __init__(self, options: spec.RMSProp, parameters: Iterable[nn.Parameter]) -> None:
+        super().__init__(parameters, options.model_dump(exclude={"name"}))
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
+        """One update; there is no closure."""
+        for group in self.param_groups:
+            parameters: list[Tensor] = [p for p in group["params"] if p.grad is not None]
+            if parameters:
+                self._update(parameters, group["lr"], group["decay"], group["momentum"])
+
+    def _update(self, parameters: list[Tensor], lr: float, decay: float, momentum: float) -> None:
+        gradients: list[Tensor] = [p.grad for p in parameters if p.grad is not None]
+        mean_square = buffers(self, parameters, "mean_square")
+        torch._foreach_mul_(mean_square, decay)
+        torch._foreach_addcmul_(mean_square, gradients, gradients, 1 - decay)
+        rms = torch._foreach_sqrt(mean_square)
+        torch._foreach_clamp_min_(rms, MIN_RMS)
+        steps = list(torch._foreach_div(gradients, rms))
+        if momentum:
+            velocity = buffers(self, parameters, "velocity")
+            torch._foreach_mul_(velocity, momentum)
+            torch._foreach_add_(velocity, steps)
+            steps = velocity
+        torch._foreach_add_(parameters, steps, alpha=-lr)

@@ -1,0 +1,121 @@
+"""Which of the models that a training goes through counts, by its task's rule."""
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from torch import Tensor, nn
+
+from normcore.spec import TrainingSpec
+from normcore.spec.tasks.benchmark import Best, LastMean
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """What was selected.
+
+    Attributes:
+        step: when; of several models, the last one's.
+        valid: validation values by metric.
+        weights: of the model to be tested; None leaves the last one.
+        test: test values by metric, if they are known already.
+    """
+
+    step: int
+    valid: dict[str, float]
+    weights: dict[str, Tensor] | None = None
+    test: dict[str, float] | None = None
+
+
+class Selection(Protocol):
+    """Sees the model at every evaluation."""
+
+    def tests_at(self, step: int) -> bool:
+        """Whether the model of this evaluation is to be tested."""
+        ...
+
+    def consider(self, step: int, values: dict[str, float], model: nn.Module) -> None:
+        """Take in the values of an evaluation, by series, and the model as it is."""
+        ...
+
+    def selected(self) -> Selected | None:
+        """What counts; None if there was no evaluation."""
+        ...
+
+    def state_dict(self) -> dict[str, Any]: ...
+
+    def load_state_dict(self, state: dict[str, Any]) -> None: ...
+
+
+def selection_of(spec: TrainingSpec) -> Selection:
+    """The rule of the spec's task, with nothing seen yet."""
+    rule = spec.task.selection
+    return BestModel(rule) if isinstance(rule, Best) else LastModels(rule, spec)
+
+
+class BestModel:
+    """The first model with the best validation value."""
+
+    def __init__(self, rule: Best) -> None:
+        self._metric = rule.metric
+        self._best: Selected | None = None
+
+    def tests_at(self, step: int) -> bool:
+        return False
+
+    def consider(self, step: int, values: dict[str, float], model: nn.Module) -> None:
+        valid, name = _of_split("valid", values), self._metric.name
+        if self._best is None or self._metric.is_better(valid[name], than=self._best.valid[name]):
+            self._best = Selected(step, valid, weights_of(model))
+
+    def selected(self) -> Selected | None:
+        return self._best
+
+    def state_dict(self) -> dict[str, Any]:
+        best = self._best
+        return {} if best is None else {"step": best.step, "valid": best.valid, "weights": best.weights}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self._best = Selected(**state) if state else None
+
+
+@dataclass
+class LastModels:
+    """The models of the last evaluations, whose values are averaged."""
+
+    rule: LastMean
+    spec: TrainingSpec
+    _seen: list[tuple[int, dict[str, float]]] = field(default_factory=list)
+
+    def tests_at(self, step: int) -> bool:
+        return self.rule.all_tested or self._counts(step)
+
+    def consider(self, step: int, values: dict[str, float], model: nn.Module) -> None:
+        if self._counts(step):
+            self._seen.append((step, values))
+
+    def selected(self) -> Selected | None:
+        if not self._seen or self._seen[-1][0] < self.spec.training.max_steps:
+            return None
+        values = [values for _, values in self._seen]
+        mean = {name: sum(v[name] for v in values) / len(values) for name in values[0]}
+        return Selected(self._seen[-1][0], _of_split("valid", mean), test=_of_split("test", mean))
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"seen": self._seen}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self._seen = [(step, values) for step, values in state["seen"]]
+
+    def _counts(self, step: int) -> bool:
+        training = self.spec.training
+        after = -(-(training.max_steps - step) // training.eval_every)  # evaluations that are still to come
+        return after < self.rule.evaluations
+
+
+def weights_of(model: nn.Module) -> dict[str, Tensor]:
+    """A copy of everything that the model keeps."""
+    return {name: value.detach().clone() for name, value in model.state_dict().items()}
+
+
+def _of_split(split: str, values: dict[str, float]) -> dict[str, float]:
+    return {name.removeprefix(f"{split}."): value for name, value in values.items() if name.startswith(f"{split}.")}
