@@ -19,6 +19,7 @@ MODULES = (
     "normbench/test_readme.py",
     "normbench/test_terminal.py",
     "normcore/cells/test_equations.py",
+    "normcore/data/test_text8_memory.py",
     "normcore/norms/test_contract.py",
     "normcore/spec/test_tasks.py",
     "normcore/test_analyse.py",

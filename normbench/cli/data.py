@@ -1,54 +1,97 @@
 """The data sets on this machine. They need no service, and nothing of it."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TransferSpeedColumn
 
-from normbench.cli.command import FAILED, Json, complain, console, guarded, say, show
+from normbench.cli.command import FAILED, Json, complain, console, guarded, note, say, show
 from normbench.display.table import Column, Table
 from normcore.data import registry
 from normcore.data.folders import DATASETS_DIR, datasets_dir
 
 app = typer.Typer(no_args_is_help=True, help="The data sets at hand, and how to get the others.")
 Names = Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Data sets; all of them if omitted.")]
+MEGABYTE = 1_000_000  # bytes
 
 
 @app.command("list")
 @guarded
 def list_datasets(as_json: Json = False) -> None:
-    """The data sets, and whether they are at hand."""
+    """The data sets, whether they are at hand, their size uncompressed, and their licence."""
     folder = datasets_dir(os.environ)
-    found = [
-        {"name": d.name, "status": registry.status(d, folder), "title": d.title, "licence": d.licence}
-        for d in registry.DATASETS.values()
-    ]
+    statuses = {name: registry.status(dataset, folder) for name, dataset in registry.DATASETS.items()}
     columns = (
         Column("name"),
         Column("status"),
+        Column("size"),
         Column("title", prose=True, optional=1),
         Column("licence", prose=True, optional=2),
     )
-    show(as_json, found, Table(f"Data sets in {folder}", columns, [tuple(item.values()) for item in found]))
+    rows = [
+        (name, statuses[name], _megabytes(dataset.size), dataset.title, dataset.licence)
+        for name, dataset in registry.DATASETS.items()
+    ]
+    everything = [_described(dataset, statuses[dataset.name], folder) for dataset in registry.DATASETS.values()]
+    show(as_json, everything, Table(f"Data sets in {folder}", columns, rows))
+
+
+def _megabytes(size: int) -> str | None:
+    return f"{size / MEGABYTE:.1f} MB" if size else None
+
+
+def _described(dataset: registry.Dataset, status: registry.Status, folder: Path) -> dict[str, Any]:
+    """All that the registry knows of a data set; sizes in bytes, uncompressed."""
+    return {
+        "name": dataset.name,
+        "status": status,
+        "title": dataset.title,
+        "description": dataset.description,
+        "citation": dataset.citation,
+        "licence": dataset.licence,
+        "homepage": dataset.homepage,
+        "folder": str(folder / dataset.folder) if dataset.files else None,
+        "size": dataset.size,
+        "content_sha256": dataset.content_sha256,
+        "files": [asdict(file) for file in dataset.files],
+    }
 
 
 @app.command("fetch")
 @guarded
 def fetch(names: Names = None, as_json: Json = False) -> None:
-    """Download data sets from their official homes and check them; exit status 1 if one could not be had."""
+    """Download data sets from their official homes and check them; exit status 1 if one could not be had.
+
+    An interrupted download goes on where it stopped when you fetch again. Without a name, data sets that have no public
+    address are only mentioned."""
     folder, fetched = datasets_dir(os.environ), dict[str, list[str]]()
+    wanted = _known(names)
+    if not names:
+        wanted = _without_those_to_add_by_hand(wanted, folder)
     with _download_bars() as advance:
 
         def fetch_one(dataset: registry.Dataset) -> None:
             fetched[dataset.name] = [str(path) for path in registry.fetch(dataset, folder, advance)]
 
-        problems = _for_each(names, folder, fetch_one)
+        problems = _for_each(wanted, folder, fetch_one)
     told = [f"{name}: {', '.join(paths) or 'bundled'}" for name, paths in fetched.items()]
     _conclude(as_json, {"fetched": fetched, "problems": problems}, told, problems)
+
+
+def _without_those_to_add_by_hand(datasets: Iterable[registry.Dataset], folder: Path) -> list[registry.Dataset]:
+    """The data sets that are at hand or can be downloaded; the others are told of on standard error."""
+    possible = list[registry.Dataset]()
+    for dataset in datasets:
+        if dataset.fetchable or registry.status(dataset, folder) == "present":
+            possible.append(dataset)
+        else:
+            note(f"data set '{dataset.name}' has no public address; {registry.by_hand(dataset, folder)}")
+    return possible
 
 
 @app.command("verify")
@@ -65,19 +108,21 @@ def verify(names: Names = None, as_json: Json = False) -> None:
             raise registry.DatasetError(f"{told}; {registry.by_hand(dataset, folder)}")
         verified.append(dataset.name)
 
-    problems = _for_each(names, folder, verify_one)
+    problems = _for_each(_known(names), folder, verify_one)
     told = [f"genuine: {', '.join(verified)}"] if verified else []
     _conclude(as_json, {"verified": verified, "problems": problems}, told, problems)
 
 
-def _for_each(names: list[str] | None, folder: Path, act: Callable[[registry.Dataset], None]) -> dict[str, str]:
+def _for_each(
+    datasets: Iterable[registry.Dataset], folder: Path, act: Callable[[registry.Dataset], None]
+) -> dict[str, str]:
     """Go through the data sets in the folder, whatever goes wrong with one of them.
 
     Returns:
         What went wrong, by data set.
     """
     problems = dict[str, str]()
-    for dataset in _known(names):
+    for dataset in datasets:
         try:
             act(dataset)
         except registry.DatasetError as error:

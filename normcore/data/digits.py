@@ -14,6 +14,7 @@ import torch
 from normcore.data.images import ImageSplits, LabelledImages
 
 WHITE = 16
+SHAPE = (1, 8, 8)
 TRAIN, VALID, TEST = 1197, 300, 300
 
 
@@ -23,7 +24,7 @@ def load() -> ImageSplits:
     pixels, labels = table[:, :-1].astype(np.uint8), table[:, -1].astype(np.int64)
     checksum = hashlib.sha256(pixels.tobytes() + labels.tobytes()).hexdigest()
     order = np.random.RandomState(0).permutation(TRAIN + VALID + TEST)
-    images = LabelledImages(torch.from_numpy(pixels[order]), torch.from_numpy(labels[order]), WHITE)
+    images = LabelledImages(torch.from_numpy(pixels[order]), torch.from_numpy(labels[order]), WHITE, SHAPE)
     return ImageSplits(
         train=images[:TRAIN],
         valid=images[TRAIN : TRAIN + VALID],

@@ -1,12 +1,13 @@
 """The data sets a task may need: the one door for whoever lists, checks, fetches or reads them. Torch-free.
 
-They live at ``<data sets' directory>/<data set>/<file>``, in their official formats and names, plain or gzipped, and
+They live at ``<data sets' directory>/<folder>/<file>``, in their official formats and names, plain or gzipped, and
 each file is checked against the SHA-256 of its uncompressed content. Two come bundled with installed packages.
 """
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from normcore.data.checksums import checksums
 from normcore.data.datasets import DATASETS, DataFile, Dataset
 from normcore.data.download import DownloadFailed, Progress, fetch
 from normcore.data.pydoc import pydoc_text
@@ -19,6 +20,7 @@ from normcore.data.stored import (
     locate,
     problems,
     read_bytes,
+    read_chunks,
     status,
     verify,
 )
@@ -37,11 +39,13 @@ __all__ = [
     "Progress",
     "Status",
     "by_hand",
+    "checksums",
     "fetch",
     "locate",
     "pin",
     "problems",
     "read_bytes",
+    "read_chunks",
     "status",
     "verify",
 ]

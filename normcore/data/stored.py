@@ -6,11 +6,13 @@ A digest is computed once for a path, size and modification time, so that checki
 import gzip
 import hashlib
 import io
+import posixpath
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import BinaryIO, Literal, cast
+from typing import BinaryIO, Literal, NamedTuple, cast
 
 from normcore.data.datasets import DataFile, Dataset
 
@@ -38,6 +40,13 @@ class DatasetCorrupt(DatasetError):
     """A file is there, but its content is not what it should be."""
 
 
+class Content(NamedTuple):
+    """What the uncompressed bytes of a file are: their SHA-256, and how many."""
+
+    sha256: str
+    size: int
+
+
 def locate(dataset: Dataset, file: DataFile, datasets_dir: Path | None) -> Path:
     """Where the file is, plain or as ``.gz``.
 
@@ -45,7 +54,7 @@ def locate(dataset: Dataset, file: DataFile, datasets_dir: Path | None) -> Path:
         DatasetMissing: it is in neither place.
     """
     if datasets_dir is not None:
-        plain = datasets_dir / dataset.name / file.name
+        plain = datasets_dir / dataset.folder / file.name
         for path in (plain, plain.with_name(file.name + ".gz")):
             if path.is_file():
                 return path
@@ -54,16 +63,23 @@ def locate(dataset: Dataset, file: DataFile, datasets_dir: Path | None) -> Path:
 
 def _missing(dataset: Dataset, files: Sequence[str], datasets_dir: Path | None) -> DatasetMissing:
     are, them = ("is", "it") if len(files) == 1 else ("are", "them")
+    repair = (
+        f"get {them} with: normbench data fetch {dataset.name}"
+        if dataset.fetchable
+        else f"no public address has {them}, so copy {them} there"
+    )
     return DatasetMissing(
-        f"data set '{dataset.name}': {', '.join(files)} {are} not {_where(datasets_dir, dataset.name)};"
-        f" get {them} with: normbench data fetch {dataset.name}"
+        f"data set '{dataset.name}': {', '.join(files)} {are} not {_where(dataset, datasets_dir)}; {repair}"
     )
 
 
 def by_hand(dataset: Dataset, datasets_dir: Path) -> str:
     """Where somebody who has the files from elsewhere puts them; for a data set that has files."""
     names = ", ".join(file.name for file in dataset.files)
-    return f"to add it by hand, put {names} (as they are, or each with .gz) into {datasets_dir / dataset.name}"
+    forms = "as it is, or with .gz" if len(dataset.files) == 1 else "as they are, or each with .gz"
+    archives = sorted({posixpath.basename(url) for file in dataset.files if file.member for url in file.urls})
+    unpacked = f", or {' or '.join(archives)} for the next fetch to unpack," if archives else ""
+    return f"to add it by hand, put {names} ({forms}){unpacked} into {datasets_dir / dataset.folder}"
 
 
 def verify(dataset: Dataset, datasets_dir: Path | None) -> None:
@@ -71,15 +87,15 @@ def verify(dataset: Dataset, datasets_dir: Path | None) -> None:
 
     Raises:
         DatasetMissing: a file is not there.
-        DatasetCorrupt: a file's content is not the official one.
+        DatasetCorrupt: a file's content is not the genuine one.
     """
     for file in dataset.files:
         _verify_file(dataset, file, datasets_dir)
 
 
 def problems(dataset: Dataset, datasets_dir: Path | None) -> list[DatasetError]:
-    """What is wrong with the data set: each file that is not the official one, and all that are not there together;
-    nothing if it can be used."""
+    """What is wrong with the data set: each file that is not genuine, and all that are not there together; nothing if
+    it can be used."""
     found: list[DatasetError] = []
     absent: list[str] = []
     for file in dataset.files:
@@ -94,16 +110,22 @@ def problems(dataset: Dataset, datasets_dir: Path | None) -> list[DatasetError]:
 
 def _verify_file(dataset: Dataset, file: DataFile, datasets_dir: Path | None) -> None:
     path = locate(dataset, file, datasets_dir)
+    with _naming(dataset):
+        check_content(dataset, file, path)
+
+
+@contextmanager
+def _naming(dataset: Dataset) -> Iterator[None]:
+    """Add the data set's name and the repair to what is said of one of its files."""
     try:
-        sha256 = content_sha256(path, limit=file.size)
+        yield
     except DatasetCorrupt as error:
-        raise _corrupt(dataset, str(error)) from error
-    if sha256 != file.sha256:
-        raise _corrupt(dataset, f"{path} is not the official file (its SHA-256 differs)")
-
-
-def _corrupt(dataset: Dataset, problem: str) -> DatasetCorrupt:
-    return DatasetCorrupt(f"data set '{dataset.name}': {problem}; remove it, then: normbench data fetch {dataset.name}")
+        repair = (
+            f"remove it, then: normbench data fetch {dataset.name}"
+            if dataset.fetchable
+            else "replace it by a good copy"
+        )
+        raise DatasetCorrupt(f"data set '{dataset.name}': {error}; {repair}") from error
 
 
 def status(dataset: Dataset, datasets_dir: Path | None) -> Status:
@@ -125,36 +147,59 @@ def read_bytes(dataset: Dataset, name: str, datasets_dir: Path | None) -> bytes:
     Raises:
         DatasetMissing, DatasetCorrupt: as ``verify``.
     """
-    file = next(file for file in dataset.files if file.name == name)
-    path = locate(dataset, file, datasets_dir)
-    try:
-        content = b"".join(chunks(path, limit=file.size))
-    except DatasetCorrupt as error:
-        raise _corrupt(dataset, str(error)) from error
-    if hashlib.sha256(content).hexdigest() != file.sha256:
-        raise _corrupt(dataset, f"{path} is not the official file (its SHA-256 differs)")
-    return content
+    return b"".join(read_chunks(dataset, name, datasets_dir))
 
 
-def content_sha256(path: Path, limit: int) -> str:
-    """SHA-256 of the uncompressed content, remembered until the file changes.
+def read_chunks(dataset: Dataset, name: str, datasets_dir: Path | None) -> Iterator[bytes]:
+    """Uncompressed content of the file called ``name``, in pieces of at most ``CHUNK`` bytes.
+
+    The content is verified after its last piece: use nothing of it before the iteration has ended.
 
     Raises:
-        DatasetCorrupt: the file cannot be read, or holds more than ``limit`` bytes.
+        DatasetMissing, DatasetCorrupt: as ``verify``.
+    """
+    file = dataset.file(name)
+    path = locate(dataset, file, datasets_dir)
+    digest, size = hashlib.sha256(), 0
+    with _naming(dataset):
+        for chunk in chunks(path, limit=file.size):
+            digest.update(chunk)
+            size += len(chunk)
+            yield chunk
+        _compare(Content(digest.hexdigest(), size), dataset, file, path)
+
+
+def check_content(dataset: Dataset, file: DataFile, path: Path) -> None:
+    """Check that ``path`` holds the content of ``file``; remembered until it changes.
+
+    Raises:
+        DatasetCorrupt: it does not, or cannot be read; the message says in what it differs.
     """
     try:
         facts = path.stat()
     except OSError as error:
         raise DatasetCorrupt(f"{path} cannot be read: {error}") from error
-    return _sha256(path, facts.st_size, facts.st_mtime_ns, limit)
+    _compare(_content(path, facts.st_size, facts.st_mtime_ns, file.size), dataset, file, path)
+
+
+def _compare(found: Content, dataset: Dataset, file: DataFile, path: Path) -> None:
+    if found.sha256 == file.sha256:
+        return
+    for other in dataset.files:
+        if found.sha256 == other.sha256:
+            raise DatasetCorrupt(f"{path} holds {other.name} instead of {file.name}; the files were mixed up")
+    if found.size < file.size:
+        raise DatasetCorrupt(f"{path} has {found.size:,} of {file.size:,} bytes; it was cut short, or is another file")
+    raise DatasetCorrupt(f"{path} is not the genuine file (its SHA-256 differs)")
 
 
 @lru_cache(maxsize=1024)
-def _sha256(path: Path, size: int, mtime_ns: int, limit: int) -> str:
-    digest = hashlib.sha256()
+def _content(path: Path, size: int, mtime_ns: int, limit: int) -> Content:
+    digest, total = hashlib.sha256(), 0
     for chunk in chunks(path, limit):
         digest.update(chunk)
-    return digest.hexdigest()
+        total += len(chunk)
+    return Content(digest.hexdigest(), total)
 
 
 def chunks(path: Path, limit: int) -> Iterator[bytes]:
@@ -179,7 +224,7 @@ def _open(path: Path) -> BinaryIO:
     return cast(BinaryIO, gzip.open(path, "rb")) if path.suffix == ".gz" else io.FileIO(path)
 
 
-def _where(datasets_dir: Path | None, name: str) -> str:
+def _where(dataset: Dataset, datasets_dir: Path | None) -> str:
     if datasets_dir is None:
         return "there, because no data sets' directory was given (NORMBENCH_DATASETS_DIR)"
-    return f"in {datasets_dir / name}"
+    return f"in {datasets_dir / dataset.folder}"

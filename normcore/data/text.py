@@ -1,40 +1,23 @@
 """Texts as sequences of symbol numbers, in three contiguous splits."""
 
-import hashlib
-import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from normcore.data.corpus import Corpus
 from normcore.data.pydoc import pydoc_text
-from normcore.data.registry import DATASETS, read_bytes
+from normcore.data.registry import DATASETS, checksums, read_bytes
 from normcore.data.text_file import read_text, split_points
 from normcore.spec.tasks import CharLM
+
+__all__ = ["LOADERS", "Corpus", "load", "ptb", "pydoc", "split", "text_file"]
 
 BOUNDARY = "\n"
 PTB_CHARACTERS = {"train": 5_059_550, "valid": 396_412, "test": 446_184}
 PTB_SYMBOLS = 50
-
-
-@dataclass(frozen=True, slots=True)
-class Corpus:
-    """A text in three splits.
-
-    Attributes:
-        train, valid, test: (N,) int64, numbers of symbols.
-        symbols: the alphabet; number i stands for ``symbols[i]``.
-        checksums: digests of what was read.
-    """
-
-    train: Tensor
-    valid: Tensor
-    test: Tensor
-    symbols: str
-    checksums: dict[str, str]
 
 
 def load(task: CharLM, datasets_dir: Path | None) -> Corpus:
@@ -59,9 +42,7 @@ def text_file(task: CharLM, datasets_dir: Path | None) -> Corpus:
 
 def pydoc() -> Corpus:
     """Python's documentation topics, joined by line ends in the order of their names."""
-    text = pydoc_text()
-    version = ".".join(map(str, sys.version_info[:3]))
-    return split(text, {f"pydoc {version}": hashlib.sha256(text.encode()).hexdigest()})
+    return split(pydoc_text(), dict(checksums("pydoc")))
 
 
 def ptb(datasets_dir: Path | None) -> Corpus:
@@ -77,16 +58,15 @@ def ptb(datasets_dir: Path | None) -> Corpus:
     assert {part: len(text) for part, text in texts.items()} == PTB_CHARACTERS
     assert len(symbols) == PTB_SYMBOLS
     numbers = {part: _numbers(text, symbols) for part, text in texts.items()}
-    checksums = {f"ptb/{file.name}": file.sha256 for file in DATASETS["ptb"].files}
-    return Corpus(numbers["train"], numbers["valid"], numbers["test"], symbols, checksums)
+    return Corpus(numbers["train"], numbers["valid"], numbers["test"], symbols, dict(checksums("ptb")))
 
 
-def split(text: str, checksums: dict[str, str]) -> Corpus:
+def split(text: str, digests: dict[str, str]) -> Corpus:
     """The text in its three splits; the alphabet is that of the whole text."""
     symbols = "".join(sorted(set(text)))
     numbers = _numbers(text, symbols)
     first, second = split_points(len(text))
-    return Corpus(numbers[:first], numbers[first:second], numbers[second:], symbols, checksums)
+    return Corpus(numbers[:first], numbers[first:second], numbers[second:], symbols, digests)
 
 
 def _ptb_text(part: str, datasets_dir: Path | None) -> str:

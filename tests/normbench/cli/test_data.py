@@ -1,6 +1,9 @@
 """Data sets are listed, fetched and checked without a service."""
 
 import json
+import sys
+from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,8 @@ from normbench.cli import app
 from normcore.data import registry
 from service.settings import Settings
 from tests.normbench.cli.commands import from_json, normbench
+from tests.normbench.terminal import on_a_terminal
+from tests.normcore.data.file_server import FileServer, serving
 from tests.servers import free_port
 
 
@@ -66,3 +71,105 @@ def test_a_folder_that_cannot_hold_data_sets_is_named_with_the_data_set_and_the_
     assert "is no folder" in told
     assert f"kept in {folder}, set NORMBENCH_DATASETS_DIR" in told
     assert told.rstrip().endswith(f"into {folder / 'mnist'}")
+
+
+def test_the_list_says_all_that_the_registry_knows(nobody: None, settings: Settings) -> None:
+    listed = {item["name"]: item for item in from_json("data", "list")}
+    cifar10 = listed["cifar10"]
+    assert cifar10["size"] == 184_380_000
+    assert cifar10["folder"] == str(settings.datasets_dir / "cifar10")
+    assert cifar10["homepage"] == "https://www.cs.toronto.edu/~kriz/cifar.html"
+    assert cifar10["files"][5] == {
+        "name": "test_batch.bin",
+        "sha256": "8e2eb146ae340b09e24670f29cabc6326dba54da8789dab6768acf480273f65b",
+        "size": 30_730_000,
+        "urls": ["https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"],
+        "member": "cifar-10-batches-bin/test_batch.bin",
+    }
+    assert listed["text8_prefix"]["folder"] == str(settings.datasets_dir / "text8")
+    assert "no published result" in listed["text8_prefix"]["description"]
+    assert listed["digits"]["content_sha256"].startswith("65e5b461")
+    assert listed["digits"]["folder"] is None
+
+
+def test_size_and_licence_fit_a_terminal_of_80_columns(environment: dict[str, str]) -> None:
+    given = {name: value for name, value in environment.items() if name != "COLUMNS"}
+    shown = on_a_terminal([sys.executable, "-P", "-m", "normbench", "data", "list"], 80, given)
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "Too narrow" not in shown
+    (text8,) = (line for line in shown.splitlines() if line.startswith("text8 "))
+    assert text8.split()[1:4] == ["missing", "100.0", "MB"]
+    assert "CC BY-SA and GFDL" in text8
+
+
+CONTENT = b"official content" * 1000
+
+
+def registered(monkeypatch: pytest.MonkeyPatch, name: str, url: str) -> None:
+    file = registry.DataFile("part.txt", sha256(CONTENT).hexdigest(), len(CONTENT), (url,))
+    monkeypatch.setitem(registry.DATASETS, name, registry.Dataset(name, name, "", "", "", (file,)))
+
+
+def test_a_fetch_goes_on_where_the_last_one_stopped_and_the_others_are_fetched(
+    nobody: None, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(FileServer(CONTENT, breaks_after=6000)) as broken, serving(FileServer(CONTENT)) as whole:
+        registered(monkeypatch, "one", broken.url)
+        registered(monkeypatch, "two", whole.url)
+        told = normbench("data", "fetch", "one", "two", status=1)
+        assert "'one' could not be fetched" in told
+        assert "6,000 bytes are kept; fetch again to go on from there" in told
+        assert (settings.datasets_dir / "two/part.txt").read_bytes() == CONTENT
+        broken.breaks_after = None
+        path = settings.datasets_dir / "one/part.txt"
+        assert from_json("data", "fetch", "one") == {"fetched": {"one": [str(path)]}, "problems": {}}
+        assert broken.asked[-1][0] == "bytes=6000-"
+        assert path.read_bytes() == CONTENT
+    assert from_json("data", "verify", "one", "two")["verified"] == ["one", "two"]
+
+
+def test_a_data_set_without_an_address_fails_only_if_it_was_named(
+    nobody: None, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = {"digits": registry.DATASETS["digits"], "text8_prefix": registry.DATASETS["text8_prefix"]}
+    monkeypatch.setattr(registry, "DATASETS", kept)
+    where = f"into {settings.datasets_dir / 'text8'}"
+    told = normbench("data", "fetch", "text8_prefix", status=1)
+    assert "text8_first_6877825.txt has no public address" in told
+    assert told.rstrip().endswith(where)
+    result = CliRunner().invoke(app, ["data", "fetch"])
+    assert result.exit_code == 0
+    assert result.stderr.startswith("note: data set 'text8_prefix' has no public address")
+    assert result.stderr.rstrip().endswith(where)
+    assert "digits: bundled" in result.stdout
+
+
+def test_a_corrupt_file_is_named_before_anything_is_trained_on_it(
+    nobody: None, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = replace(registry.DATASETS["text8_prefix"].files[0], size=200)
+    monkeypatch.setitem(registry.DATASETS, "text8_prefix", replace(registry.DATASETS["text8_prefix"], files=(file,)))
+    path = settings.datasets_dir / "text8" / file.name
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"x" * 150)
+    told = normbench("data", "verify", "text8_prefix", status=1)
+    assert f"{path} has 150 of 200 bytes; it was cut short, or is another file; replace it by a good copy" in told
+
+
+FETCH = """
+import sys
+from normcore.data import registry
+file = registry.DataFile("part.txt", sys.argv[2], int(sys.argv[3]), (sys.argv[1],))
+registry.DATASETS["toy"] = registry.Dataset("toy", "", "", "", "", (file,))
+from normbench.cli import app
+app(["data", "fetch", "toy"])
+"""
+
+
+def test_a_download_has_a_bar_on_a_terminal(environment: dict[str, str]) -> None:
+    with serving(FileServer(CONTENT)) as server:
+        arguments = [server.url, sha256(CONTENT).hexdigest(), str(len(CONTENT))]
+        shown = on_a_terminal([sys.executable, "-c", FETCH, *arguments], 80, environment)
+    assert "file.bin" in shown
+    assert "16.0/16.0 kB" in shown
+    assert "part.txt" in shown.splitlines()[-1]

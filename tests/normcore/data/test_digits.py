@@ -36,3 +36,10 @@ def test_every_split_has_every_class() -> None:
     splits = digits.load()
     for part in (splits.train, splits.valid, splits.test):
         assert sorted(set(part.labels.tolist())) == list(range(10))
+
+
+def test_images_have_one_channel_of_8_by_8() -> None:
+    train = digits.load().train
+    x = train.images(torch.float32)
+    assert x.shape == (1197, 1, 8, 8)
+    assert x[7, 0, 2, 3] == train.pixels[7, 2 * 8 + 3] / 16

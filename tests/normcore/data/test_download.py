@@ -3,8 +3,10 @@
 import gzip
 import hashlib
 import io
+import multiprocessing
 import tarfile
 import threading
+import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -14,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from normcore.data.registry import DataFile, Dataset, DatasetCorrupt, DownloadFailed, fetch
+from tests.normcore.data.file_server import FileServer, serving
 
 CONTENT = b"official content" * 1000
 
@@ -80,7 +83,9 @@ def test_a_corrupt_file_on_disk_is_replaced(home: tuple[str, Path], tmp_path: Pa
 def test_a_corrupt_download_leaves_nothing(home: tuple[str, Path], tmp_path: Path, content: bytes) -> None:
     url, folder = home
     (folder / "part.txt").write_bytes(content)
-    with pytest.raises(DatasetCorrupt, match=r"'toy' could not be fetched: .*not the official|holds more"):
+    with pytest.raises(
+        DatasetCorrupt, match=r"'toy' could not be fetched: .*part\.txt (has \d+,?\d* of 16,000 bytes|holds more)"
+    ):
         fetch(toy(f"{url}/part.txt"), tmp_path / "data")
     assert everything_below(tmp_path / "data") == []
 
@@ -126,3 +131,145 @@ def test_an_archive_without_the_member_leaves_nothing(home: tuple[str, Path], tm
 
 def test_a_bundled_data_set_has_nothing_to_fetch(tmp_path: Path) -> None:
     assert fetch(replace(toy(), files=()), tmp_path / "data") == []
+
+
+def zipped(folder: Path, content: bytes = CONTENT) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(folder / "all.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("all/part.txt", content)
+    return folder / "all.zip"
+
+
+def test_a_member_of_a_zip_is_unpacked(home: tuple[str, Path], tmp_path: Path) -> None:
+    url, folder = home
+    zipped(folder)
+    (path,) = fetch(toy(f"{url}/all.zip", member="all/part.txt"), tmp_path / "data")
+    assert path.read_bytes() == CONTENT
+    assert everything_below(tmp_path / "data") == ["toy", "toy/part.txt"]
+
+
+def test_a_member_that_is_too_long_is_refused_before_it_fills_the_disk(home: tuple[str, Path], tmp_path: Path) -> None:
+    url, folder = home
+    zipped(folder, bytes(5 << 20))
+    with pytest.raises(DatasetCorrupt, match=r"all/part\.txt in all\.zip holds more than 16,000 bytes"):
+        fetch(toy(f"{url}/all.zip", member="all/part.txt"), tmp_path / "data")
+    assert everything_below(tmp_path / "data") == []
+
+
+def test_an_archive_put_there_by_hand_is_unpacked_and_kept(home: tuple[str, Path], tmp_path: Path) -> None:
+    url, _ = home
+    zipped(tmp_path / "data/toy")
+    fetch(toy(f"{url}/all.zip", member="all/part.txt"), tmp_path / "data")
+    assert everything_below(tmp_path / "data") == ["toy", "toy/all.zip", "toy/part.txt"]
+    assert Quiet.requests == []
+
+
+def test_a_corrupt_archive_put_there_by_hand_is_told_of_and_the_official_home_serves(
+    home: tuple[str, Path], tmp_path: Path
+) -> None:
+    url, folder = home
+    zipped(tmp_path / "data/toy", b"other")
+    dataset = toy(f"{url}/all.zip", member="all/part.txt")
+    with pytest.raises(DatasetCorrupt, match=r"part\.txt has 5 of 16,000 bytes.*404"):
+        fetch(dataset, tmp_path / "data")
+    zipped(folder)
+    assert fetch(dataset, tmp_path / "data")[0].read_bytes() == CONTENT
+
+
+def test_a_data_set_is_kept_in_its_folder(home: tuple[str, Path], tmp_path: Path) -> None:
+    url, folder = home
+    (folder / "part.txt").write_bytes(CONTENT)
+    dataset = replace(toy(f"{url}/part.txt"), stored_in="toys")
+    assert fetch(dataset, tmp_path / "data") == [tmp_path / "data/toys/part.txt"]
+    assert everything_below(tmp_path / "data") == ["toys", "toys/part.txt"]
+
+
+def test_a_file_without_an_address_is_put_there_by_hand(tmp_path: Path) -> None:
+    with pytest.raises(DownloadFailed, match=r"part\.txt has no public address; to add it by hand, .* into .*/toy$"):
+        fetch(toy(), tmp_path / "data")
+    (tmp_path / "data/toy").mkdir()
+    (tmp_path / "data/toy/part.txt").write_bytes(CONTENT)
+    assert fetch(toy(), tmp_path / "data") == [tmp_path / "data/toy/part.txt"]
+
+
+def test_an_interrupted_fetch_leaves_its_part_and_the_next_one_goes_on(tmp_path: Path) -> None:
+    with serving(FileServer(CONTENT, breaks_after=6000)) as server:
+        dataset = toy(server.url)
+        with pytest.raises(DownloadFailed, match=r"broke after 6,000 of 16,000 bytes \(6,000 bytes are kept"):
+            fetch(dataset, tmp_path / "data")
+        assert everything_below(tmp_path / "data") == [
+            "toy.part",
+            "toy.part/file.bin.part",
+            "toy.part/file.bin.part.json",
+        ]
+        server.breaks_after = None
+        assert fetch(dataset, tmp_path / "data")[0].read_bytes() == CONTENT
+        assert server.asked == [(None, None), ("bytes=6000-", '"1"')]
+    assert everything_below(tmp_path / "data") == ["toy", "toy/part.txt"]
+
+
+def test_a_file_that_changed_without_a_sign_is_fetched_once_more_from_its_start(tmp_path: Path) -> None:
+    with serving(FileServer(CONTENT[::-1], validators={}, breaks_after=6000)) as server:
+        dataset = toy(server.url)
+        with pytest.raises(DownloadFailed):
+            fetch(dataset, tmp_path / "data")
+        server.content, server.breaks_after = CONTENT, None
+        assert fetch(dataset, tmp_path / "data")[0].read_bytes() == CONTENT
+        assert [asked for asked, _ in server.asked] == [None, "bytes=6000-", None]
+
+
+def test_a_corrupt_file_that_is_whole_is_not_fetched_again_and_again(tmp_path: Path) -> None:
+    with serving(FileServer(CONTENT[::-1], breaks_after=6000)) as server:
+        dataset = toy(server.url)
+        with pytest.raises(DownloadFailed):
+            fetch(dataset, tmp_path / "data")
+        server.breaks_after = None
+        with pytest.raises(DatasetCorrupt, match="is not the genuine file"):
+            fetch(dataset, tmp_path / "data")
+        assert [asked for asked, _ in server.asked] == [None, "bytes=6000-", None]
+    assert everything_below(tmp_path / "data") == []
+
+
+def test_a_corrupt_archive_is_downloaded_once_for_all_its_members(home: tuple[str, Path], tmp_path: Path) -> None:
+    url, folder = home
+    (folder / "all.tgz").write_bytes(b"<html>moved</html>")
+    dataset = toy(f"{url}/all.tgz", member="all/part.txt", names=("a.txt", "b.txt"))
+    with pytest.raises(DatasetCorrupt) as caught:
+        fetch(dataset, tmp_path / "data")
+    assert str(caught.value).count("all.tgz is not a readable archive") == 1
+    assert Quiet.requests == ["/all.tgz"]
+    assert everything_below(tmp_path / "data") == []
+
+
+def test_the_files_that_can_be_had_are_fetched(home: tuple[str, Path], tmp_path: Path) -> None:
+    url, folder = home
+    (folder / "good.txt").write_bytes(CONTENT)
+    good, bad = toy(f"{url}/good.txt", names=("good.txt",)), toy(f"{url}/gone.txt", names=("gone.txt",))
+    with pytest.raises(DownloadFailed, match=r"gone\.txt: .*404"):
+        fetch(replace(good, files=(*bad.files, *good.files)), tmp_path / "data")
+    assert everything_below(tmp_path / "data") == ["toy", "toy/good.txt"]
+
+
+def test_a_second_process_does_not_write_into_the_same_download(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    with serving(FileServer(CONTENT)) as server:
+        dataset, told = toy(server.url), []
+
+        def meanwhile(name: str, done: int, total: int | None) -> None:
+            told.append(context.Queue())
+            other = context.Process(target=fetch_and_tell, args=(dataset, tmp_path / "data", told[-1]))
+            other.start()
+            assert "'toy' is being fetched by another process" in told[-1].get(timeout=60)
+            other.join()
+
+        assert fetch(dataset, tmp_path / "data", meanwhile)[0].read_bytes() == CONTENT
+    assert len(told) == len(server.asked) == 1
+
+
+def fetch_and_tell(dataset: Dataset, datasets_dir: Path, told: "multiprocessing.Queue[str]") -> None:
+    try:
+        fetch(dataset, datasets_dir)
+    except DownloadFailed as error:
+        told.put(str(error))
+    else:
+        told.put("fetched")

@@ -29,3 +29,19 @@ def test_checksums_are_those_of_the_official_files(datasets_dir: Path) -> None:
     checksums = mnist.load(datasets_dir).checksums
     assert checksums["mnist/t10k-labels-idx1-ubyte"].startswith("ff7bcfd416de3373")
     assert len(checksums) == 4
+
+
+def test_the_first_five_thousand_training_images_may_validate_instead(datasets_dir: Path) -> None:
+    splits = mnist.load(datasets_dir, split="first_5000_validate")
+    assert [len(part) for part in (splits.train, splits.valid, splits.test)] == [55_000, 5_000, 10_000]
+    assert splits.valid.labels[:4].tolist() == [5, 0, 4, 1]
+    together = torch.cat([splits.valid.labels, splits.train.labels])
+    other = mnist.load(datasets_dir)
+    assert torch.equal(together, torch.cat([other.train.labels, other.valid.labels]))
+
+
+def test_images_have_one_channel_of_28_by_28(datasets_dir: Path) -> None:
+    first = mnist.load(datasets_dir).train[:1]
+    x = first.images(torch.float64)
+    assert x.shape == (1, 1, 28, 28)
+    assert x[0, 0, 5, 12].item() == 3 / 255

@@ -60,7 +60,7 @@ def test_what_is_read_is_uncompressed_and_verified(tmp_path: Path) -> None:
     path = put(tmp_path, "part.txt.gz", gzip.compress(CONTENT))
     assert registry.read_bytes(TOY, "part.txt", tmp_path) == CONTENT
     path.write_bytes(gzip.compress(CONTENT[::-1]))
-    with pytest.raises(DatasetCorrupt, match=r"part\.txt\.gz is not the official file"):
+    with pytest.raises(DatasetCorrupt, match=r"part\.txt\.gz is not the genuine file"):
         registry.read_bytes(TOY, "part.txt", tmp_path)
 
 
@@ -204,6 +204,59 @@ def test_the_problems_of_all_files_are_told(tmp_path: Path) -> None:
     assert registry.by_hand(two, tmp_path) == (
         f"to add it by hand, put part.txt, other.txt (as they are, or each with .gz) into {tmp_path / 'toy'}"
     )
+
+
+def test_files_that_were_mixed_up_are_told_apart(tmp_path: Path) -> None:
+    other = DataFile("other.txt", hashlib.sha256(b"other").hexdigest(), 5, ("http://localhost/",))
+    two = replace(TOY, files=(TOY.files[0], other))
+    put(tmp_path, "part.txt", b"other")
+    with pytest.raises(DatasetCorrupt, match=r"part\.txt holds other\.txt instead of part\.txt"):
+        registry.verify(two, tmp_path)
+
+
+def test_a_file_that_was_cut_short_says_how_much_is_there(tmp_path: Path) -> None:
+    put(tmp_path, "part.txt", CONTENT[:-600])
+    with pytest.raises(DatasetCorrupt, match=r"part\.txt has 1,000 of 1,600 bytes; it was cut short"):
+        registry.verify(TOY, tmp_path)
+
+
+def test_chunks_are_verified_when_the_last_one_has_come(tmp_path: Path) -> None:
+    put(tmp_path, "part.txt", CONTENT[::-1])
+    with pytest.raises(DatasetCorrupt, match="is not the genuine file"):
+        list(registry.read_chunks(TOY, "part.txt", tmp_path))
+    put(tmp_path, "part.txt", CONTENT)
+    assert b"".join(registry.read_chunks(TOY, "part.txt", tmp_path)) == CONTENT
+
+
+def test_a_data_set_without_an_address_says_so_and_names_its_own_folder(tmp_path: Path) -> None:
+    prefix = DATASETS["text8_prefix"]
+    (missing,) = registry.problems(prefix, tmp_path)
+    assert str(missing) == (
+        f"data set 'text8_prefix': text8_first_6877825.txt is not in {tmp_path / 'text8'};"
+        " no public address has it, so copy it there"
+    )
+    assert registry.by_hand(prefix, tmp_path) == (
+        f"to add it by hand, put text8_first_6877825.txt (as it is, or with .gz) into {tmp_path / 'text8'}"
+    )
+
+
+def test_by_hand_an_archive_serves_too(tmp_path: Path) -> None:
+    assert registry.by_hand(DATASETS["text8"], tmp_path) == (
+        "to add it by hand, put text8 (as it is, or with .gz), or text8.zip for the next fetch to unpack, into"
+        f" {tmp_path / 'text8'}"
+    )
+
+
+@pytest.mark.parametrize("dataset", DATASETS.values(), ids=DATASETS)
+def test_every_data_set_is_described(dataset: Dataset) -> None:
+    for told in (dataset.title, dataset.citation, dataset.licence, dataset.homepage):
+        assert told
+    assert len({file.sha256 for file in dataset.files}) == len(dataset.files)
+    for file in dataset.files:
+        assert len(bytes.fromhex(file.sha256)) == 32
+        assert file.size > 0
+    if not dataset.fetchable:
+        assert "no published result" in dataset.description
 
 
 def test_every_corpus_is_checked_and_loaded_by_a_closed_table() -> None:

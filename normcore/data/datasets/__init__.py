@@ -1,0 +1,18 @@
+"""What each data set is: its files with digests and official homes, and what the catalogue says of it. Torch-free.
+
+One module for each family of data sets; a new one is added to ``_ALL``.
+"""
+
+from collections.abc import Mapping
+
+from normcore.data.datasets.bundled import DIGITS, PYDOC
+from normcore.data.datasets.cifar10 import CIFAR10, CIFAR10_SUBSET
+from normcore.data.datasets.dataset import DataFile, Dataset
+from normcore.data.datasets.mnist import MNIST
+from normcore.data.datasets.ptb import PTB
+from normcore.data.datasets.text8 import TEXT8, TEXT8_PREFIX
+
+__all__ = ["DATASETS", "DataFile", "Dataset"]
+
+_ALL = (DIGITS, PYDOC, MNIST, CIFAR10, CIFAR10_SUBSET, PTB, TEXT8, TEXT8_PREFIX)
+DATASETS: Mapping[str, Dataset] = {dataset.name: dataset for dataset in _ALL}

@@ -1,0 +1,89 @@
+"""text8 and its beginning become one byte a symbol, in contiguous splits."""
+
+import gzip
+import hashlib
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from normcore.data import text8
+from normcore.data.registry import DATASETS, DataFile, Dataset, DatasetCorrupt, DatasetMissing
+
+TEXT = (b" the quick brown fox jumps over the lazy dog" * 30_000)[: 1 << 20] + b" end"  # more than one piece
+SPLIT = (1_000_000, 1_040_000)
+
+
+def toy(content: bytes = TEXT) -> Dataset:
+    file = DataFile("tiny", hashlib.sha256(content).hexdigest(), len(content))
+    return Dataset("toy", "", "", "", "", (file,), stored_in="texts")
+
+
+def put(folder: Path, name: str, content: bytes) -> None:
+    (folder / "texts").mkdir()
+    (folder / "texts" / name).write_bytes(content)
+
+
+def written(numbers: Tensor) -> bytes:
+    return "".join(text8.SYMBOLS[i] for i in numbers.tolist()).encode()
+
+
+@pytest.mark.parametrize(("name", "pack"), [("tiny", bytes), ("tiny.gz", gzip.compress)])
+def test_the_splits_together_are_the_text(tmp_path: Path, name: str, pack: object) -> None:
+    assert callable(pack)
+    put(tmp_path, name, pack(TEXT))
+    corpus = text8.read(toy(), SPLIT, tmp_path)
+    parts = (corpus.train, corpus.valid, corpus.test)
+    assert b"".join(map(written, parts)) == TEXT
+    assert [len(part) for part in parts] == [1_000_000, 40_000, len(TEXT) - 1_040_000]
+    assert {part.dtype for part in parts} == {torch.uint8}
+    assert len({part.untyped_storage().data_ptr() for part in parts}) == 1
+    assert corpus.checksums == {"toy/tiny": hashlib.sha256(TEXT).hexdigest()}
+
+
+def test_the_alphabet_is_space_and_the_letters_in_their_order() -> None:
+    assert text8.SYMBOLS == " abcdefghijklmnopqrstuvwxyz"
+    assert b" az".translate(text8.NUMBERS) == bytes([0, 1, 26])
+    assert set(bytes(range(256)).translate(text8.NUMBERS)) == {*range(27), text8.UNKNOWN}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (TEXT[:-1], r"texts/tiny has 1,048,579 of 1,048,580 bytes; it was cut short"),
+        (TEXT + b"x", r"texts/tiny holds more than 1,048,580 bytes"),
+        (TEXT[:-1] + b"D", r"texts/tiny is not the genuine file"),
+    ],
+)
+def test_another_text_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
+    put(tmp_path, "tiny", content)
+    with pytest.raises(DatasetCorrupt, match=rf"data set 'toy': .*{message}.*; replace it by a good copy"):
+        text8.read(toy(), SPLIT, tmp_path)
+
+
+def test_a_registered_text_with_other_symbols_is_a_mistake(tmp_path: Path) -> None:
+    content = TEXT + b"\n"
+    put(tmp_path, "tiny", content)
+    with pytest.raises(AssertionError):
+        text8.read(toy(content), SPLIT, tmp_path)
+
+
+def test_the_official_text_is_split_as_usual() -> None:
+    (file,) = DATASETS["text8"].files
+    assert text8.TEXT8_SPLIT == (90_000_000, 95_000_000)
+    assert file.size == 100_000_000
+
+
+def test_text8_that_is_not_there_says_how_to_get_it(tmp_path: Path) -> None:
+    with pytest.raises(DatasetMissing, match=r"'text8': text8 is not in .*text8; get it with: .* data fetch text8$"):
+        text8.text8(tmp_path)
+    with pytest.raises(DatasetMissing, match="no public address has it, so copy it there"):
+        text8.text8_prefix(tmp_path)
+
+
+def test_the_real_beginning_of_text8(datasets_dir: Path) -> None:
+    corpus = text8.text8_prefix(datasets_dir)
+    assert [len(part) for part in (corpus.train, corpus.valid, corpus.test)] == [6_200_000, 340_000, 337_825]
+    assert written(corpus.train[:40]) == b" anarchism originated as a term of abuse"
+    assert set(corpus.valid.tolist()) == set(range(27))
