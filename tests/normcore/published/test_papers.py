@@ -1,12 +1,11 @@
 """The published numbers, against a second reading of the papers, and what must hold for whatever is added to them."""
 
 import math
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from setuptools import Distribution
-from setuptools.command.build_py import build_py
 
 from normcore.published import Curve, Result, curves, papers, published
 
@@ -241,14 +240,11 @@ def test_of_a_task_that_no_paper_has_nothing_is_published() -> None:
     assert curves("sequential_digits") == ()
 
 
-def test_every_papers_file_is_shipped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
-    package = Distribution()
-    package.parse_config_files(["pyproject.toml"])
-    build = build_py(package)
-    build.finalize_options()
-    build.manifest_files = {}  # of a source archive, which is not looked at here
-    shipped = {Path(file).name for file in build.find_data_files("normcore.published", "normcore/published")}
-    assert shipped == {"layer_normalization.yaml", "recurrent_batch_normalization.yaml"}
-    assert "normcore.published" in package.packages
+def test_every_papers_file_is_shipped_with_the_package() -> None:
+    setuptools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    folder = ROOT / "normcore" / "published"
+    shipped = {file for pattern in setuptools["package-data"]["normcore.published"] for file in folder.glob(pattern)}
+    assert {file.name for file in shipped} == {"layer_normalization.yaml", "recurrent_batch_normalization.yaml"}
     assert len(papers()) == len(shipped)
+    assert "normcore*" in setuptools["packages"]["find"]["include"]
+    assert (folder / "__init__.py").is_file()  # without it, it would be found as no package
