@@ -1,4 +1,4 @@
-"""Which tests ``make test-fast`` leaves out: those that need processes or servers, and long computations. And which
+"""Which tests ``make fast`` leaves out: those that need processes or servers, and long computations. And which
 modules ``make test``, which gives each to one process, begins with, so that none of them is alone in the end."""
 
 from pathlib import Path
