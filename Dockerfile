@@ -2,7 +2,7 @@ FROM python:3.12-slim AS build
 RUN python -m venv /venv
 ENV PATH=/venv/bin:$PATH
 WORKDIR /src
-COPY pyproject.toml README.md ./
+COPY pyproject.toml README.md LICENSE ./
 COPY normbench normbench
 COPY normcore normcore
 COPY service service

@@ -8,7 +8,10 @@ PYTEST = TMPDIR=$(SCRATCH) OMP_NUM_THREADS=1 $(BIN)/pytest
 export NORMBENCH_DATA_DIR ?= $(CURDIR)/.normbench
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test test-fast lint bench clean
+.PHONY: help demo test fast lint format bench clean
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(INSTALLED)  ## the whole path once: service, nine runs, leaderboard
 	$(BIN)/normbench demo
@@ -16,13 +19,17 @@ demo: $(INSTALLED)  ## the whole path once: service, nine runs, leaderboard
 test: $(INSTALLED)  ## the whole test suite
 	$(PYTEST) --numprocesses 4 --dist loadfile --no-loadscope-reorder $(PYTEST_OPTIONS)
 
-test-fast: $(INSTALLED)  ## what needs no processes, servers or long computations
+fast: $(INSTALLED)  ## what needs no processes, servers or long computations
 	$(PYTEST) --numprocesses 2 --dist worksteal -m 'not slow' $(PYTEST_OPTIONS)
 
-lint: $(INSTALLED)
+lint: $(INSTALLED)  ## style and types: ruff and mypy, changing nothing
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+format: $(INSTALLED)  ## ruff puts in order what it can
+	$(BIN)/ruff check --fix --exit-zero --quiet .
+	$(BIN)/ruff format .
 
 bench: $(INSTALLED)  ## the numbers of benchmarks/README.md, measured here
 	$(BIN)/pip install --quiet -e '.[bench]'
@@ -34,5 +41,5 @@ $(INSTALLED): pyproject.toml
 	$(BIN)/pip install --quiet -e '.[dev]'
 	touch $@
 
-clean:
+clean:  ## remove environment, data directory and what was built
 	rm -rf .venv .normbench build *.egg-info

@@ -1,4 +1,4 @@
-"""Which tests ``make test-fast`` leaves out: those that need processes or servers, and long computations. And which
+"""Which tests ``make fast`` leaves out: those that need processes or servers, and long computations. And which
 modules ``make test``, which gives each to one process, begins with, so that none of them is alone in the end."""
 
 from pathlib import Path
@@ -9,11 +9,11 @@ TESTS = Path(__file__).parent
 SERVERS = {"postgres_url", "postgres_template", "fresh_postgres_url", "redis_url", "rabbitmq_url"}  # fixtures
 FOLDERS = (
     "benchmarks/faults/",
-    "examples/",
     "normbench/cli/",
     "normcore/analyses/",
 )
 MODULES = (
+    "examples/test_mean_absolute_norm.py",
     "migrations/test_migrations.py",
     "normbench/test_client.py",
     "normbench/test_readme.py",

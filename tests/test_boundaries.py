@@ -100,6 +100,7 @@ WITHOUT_TORCH = [
     "import service.local, service.scheduler, service.serve",
     "import workers.app",
     "import normcore.spec, normcore.events, normcore.data.registry, normcore.variables",
+    "from normcore.published import papers; assert papers()",
     "from service.app import create_app; from service.settings import Settings;"
     " create_app(Settings(data_dir={folder!r}), require_keys=False).openapi()",
 ]

@@ -1,0 +1,36 @@
+"""What the papers published, as data: one YAML file a paper, read and checked once. Imports no torch.
+
+``results`` and ``curves`` of a file are grouped as the paper prints them, by table, figure or section. What a group
+says holds for each of its ``rows``, and a row adds the rest: together the fields of a ``Result`` or of a ``Curve``.
+
+To add a number, add a row. To add a paper, add a file.
+"""
+
+from functools import cache
+from importlib.resources import files
+
+from normcore.published.entries import Curve, Paper, Result
+from normcore.published.reading import InvalidPaper, read
+
+__all__ = ["Curve", "InvalidPaper", "Paper", "Result", "curves", "papers", "published"]
+
+
+def published(task: str) -> tuple[Result, ...]:
+    """What the papers reached on a task, in the order of their tables; empty if they say nothing of it."""
+    return tuple(result for paper in papers() for result in paper.results if result.task == task)
+
+
+def curves(task: str) -> tuple[Curve, ...]:
+    """The papers' curves of a task or of an analysis."""
+    return tuple(curve for paper in papers() for curve in paper.curves if curve.task == task)
+
+
+@cache
+def papers() -> tuple[Paper, ...]:
+    """All papers, by the names of their files.
+
+    Raises:
+        InvalidPaper: a file does not hold what it should.
+    """
+    found = sorted(files(__name__).iterdir(), key=lambda file: file.name)
+    return tuple(read(file) for file in found if file.name.endswith(".yaml"))

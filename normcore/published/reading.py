@@ -1,0 +1,91 @@
+"""From a paper's file to its values. An error names the file, the entry and the field."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from importlib.resources.abc import Traversable
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from normcore.published.entries import Curve, Paper, Result
+from normcore.spec.files import load_yaml
+from normcore.spec.messages import choose
+from normcore.spec.methods import METHODS
+
+T = TypeVar("T", Paper, Result, Curve)
+PARTS = ("paper", "results", "curves")
+
+
+class InvalidPaper(ValueError):
+    """The file is not a paper's."""
+
+
+def read(file: Traversable) -> Paper:
+    """The paper of one file.
+
+    Raises:
+        InvalidPaper: the file does not hold what it should.
+    """
+    try:
+        loaded = load_yaml(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InvalidPaper(f"{file.name}: {error}") from error
+    written = _object(loaded, file.name)
+    for name in written.keys() - set(PARTS):
+        raise InvalidPaper(f"{file.name}: {name}: unknown field; {choose(name, PARTS)}")
+    paper = _made(Paper, written.get("paper"), f"{file.name}: paper")
+    return replace(
+        paper,
+        results=tuple(
+            _with_known_method(_made(Result, entry, place), place)
+            for place, entry in _entries(written, "results", file.name, paper.short_name)
+        ),
+        curves=tuple(
+            _made(Curve, entry, place) for place, entry in _entries(written, "curves", file.name, paper.short_name)
+        ),
+    )
+
+
+def _entries(written: Mapping[str, Any], part: str, file: str, short_name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The place of each row in the file; and the row, what its group says of all rows, and the citation."""
+    for k, group in enumerate(_list(written.get(part, []), f"{file}: {part}")):
+        place = f"{file}: {part}[{k}]"
+        shared = dict(_object(group, place))
+        for n, row in enumerate(_list(shared.pop("rows", None), f"{place}.rows")):
+            here = f"{place}.rows[{n}]"
+            for twice in shared.keys() & _object(row, here).keys():
+                raise InvalidPaper(f"{here}.{twice}: its group says it already; say it once")
+            entry = shared | row
+            if "citation" in entry:
+                raise InvalidPaper(f"{here}.citation: it is made of the paper's short name and `where`; remove it")
+            yield here, {**entry, "citation": f"{short_name}, {entry.get('where')}"}
+
+
+def _with_known_method(result: Result, place: str) -> Result:
+    if result.method is not None and result.method not in METHODS:
+        raise InvalidPaper(f"{place}.method: unknown '{result.method}'; {choose(result.method, METHODS)}")
+    return result
+
+
+def _made(kind: type[T], fields: Any, place: str) -> T:
+    try:
+        return kind(**_object(fields, place))
+    except ValidationError as error:
+        raise InvalidPaper("; ".join(_told(error, place))) from error
+
+
+def _told(error: ValidationError, place: str) -> Iterator[str]:
+    for one in error.errors():
+        yield f"{'.'.join([place, *map(str, one['loc'])])}: {one['msg']}"
+
+
+def _object(value: Any, place: str) -> dict[str, Any]:
+    if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
+        raise InvalidPaper(f"{place}: expected an object of fields")
+    return value
+
+
+def _list(value: Any, place: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise InvalidPaper(f"{place}: expected a list")
+    return value

@@ -1,0 +1,250 @@
+"""The published numbers, against a second reading of the papers, and what must hold for whatever is added to them."""
+
+import math
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from normcore.published import Curve, Result, curves, papers, published
+
+ROOT = Path(__file__).parents[3]
+ALL = [result for paper in papers() for result in paper.results]
+TASKS = {
+    "sequential_mnist",
+    "permuted_mnist",
+    "char_lm",
+    "attentive_reader",
+    "order_embedding",
+    "skip_thoughts",
+    "draw",
+    "handwriting",
+    "feedforward",
+    "convnet",
+}
+RECALLS = [f"{of}_recall_at_{k}" for of in ("caption", "image") for k in (1, 5, 10)]
+RETRIEVAL = [*RECALLS[:3], "caption_mean_rank", *RECALLS[3:], "image_mean_rank"]
+CLASSIFIERS = ["mr_accuracy", "cr_accuracy", "subj_accuracy", "mpqa_accuracy"]
+SENTENCES = ["sick_pearson", "sick_spearman", "sick_mse", *CLASSIFIERS]
+FRACTIONS = {"accuracy", "error_rate", *RECALLS, *CLASSIFIERS}
+METRICS = {*FRACTIONS, *RETRIEVAL, *SENTENCES, "bits_per_char", "bound", "steps_to_90_percent"}
+
+
+def as_printed(
+    citation: str, task: str, metric: str, split: str = "test", **options: object
+) -> dict[str, float | None]:
+    """One column of a table: the paper's models, with the first author of what is quoted, and the numbers as printed,
+    fractions as percentages."""
+    rows = [r for r in published(task) if (r.citation, r.split, r.options) == (citation, split, options)]
+    column: dict[str, float | None] = {}
+    for row in rows:
+        author = f" ({row.origin.split()[0]})" if row.origin else ""
+        value = row.values.get(metric)
+        column[row.model + author] = round(100 * value, 2) if value is not None and metric in FRACTIONS else value
+    assert len(column) == len(rows)
+    return column
+
+
+def test_rbn_table_1() -> None:
+    others = {"TANH-RNN (Le)": 35.0, "iRNN (Le)": 97.0, "uRNN (Arjovsky)": 95.1, "sTANH-RNN (Zhang)": 98.1}
+    assert as_printed("RBN, Table 1", "sequential_mnist", "accuracy") == {**others, "LSTM": 98.9, "BN-LSTM": 99.0}
+    others = {"TANH-RNN (Le)": 35.0, "iRNN (Le)": 82.0, "uRNN (Arjovsky)": 91.4, "sTANH-RNN (Zhang)": 94.0}
+    assert as_printed("RBN, Table 1", "permuted_mnist", "accuracy") == {**others, "LSTM": 90.2, "BN-LSTM": 95.4}
+
+
+def test_rbn_table_2() -> None:
+    assert as_printed("RBN, Table 2", "char_lm", "bits_per_char") == {
+        "LSTM (Graves)": 1.26,
+        "HF-MRNN (Mikolov)": 1.41,
+        "Norm-stabilized LSTM (Krueger)": 1.39,
+        "ME n-gram (Mikolov)": 1.37,
+        "LSTM": 1.38,
+        "BN-LSTM": 1.32,
+        "Zoneout (Krueger)": 1.27,
+        "HM-LSTM (Chung)": 1.24,
+        "HyperNetworks (Ha)": 1.22,
+    }
+
+
+def test_rbn_table_3() -> None:
+    assert as_printed("RBN, Table 3", "char_lm", "bits_per_char", corpus="text8") == {
+        "td-LSTM (Zhang)": 1.63,
+        "HF-MRNN (Mikolov)": 1.54,
+        "skipping RNN (Pachitariu)": 1.48,
+        "LSTM": 1.43,
+        "BN-LSTM": 1.36,
+        "HM-LSTM (Chung)": 1.29,
+    }
+
+
+@pytest.mark.parametrize(("split", "errors"), [("valid", (38.4, 45.5, 37.9)), ("test", (37.0, 45.0, 36.3))])
+def test_rbn_table_4(split: str, errors: tuple[float, ...]) -> None:
+    models = ("Attentive Reader (Hermann)", "LSTM", "BN-e**")
+    column = as_printed("RBN, Table 4", "attentive_reader", "error_rate", split, passage="full")
+    assert column == dict(zip(models, errors, strict=True))
+
+
+def test_rbn_section_5_4_and_the_figure_that_it_describes() -> None:
+    models = ("LSTM", "BN-LSTM", "BN-everywhere", "BN-e*", "BN-e**")
+    said = as_printed("RBN, section 5.4", "attentive_reader", "error_rate", "valid")
+    assert said == dict(zip(models, (50.3, 49.5, 50.0, 47.1, 43.9), strict=True))
+    drawn = [r for r in published("attentive_reader") if r.citation == "RBN, Fig. 4a"]
+    assert [(r.model, round(100 * r.values["error_rate"], 2), r.updates) for r in drawn] == [
+        ("LSTM", 50.33, 759_000),
+        ("BN-LSTM", 49.51, 228_000),
+        ("BN-everywhere", 50.0, 126_000),
+        ("BN-e*", 46.83, 158_000),
+        ("BN-e**", 43.98, 67_000),
+    ]
+    disagree = [r for r in published("attentive_reader") if r.note and "disagrees with itself" in r.note]
+    assert [(r.where, r.model, r.values["error_rate"]) for r in disagree] == [
+        ("section 5.4", "BN-e*", 0.471),
+        ("Fig. 4a", "BN-e*", 0.4683),
+    ]
+    full = as_printed("RBN, Fig. 4b", "attentive_reader", "error_rate", "valid", passage="full")
+    assert full == {"LSTM": 45.3, "BN-e**": 39.1}
+
+
+@pytest.mark.parametrize(
+    ("task", "drawn"),
+    [
+        ("sequential_mnist", {"LSTM": (98.79, 40_000), "BN-LSTM": (98.94, 3500)}),
+        ("permuted_mnist", {"LSTM": (90.89, 35_500), "BN-LSTM": (94.67, 11_000)}),
+    ],
+)
+def test_rbn_figure_2(task: str, drawn: Mapping[str, tuple[float, int]]) -> None:
+    best = as_printed("RBN, Fig. 2", task, "accuracy", "valid")
+    steps = as_printed("RBN, Fig. 2", task, "steps_to_90_percent", "valid")
+    assert {model: (best[model], steps[model]) for model in best} == drawn
+
+
+def test_rbn_figure_3a() -> None:
+    drawn = [r for r in published("char_lm") if r.citation == "RBN, Fig. 3a"]
+    assert [(r.model, r.updates, r.values["bits_per_char"], r.split) for r in drawn] == [
+        ("LSTM", 791, 2.223, "valid"),
+        ("LSTM", 10_300, 1.486, "valid"),
+        ("BN-LSTM", 791, 1.674, "valid"),
+        ("BN-LSTM", 7900, 1.47, "valid"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("model", "numbers"),
+    [
+        ("Sym (Vendrov)", (45.4, None, 88.7, 5.8, 36.3, None, 85.8, 9.0)),
+        ("OE (Vendrov)", (46.7, None, 88.9, 5.7, 37.9, None, 85.9, 8.1)),
+        ("OE", (46.6, 79.3, 89.1, 5.2, 37.8, 73.6, 85.7, 7.9)),
+        ("OE + LN", (48.5, 80.6, 89.8, 5.1, 38.9, 74.3, 86.3, 7.6)),
+    ],
+)
+def test_ln_table_2(model: str, numbers: tuple[float | None, ...]) -> None:
+    columns = [as_printed("LN, Table 2", "order_embedding", metric) for metric in RETRIEVAL]
+    assert tuple(column[model] for column in columns) == numbers
+    assert len(columns[0]) == 4
+
+
+@pytest.mark.parametrize(
+    ("model", "numbers"),
+    [
+        ("Original (Kiros)", (0.848, 0.778, 0.287, 75.5, 79.3, 92.1, 86.9)),
+        ("Ours", (0.842, 0.767, 0.298, 77.3, 81.8, 92.6, 87.9)),
+        ("Ours + LN", (0.854, 0.785, 0.277, 79.5, 82.6, 93.4, 89.0)),
+        ("Ours + LN †", (0.858, 0.788, 0.270, 79.4, 83.1, 93.7, 89.3)),
+    ],
+)
+def test_ln_table_3(model: str, numbers: tuple[float, ...]) -> None:
+    columns = [as_printed("LN, Table 3", "skip_thoughts", metric) for metric in SENTENCES]
+    assert tuple(column[model] for column in columns) == numbers
+    assert len(columns[0]) == 4
+
+
+def test_ln_section_6_4() -> None:
+    assert as_printed("LN, section 6.4", "draw", "bound") == {"DRAW": 82.36, "DRAW + LN": 82.09}
+
+
+CURVES = {
+    ("gradient_flow", "step", 100): {0.1: -3.10, 0.2: -2.97, 0.3: -2.76, 0.4: -4.14, 0.5: -9.69, 0.6: -17.9},
+    ("gradient_flow", "step", 700): {1.0: -18.2},
+    ("gradient_flow", "step", 783): {0.1: -2.02, 1.0: -2.02},
+    ("length_generalization", "statistics", None): {100: 1.449, 300: 1.404, 500: 1.395, 1000: 1.391},
+    ("length_generalization", "statistics", "population"): {100: 1.398, 300: 1.348, 500: 1.338, 1000: 1.333},
+    ("length_generalization", "statistics", "batch"): {100: 1.420, 300: 1.372, 500: 1.361, 1000: 1.362},
+    ("population_statistics", "site", "recurrent"): {1: 0.24, 5: 0.048, 10: 0.018, 20: 0.005},
+    ("population_statistics", "site", "cell"): {1: 0.28, 5: 0.077, 10: 0.025, 20: 0.004},
+    ("permuted_mnist", "updates", 10_000): {0.1: 0.341, 0.3: 0.415, 0.5: 0.550, 0.7: 1.186, 1.0: 2.255},
+    ("permuted_mnist", "updates", 50_000): {0.1: 0.212, 0.3: 0.232, 0.5: 0.274, 0.7: 0.311, 1.0: 0.465},
+}
+
+
+def test_rbn_figures_1a_3b_5_and_6() -> None:
+    found: dict[tuple[str, str, object], Curve] = {}
+    for task, parameter, value in CURVES:
+        for curve in curves(task):
+            if curve.parameters.get(parameter) == value:
+                found[task, parameter, value] = curve
+    assert {key: dict(curve.points) for key, curve in found.items()} == CURVES
+    assert {curve.citation for curve in found.values()} == {f"RBN, Fig. {n}" for n in ("1a", "3b", "5", "6")}
+    assert sum(len(paper.curves) for paper in papers()) == len(CURVES)
+
+
+def test_there_is_no_number_but_those_that_are_checked_here() -> None:
+    counts: dict[str, int] = {}
+    for result in ALL:
+        counts[result.citation] = counts.get(result.citation, 0) + len(result.values)
+    assert counts == {
+        "LN, Table 2": 28,
+        "LN, Table 3": 28,
+        "LN, section 6.4": 2,
+        "RBN, Table 1": 12,
+        "RBN, Table 2": 9,
+        "RBN, Table 3": 6,
+        "RBN, Table 4": 6,
+        "RBN, section 5.4": 5,
+        "RBN, Fig. 2": 8,
+        "RBN, Fig. 3a": 4,
+        "RBN, Fig. 4a": 5,
+        "RBN, Fig. 4b": 2,
+    }
+
+
+def test_the_papers_are_cited_as_they_are() -> None:
+    cited = {(p.short_name, p.title, p.authors[0], len(p.authors), p.year, p.arxiv, p.version) for p in papers()}
+    assert cited == {
+        ("LN", "Layer Normalization", "Jimmy Lei Ba", 3, 2016, "1607.06450", 1),
+        ("RBN", "Recurrent Batch Normalization", "Tim Cooijmans", 5, 2017, "1603.09025", 5),
+    }
+
+
+@pytest.mark.parametrize("result", ALL, ids=lambda r: f"{r.citation}, {r.model}, {r.task}")
+def test_values_are_finite_and_have_names_and_units_that_boards_know(result: Result) -> None:
+    assert result.task in TASKS
+    assert result.values.keys() <= METRICS
+    assert all(math.isfinite(value) for value in result.values.values())
+    assert all(0 < value < 1 for name, value in result.values.items() if name in FRACTIONS)
+
+
+def test_what_was_read_off_a_figure_is_no_test_result() -> None:
+    for result in ALL:
+        assert result.where.startswith("Fig.") == (result.provenance == "figure")
+        assert not (result.provenance == "figure" and result.can_be_ranked)
+
+
+def test_a_board_ranks_what_was_tested_on_its_own_problem() -> None:
+    ranked = {(r.model, r.origin) for r in published("char_lm") if r.can_be_ranked and not r.options}
+    assert ranked == {("HF-MRNN", "Mikolov et al. 2012"), ("LSTM", None), ("BN-LSTM", None)}
+
+
+def test_of_a_task_that_no_paper_has_nothing_is_published() -> None:
+    assert published("sequential_digits") == ()
+    assert curves("sequential_digits") == ()
+
+
+def test_every_papers_file_is_shipped_with_the_package() -> None:
+    setuptools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    folder = ROOT / "normcore" / "published"
+    shipped = {file for pattern in setuptools["package-data"]["normcore.published"] for file in folder.glob(pattern)}
+    assert {file.name for file in shipped} == {"layer_normalization.yaml", "recurrent_batch_normalization.yaml"}
+    assert len(papers()) == len(shipped)
+    assert "normcore*" in setuptools["packages"]["find"]["include"]
+    assert (folder / "__init__.py").is_file()  # without it, it would be found as no package

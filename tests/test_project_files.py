@@ -1,0 +1,57 @@
+"""What stands beside the code is true of it: make's targets, the hooks, the licence, the documents' links and words."""
+
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parent.parent
+MAKEFILE = (ROOT / "Makefile").read_text()
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+WORDS = (
+    *("task", "profile", "method", "cell", "model", "place", "spec", "fingerprint", "setting", "problem", "budget"),
+    *("experiment", "run", "sweep", "measurement", "entry", "comparison", "lease", "attempt", "claim", "notification"),
+    *("executor", "summed inputs", "gain", "shift", "population statistics", "checkpoint", "artifact", "finding"),
+)
+
+
+def test_make_alone_lists_every_target_with_what_it_does() -> None:
+    (targets,) = re.findall(r"^\.PHONY: (.*)$", MAKEFILE, re.MULTILINE)
+    printed = subprocess.run(["make", "--silent"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    listed = dict(re.findall(r"^make (\w+) +(\S.*)$", printed, re.MULTILINE))
+    assert len(listed) == len(printed.splitlines())
+    assert sorted(listed) == sorted(targets.split())
+    assert listed["test"] == "the whole test suite"
+
+
+def test_hooks_run_what_make_lint_runs() -> None:
+    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
+    assert [repository["repo"] for repository in hooks] == ["local"]  # nothing is downloaded
+    entries = [hook["entry"].replace(" --force-exclude", "") for hook in hooks[0]["hooks"]]
+    (lint,) = re.findall(r"^lint:.*\n((?:\t.*\n)+)", MAKEFILE, re.MULTILINE)
+    assert entries == [line.strip().replace("$(BIN)", ".venv/bin").removesuffix(" .") for line in lint.splitlines()]
+
+
+def test_the_licence_goes_into_packages_and_image() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert (project["license"], project["license-files"]) == ("MIT", ["LICENSE"])
+    assert (ROOT / "LICENSE").read_text().startswith("MIT License\n\nCopyright (c) 2026 normbench authors\n")
+    assert re.search(r"^COPY .*\bLICENSE\b", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+    assert "!LICENSE" in (ROOT / ".dockerignore").read_text().splitlines()
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_links_between_documents_lead_somewhere(document: Path) -> None:
+    links = re.findall(r"\]\(([^)#]+)[^)]*\)", document.read_text())
+    assert [link for link in links if "://" not in link and not (document.parent / link).exists()] == []
+
+
+def test_the_glossary_has_each_word_once() -> None:
+    rows = re.findall(r"^\| (\*\*.*?) \| (.+) \|$", (ROOT / "docs/glossary.md").read_text(), re.MULTILINE)
+    words = [word for head, _ in rows for word in re.findall(r"\*\*(.+?)\*\*", head)]
+    assert len(words) == len(set(words))
+    assert set(WORDS) <= set(words)
+    assert all(meaning.endswith((".", ".)")) for _, meaning in rows)
