@@ -9,13 +9,13 @@ from typing import Any, cast
 
 import torch
 
-from normcore.analyses.report import Place, Work
+from normcore.analyses.report import Resources, Work
 from normcore.clock import Clock
 from normcore.environment import environment, usable_device
 from normcore.events import Advanced, Analysed, Event, Finding, Measured, Started
 from normcore.seeding import reproducible
 from normcore.spec import AnalysisSpec
-from normcore.spec.methods import origin
+from normcore.spec.methods import METHODS
 
 
 def analyse(
@@ -45,7 +45,7 @@ def analyse(
         clock = Clock(device)
         clock.start()
         module = import_module(f"normcore.analyses.{spec.task.name}")
-        work = cast(Work, module.prepare(spec, seed, Place(device, datasets_dir, trained)))
+        work = cast(Work, module.prepare(spec, seed, Resources(device, datasets_dir, trained)))
         clock.stop()
         yield Started(0, len(work.pieces), "reference", 0, _environment(spec, work, threads))
         findings: list[Finding] = []
@@ -66,7 +66,7 @@ def analyse(
 def _environment(spec: AnalysisSpec, work: Work, threads: int) -> dict[str, Any]:
     return {
         **environment(work.device, threads),
-        "method": spec.norm and origin(spec.norm.method),
+        "method": spec.norm and METHODS.origin(spec.norm.method),
         "data": dict(work.checksums),
     }
 

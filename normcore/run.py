@@ -8,7 +8,7 @@ import torch
 from normcore.analyse import analyse
 from normcore.events import Event
 from normcore.spec import AnalysisSpec, ExperimentSpec, TrainingSpec
-from normcore.train import train
+from normcore.training.loop import train
 
 
 def run(
@@ -21,7 +21,7 @@ def run(
     checkpoint: bytes | None = None,
     trained: bytes | None = None,
 ) -> Iterator[Event]:
-    """Train or analyse, telling what happens; see ``normcore.train.train`` and ``normcore.analyse.analyse``.
+    """Train or analyse, telling what happens; see ``normcore.training.loop.train`` and ``normcore.analyse.analyse``.
 
     Args:
         checkpoint: of a training; an analysis begins anew.

@@ -1,6 +1,7 @@
 """A trained model, as its run left it behind."""
 
 import io
+import json
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,16 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from pydantic import ValidationError
 from torch import nn
 
-from normcore import tasks
 from normcore.environment import usable_device
-from normcore.models.assembly import recurrent_of
 from normcore.seeding import reproducible
-from normcore.spec import TrainingSpec
+from normcore.spec import TrainingSpec, parse
 from normcore.tasks.task import Task
-from normcore.train import DTYPES
+from normcore.training.loop import task_and_model
 
 PARTS: Mapping[str, type] = {"spec": str, "seed": int, "state_dict": dict}
 
@@ -35,7 +33,7 @@ class Trained:
 
     spec: TrainingSpec
     seed: int
-    task: Task
+    task: Task[Any]
     model: nn.Module
 
 
@@ -53,10 +51,8 @@ def load(content: bytes, datasets_dir: Path | None, device: str | torch.device =
     device = usable_device(device)
     parts = _parts(content)
     spec = _spec(parts["spec"])
-    dtype = DTYPES[spec.training.precision]
-    task = tasks.build(spec.task, datasets_dir, device, dtype)
     with reproducible(parts["seed"], device, torch.get_num_threads()):
-        model = task.model(recurrent_of(spec.model, spec.norm, spec.training.kernel)).to(device, dtype)
+        task, model = task_and_model(spec, device, datasets_dir)
     _fill(model, parts["state_dict"], spec)
     return Trained(spec, parts["seed"], task, model.eval())
 
@@ -81,9 +77,12 @@ def _parts(content: bytes) -> dict[str, Any]:
 
 def _spec(written: str) -> TrainingSpec:
     try:
-        return TrainingSpec.model_validate_json(written)
-    except ValidationError as error:
+        spec = parse(json.loads(written))
+    except ValueError as error:
         raise ValueError(f"the trained model's spec is none of this version of normcore: {error}") from error
+    if not isinstance(spec, TrainingSpec):
+        raise ValueError(f"expected a model that was trained, received one of {spec.task.name}")
+    return spec
 
 
 def _fill(model: nn.Module, state_dict: dict[str, Any], spec: TrainingSpec) -> None:
@@ -91,6 +90,6 @@ def _fill(model: nn.Module, state_dict: dict[str, Any], spec: TrainingSpec) -> N
         model.load_state_dict(state_dict)
     except RuntimeError as error:
         raise ValueError(
-            f"the trained model does not fit its spec, {spec.model.cell} with {spec.norm.method} on {spec.task.name},"
+            f"the trained model does not fit its spec, {spec.model.label} with {spec.norm.method} on {spec.task.name},"
             f" or its data is not what it was: {error}"
         ) from error

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
-
-from normcore.spec.model import CELLS
 from normcore.spec.norm import BUILT_IN
-from normcore.spec.tasks import ANALYSES, BENCHMARKS
+
+from normcore.spec.analyses import ANALYSES
+from normcore.spec.cells import CELLS
+from normcore.spec.tasks import BENCHMARKS
 
 ROOT = Path(__file__).parent.parent
 MAY_IMPORT: Mapping[str, set[str]] = {

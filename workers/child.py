@@ -11,13 +11,13 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
 
-from normcore.checkpoint import CorruptCheckpoint
 from normcore.data.registry import DatasetError
 from normcore.events import Advanced, Analysed, Event, Finished, Measured, Started, Stepped
 from normcore.memory import keep_freed_memory
 from normcore.run import run
 from normcore.spec import parse
-from normcore.spec.tasks import TrainedAnalysis
+from normcore.spec.analyses.analysis import TrainedAnalysis
+from normcore.training.checkpoint import CorruptCheckpoint
 from service.artifacts import Artifacts
 from service.errors import NotFound
 from workers import bundle, training_log

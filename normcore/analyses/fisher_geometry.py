@@ -34,7 +34,7 @@ from normcore.analyses.fisher_matrices import (
     standard_model,
     weight_blocks,
 )
-from normcore.analyses.report import Place, Report, Work
+from normcore.analyses.report import Report, Resources, Work
 from normcore.events import Finding
 from normcore.spec import AnalysisSpec
 
@@ -52,7 +52,7 @@ GROWTH = (1, 4, 16)  # of H, to see what vanishes as 1 / H
 WIDE_ROWS = 3  # that are doubled in the widest layer
 
 
-def prepare(spec: AnalysisSpec, seed: int, place: Place) -> Work:
+def prepare(spec: AnalysisSpec, seed: int, resources: Resources) -> Work:
     """All statements, on one draw."""
     return Work([lambda: Report(fisher_geometry(seed))])
 

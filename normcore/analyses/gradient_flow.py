@@ -18,17 +18,17 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from normcore.analyses.report import Place, Report, Work
+from normcore.analyses.report import Report, Resources, Work
 from normcore.data import digits, mnist
 from normcore.data.images import ImageSplits
 from normcore.events import Finding
-from normcore.models.assembly import recurrent_of
 from normcore.models.readout import orthogonal_readout
-from normcore.recurrent import Recurrent
+from normcore.recurrent import Recurrent, states
 from normcore.seeding import order_generator, reproducible
-from normcore.spec import AnalysisSpec, resolve, tasks
-from normcore.spec.model import RecurrentModel
-from normcore.spec.norm import Method
+from normcore.spec import AnalysisSpec, resolve
+from normcore.spec.analyses.gradient_flow import GradientFlow
+from normcore.spec.methods.method import Method
+from normcore.spec.models.recurrent import RecurrentModel
 
 IMAGES: Mapping[str, Callable[[Path | None], ImageSplits]] = {"digits": lambda _: digits.load(), "mnist": mnist.load}
 NUM_CLASSES = 10
@@ -69,7 +69,7 @@ class TanhDerivative:
     upper_quartile: float
 
 
-def prepare(spec: AnalysisSpec, seed: int, place: Place) -> Work:
+def prepare(spec: AnalysisSpec, seed: int, resources: Resources) -> Work:
     """Figs. 1a and 1b, one piece for each gain, on images that the seed draws.
 
     All gains see the same weights and the same noise.
@@ -83,10 +83,10 @@ def prepare(spec: AnalysisSpec, seed: int, place: Place) -> Work:
     0.5 and 0.6 the published gradients vanish faster. Permuted pixels without noise come closer. The test has the
     numbers.
     """
-    task = cast(tasks.GradientFlow, spec.task)
-    splits = IMAGES[task.images](place.datasets_dir)
+    task = cast(GradientFlow, spec.task)
+    splits = IMAGES[task.images](resources.datasets_dir)
     drawn = torch.randperm(len(splits.train), generator=order_generator(seed))[: task.cases]
-    images = splits.train[drawn].to(place.device)
+    images = splits.train[drawn].to(resources.device)
     model, norm = cast(RecurrentModel, spec.model), cast(Method, spec.norm)
 
     def measure(gain: float | None) -> Report:
@@ -97,7 +97,7 @@ def prepare(spec: AnalysisSpec, seed: int, place: Place) -> Work:
 
     has_gain = "gain_init" in type(norm).model_fields
     gains = task.gains if has_gain and task.gains else (None,)
-    return Work([*(partial(measure, gain) for gain in gains), _measured_figure_1b], splits.checksums, place.device)
+    return Work([*(partial(measure, gain) for gain in gains), _measured_figure_1b], splits.checksums, resources.device)
 
 
 def gradient_norms(network: Recurrent, readout: nn.Module, x: Tensor, labels: Tensor) -> Tensor:
@@ -133,7 +133,7 @@ def gradient_flow(model: RecurrentModel, norm: Method, x: Tensor, labels: Tensor
         labels: (B,) int64, less than 10.
     """
     with reproducible(seed, x.device, torch.get_num_threads()):
-        network = recurrent_of(model, norm, "reference")(x.shape[2]).to(x.device, torch.float64)
+        network = Recurrent(model, x.shape[2], norm).to(x.device, torch.float64)
         readout = orthogonal_readout(model.hidden_size, NUM_CLASSES).to(x.device, torch.float64)
         return cast(list[float], gradient_norms(network, readout, x.double(), labels).tolist())
 
@@ -216,7 +216,7 @@ def _is_figure_1a(spec: AnalysisSpec) -> bool:
     figure = resolve(
         {"task": {"name": "gradient_flow", "profile": "paper"}, "norm": {"method": "recurrent_batch_norm"}}
     )
-    task, paper = cast(tasks.GradientFlow, spec.task), cast(tasks.GradientFlow, figure.task)
+    task, paper = cast(GradientFlow, spec.task), cast(GradientFlow, figure.task)
     return (task.images, task.cases, spec.model, spec.norm) == (paper.images, paper.cases, figure.model, figure.norm)
 
 
@@ -238,21 +238,11 @@ def _derivative_finding(derivative: TanhDerivative, claim: str, holds: bool) -> 
 
 def _states(network: Recurrent, x: Tensor) -> list[Tensor]:
     """The last layer's h at every step, each (B, H): the very tensors from which the next step goes on."""
-    states: list[Tensor] = []
-    for cell in network.cells:
-        states = _unroll(cell, x, network.initial_state_noise)
-        x = torch.stack(states)
-    return states
-
-
-def _unroll(cell: Any, x: Tensor, initial_state_noise: float) -> list[Tensor]:
-    state = cell.initial_state(x.shape[1])
-    state = state._replace(h=state.h + initial_state_noise * torch.randn_like(state.h))
-    states = []
-    for t, term in enumerate(cell.input_term(x, 0).unbind(0)):
-        state = cell.step(term, state, t)
-        states.append(state.h)
-    return states
+    h: list[Tensor] = []
+    for cell in cast(Iterable[Any], network.cells):
+        h = [state.h for state in states(cell, x, network.initial_state(cell, x.shape[1]))]
+        x = torch.stack(h)
+    return h
 
 
 def _lengths(vectors: Tensor) -> Tensor:

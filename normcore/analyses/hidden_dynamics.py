@@ -16,15 +16,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.parametrize import register_parametrization
 
-from normcore.analyses.report import Place, Report, Work
+from normcore.analyses.report import Report, Resources, Work
 from normcore.events import Finding
-from normcore.models.assembly import recurrent_of
 from normcore.norms.population import batch_statistics
 from normcore.recurrent import Recurrent
 from normcore.spec import AnalysisSpec, resolve
-from normcore.spec.model import RecurrentModel
-from normcore.spec.norm import Method
-from normcore.spec.tasks import HiddenDynamics
+from normcore.spec.analyses.hidden_dynamics import HiddenDynamics
+from normcore.spec.methods.method import Method
+from normcore.spec.models.recurrent import RecurrentModel
 
 RECURRENT_SITES = ("norm_h", "norm_sum")  # how the names of the norms begin that W_h h enters
 NUM_STEPS = 20
@@ -61,10 +60,10 @@ class SiteDynamics:
     normalized_growth: float | None
 
 
-def prepare(spec: AnalysisSpec, seed: int, place: Place) -> Work:
+def prepare(spec: AnalysisSpec, seed: int, resources: Resources) -> Work:
     """Section 3.1 on an untrained network of the spec's model and norm, one piece for each scale of W_h."""
     model, norm = cast(RecurrentModel, spec.model), cast(Method, spec.norm)
-    network = recurrent_of(model, norm, "reference")(model.hidden_size)
+    network = Recurrent(model, model.hidden_size, norm)
     scales = cast(HiddenDynamics, spec.task).weight_scales
     return Work([partial(_measured, network, scale, seed, _claim(spec, scale)) for scale in scales])
 

@@ -11,11 +11,12 @@ from typing import Literal, cast
 import torch
 from torch import Tensor, nn
 
-from normcore.analyses.report import Place, Report, Work
+from normcore.analyses.report import Report, Resources, Work
 from normcore.events import Finding
 from normcore.norms import build
 from normcore.spec import AnalysisSpec
-from normcore.spec.norm import LayerNorm, Method, Site
+from normcore.spec.methods.layer_norm import LayerNorm
+from normcore.spec.methods.method import Method
 
 Change = Literal[
     "weight_matrix_rescaling",
@@ -29,7 +30,6 @@ INPUT_SIZE = 5
 UNITS = 8  # and as many to each group, for methods with groups
 CASES = 64
 SCALE = 3.0
-SITES: tuple[Site, ...] = ("input",)  # where methods without a choice of sites are measured
 NO_EPS = 1e-300  # added to any variance it is lost in rounding
 INVARIANT = 1e-12  # largest relative deviation that rounding explains
 WORDS = {True: "invariant", False: "not invariant"}
@@ -92,18 +92,6 @@ class RescalingWithEps:
     deviation: float
 
 
-class OneStep(nn.Module):
-    """A norm of a recurrent cell at cases (N, H), as the one step of a sequence."""
-
-    def __init__(self, norm: nn.Module) -> None:
-        super().__init__()
-        self.norm = norm
-
-    def forward(self, a: Tensor) -> Tensor:
-        output: Tensor = self.norm(a.unsqueeze(0), 0)
-        return output.squeeze(0)
-
-
 @dataclass(frozen=True, slots=True)
 class Layer:
     """Weights (H, F) with a normalization on top.
@@ -129,7 +117,7 @@ class Layer:
         return output
 
 
-def prepare(spec: AnalysisSpec, seed: int, place: Place) -> Work:
+def prepare(spec: AnalysisSpec, seed: int, resources: Resources) -> Work:
     """Table 1's row of the spec's method; for layer norm also what its own eps makes of the first column."""
     method = cast(Method, spec.norm)
 
@@ -143,8 +131,8 @@ def prepare(spec: AnalysisSpec, seed: int, place: Place) -> Work:
 
 
 def finding_of(invariance: Invariance, method: Method) -> Finding:
-    """The measured column, held against Table 1's where the table has the method, at some site and unmixed."""
-    plain = not getattr(method, "mean_only_batch_norm", False) and len(getattr(method, "sites", SITES)) > 0
+    """The measured column, held against Table 1's where the table has the method, unmixed."""
+    plain = not getattr(method, "mean_only_batch_norm", False) and method.stands_at("layer")
     printed = TABLE_1.get(method.method, {}).get(invariance.change) if plain else None
     finding = Finding(
         invariance.change,
@@ -174,7 +162,7 @@ def invariances(method: Method, seed: int = 0) -> list[Invariance]:
     """Table 1's row of a method, measured on a random layer of units and a random set of cases. Layer norm's first two
     columns are LN Eq. 6, its last is LN Eq. 7.
 
-    A method for recurrent cells is measured at the first of its sites. Its own eps is left out, its gain is 1, and
+    Its own eps is left out, its gain is 1, and
     batch statistics are those of the cases. Running averages that training uses are those of the unchanged cases.
 
     Raises:
@@ -208,10 +196,7 @@ def _layer(method: Method, generator: torch.Generator) -> Layer:
         linear.weight.normal_(generator=generator)
     normalization = build(method)
     normalization.parametrize(linear, "weight")
-    if not method.cells:
-        return Layer(linear, normalization.layer((size,)).double())
-    site = (getattr(method, "sites", SITES) or SITES)[0]
-    return Layer(linear, OneStep(normalization.norm(size, site).double()))
+    return Layer(linear, normalization.layer((size,)).double())
 
 
 def _as_in_the_table(method: Method) -> Method:

@@ -10,11 +10,13 @@ from typing import cast
 import torch
 from torch import nn
 
-from normcore.analyses.report import Place, Report, Work, is_the_papers_run
+from normcore.analyses.report import Report, Resources, Work, is_the_papers_run
 from normcore.events import Finding
 from normcore.norms.population import batch_norms, batch_statistics
-from normcore.spec import AnalysisSpec, tasks
-from normcore.spec.norm import RecurrentBatchNorm
+from normcore.spec import AnalysisSpec
+from normcore.spec.analyses.length_generalization import LengthGeneralization
+from normcore.spec.methods.recurrent_batch_norm import RecurrentBatchNorm
+from normcore.spec.tasks.char_lm import CharLM as Options
 from normcore.tasks.char_lm import CharacterModelling
 from normcore.trained import Trained
 
@@ -36,11 +38,11 @@ class LengthScore:
     batch: float | None
 
 
-def prepare(spec: AnalysisSpec, seed: int, place: Place) -> Work:
+def prepare(spec: AnalysisSpec, seed: int, resources: Resources) -> Work:
     """Fig. 3b for the model of the run that the task names, one piece for each length."""
-    trained = place.load_trained()
+    trained = resources.load_trained()
     is_the_figures = is_the_papers_run(trained.spec, RecurrentBatchNorm)
-    trained_length = cast(tasks.CharLM, trained.spec.task).sequence_length
+    trained_length = cast(Options, trained.spec.task).sequence_length
     scores: list[LengthScore] = []
 
     def measure(length: int) -> Report:
@@ -52,8 +54,8 @@ def prepare(spec: AnalysisSpec, seed: int, place: Place) -> Work:
     def conclude() -> Report:
         return Report(rise_findings(scores, trained_length, is_the_figures))
 
-    lengths = sorted(cast(tasks.LengthGeneralization, spec.task).lengths)
-    return Work([*(partial(measure, length) for length in lengths), conclude], trained.task.checksums, place.device)
+    lengths = sorted(cast(LengthGeneralization, spec.task).lengths)
+    return Work([*(partial(measure, length) for length in lengths), conclude], trained.task.checksums, resources.device)
 
 
 def _bits(score: LengthScore) -> dict[str, float]:

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from normcore.analyses.report import Place, Report, Work, is_the_papers_run
+from normcore.analyses.report import Report, Resources, Work, is_the_papers_run
 from normcore.events import Finding
 from normcore.norms.batch_statistics import BatchStatistics
 from normcore.spec import AnalysisSpec
-from normcore.spec.norm import RecurrentBatchNorm
+from normcore.spec.methods.recurrent_batch_norm import RecurrentBatchNorm
 
 SETTLED_BY = 10  # steps
 TOLERANCE = 0.05  # relative deviation of the variance from its last value
@@ -47,9 +47,9 @@ class StatisticsByStep:
     starts_without_variance: bool
 
 
-def prepare(spec: AnalysisSpec, seed: int, place: Place) -> Work:
+def prepare(spec: AnalysisSpec, seed: int, resources: Resources) -> Work:
     """Fig. 5 for the model of the run that the task names."""
-    trained = place.load_trained()
+    trained = resources.load_trained()
     is_the_figures = trained.spec.task.name == "char_lm" and is_the_papers_run(trained.spec, RecurrentBatchNorm)
 
     def measure() -> Report:
@@ -59,7 +59,7 @@ def prepare(spec: AnalysisSpec, seed: int, place: Place) -> Work:
             {name: list(enumerate(values)) for statistics in by_step for name, values in _curves(statistics)},
         )
 
-    return Work([measure], trained.task.checksums, place.device)
+    return Work([measure], trained.task.checksums, resources.device)
 
 
 def findings_of(statistics: StatisticsByStep, is_the_figures: bool) -> list[Finding]:

@@ -1,6 +1,6 @@
 """What every analysis owes whoever runs it: its work in pieces, each of which gives curves and findings.
 
-A module of an analysis has a function ``prepare(spec, seed, place) -> Work``.
+A module of an analysis has a function ``prepare(spec, seed, resources) -> Work``.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +11,7 @@ import torch
 
 from normcore.events import Finding
 from normcore.spec import TrainingSpec, changes
-from normcore.spec.norm import Method
+from normcore.spec.methods.method import Method
 from normcore.trained import Trained, load
 
 CPU = torch.device("cpu")
@@ -19,7 +19,7 @@ NO_MATTER = frozenset({"training.kernel", "training.target"})  # fields of a spe
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Resources:
     """Where an analysis is done, and what it finds there.
 
     Attributes:

@@ -3,7 +3,7 @@
 Shapes: T = 8 rows of F = 8 pixels, N images, B images in a batch.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import cast
@@ -13,24 +13,26 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils import clip_grad_norm_
 
-from normcore.analyses.report import Place, Report, Work
+from normcore.analyses.report import Report, Resources, Work
 from normcore.data import digits
 from normcore.data.images import ImageSplits, LabelledImages
-from normcore.data.order import TrainingOrder
 from normcore.events import Finding
-from normcore.models.assembly import recurrent_of
 from normcore.models.classifier import SequenceClassifier
 from normcore.norms.population import population_statistics, wants_population
-from normcore.optimizers import RMSProp
+from normcore.recurrent import Recurrent
 from normcore.seeding import order_generator, reproducible
-from normcore.spec import AnalysisSpec, tasks
-from normcore.spec.model import RecurrentModel
-from normcore.spec.norm import Method
+from normcore.spec import AnalysisSpec
+from normcore.spec.analyses.smallest_batch import SmallestBatch
+from normcore.spec.methods.method import Method
+from normcore.spec.models.recurrent import RecurrentModel
+from normcore.spec.optimizers import rmsprop as spec
+from normcore.training.optimizers.rmsprop import RMSProp
+from normcore.training.order import TrainingOrder
 
 NUM_CLASSES = 10
 ROWS, PIXELS_PER_ROW = 8, 8
 BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64)
-LR, DECAY, CLIP_NORM = 2e-3, 0.9, 1.0
+OPTIMIZER, CLIP_NORM = spec.RMSProp(lr=2e-3), 1.0
 THRESHOLD = 0.2  # see ``smallest_that_trains``
 
 
@@ -48,14 +50,14 @@ class BatchResult:
     refused: str | None
 
 
-def prepare(spec: AnalysisSpec, seed: int, place: Place) -> Work:
+def prepare(asked: AnalysisSpec, seed: int, resources: Resources) -> Work:
     """Train the spec's model and norm with batches of 1, 2, 4, ... 64 digits, as many updates each, and validate it.
 
     All sizes start from the same weights and draw their batches from the same shuffled images. Small batches see fewer
     of them. Compare sizes by accuracy; ``smallest_batch`` only says which size does better than guessing.
     """
-    model, norm = cast(RecurrentModel, spec.model), cast(Method, spec.norm)
-    updates = cast(tasks.SmallestBatch, spec.task).updates
+    model, norm = cast(RecurrentModel, asked.model), cast(Method, asked.norm)
+    updates = cast(SmallestBatch, asked.task).updates
     splits = digits.load()
     results: list[BatchResult] = []
 
@@ -104,7 +106,7 @@ def train_at(
         ValueError: the method or an option is not for this cell.
     """
     with reproducible(seed, torch.device("cpu"), torch.get_num_threads()):
-        classifier = SequenceClassifier(recurrent_of(model, norm, "reference")(PIXELS_PER_ROW), NUM_CLASSES)
+        classifier = SequenceClassifier(Recurrent(model, PIXELS_PER_ROW, norm), NUM_CLASSES)
         try:
             finite = _train(classifier, splits.train, batch_size, seed, updates)
         except ValueError as error:
@@ -143,16 +145,18 @@ def training_order(count: int, batch_size: int, seed: int) -> TrainingOrder:
     A rest would be trained on with a smaller batch than the one in question.
     """
     whole = count - count % max(BATCH_SIZES)
-    return TrainingOrder(
-        lambda generator: torch.randperm(count, generator=generator)[:whole], batch_size, order_generator(seed)
-    )
+
+    def draw(generator: torch.Generator) -> Sequence[Tensor]:
+        return torch.split(torch.randperm(count, generator=generator)[:whole], batch_size)
+
+    return TrainingOrder(draw, order_generator(seed))
 
 
 def _train(model: nn.Module, images: LabelledImages, batch_size: int, seed: int, updates: int) -> bool:
     """Train, and tell whether all losses were finite."""
     x = rows(images)
     order = training_order(len(images), batch_size, seed)
-    optimizer = RMSProp(model.parameters(), LR, DECAY, momentum=0.0)
+    optimizer = RMSProp(OPTIMIZER, model.parameters())
     for _ in range(updates):
         examples = order.next_batch()
         loss = functional.cross_entropy(model(x[:, examples]), images.labels[examples])

@@ -12,17 +12,18 @@ import torch
 from scipy.stats import binom
 from torch import Tensor
 
-from normcore import optimizers
-from normcore.analyses.report import Place, Report, Work
+from normcore.analyses.report import Report, Resources, Work
 from normcore.clock import Clock
 from normcore.events import Finding
-from normcore.models.assembly import recurrent_of
 from normcore.recurrent import Recurrent
 from normcore.seeding import reproducible
-from normcore.spec import AnalysisSpec, tasks
-from normcore.spec.model import RecurrentModel
-from normcore.spec.norm import Method, NoNorm
-from normcore.spec.training import RMSProp
+from normcore.spec import AnalysisSpec
+from normcore.spec.analyses.step_cost import StepCost as StepCostTask
+from normcore.spec.methods.method import Method
+from normcore.spec.methods.none import NoNorm
+from normcore.spec.models.recurrent import RecurrentModel
+from normcore.spec.optimizers.rmsprop import RMSProp
+from normcore.training import optimizers
 
 WARM_UP_PAIRS = 3
 PAIRS = 45
@@ -48,14 +49,14 @@ class StepCost:
     ratio_ci95: tuple[float, float]
 
 
-def prepare(spec: AnalysisSpec, seed: int, place: Place) -> Work:
+def prepare(spec: AnalysisSpec, seed: int, resources: Resources) -> Work:
     """The cost of the spec's norm in the spec's model."""
-    model, norm, task = cast(RecurrentModel, spec.model), cast(Method, spec.norm), cast(tasks.StepCost, spec.task)
+    model, norm, task = cast(RecurrentModel, spec.model), cast(Method, spec.norm), cast(StepCostTask, spec.task)
 
     def measure() -> Report:
-        return Report(_findings(step_cost(model, norm, task.num_steps, task.batch_size, seed, place.device)))
+        return Report(_findings(step_cost(model, norm, task.num_steps, task.batch_size, seed, resources.device)))
 
-    return Work([measure], device=place.device)
+    return Work([measure], device=resources.device)
 
 
 def _findings(cost: StepCost) -> list[Finding]:
@@ -101,7 +102,7 @@ def step_cost(
 def network(model: RecurrentModel, norm: Method, seed: int, device: torch.device) -> Recurrent:
     """The network that is timed. Of one seed, all methods' networks start from the same weights."""
     with reproducible(seed, device, torch.get_num_threads()):
-        return recurrent_of(model, norm, "reference")(1).to(device)
+        return Recurrent(model, 1, norm).to(device)
 
 
 def training_step(network: Recurrent, x: Tensor) -> Callable[[], None]:

@@ -26,7 +26,7 @@ from normcore.data.stored import (
 )
 from normcore.data.text_file import examine_text, split_points
 from normcore.spec import ExperimentSpec, InvalidSpec, SpecError
-from normcore.spec.tasks import CharLM
+from normcore.spec.tasks.char_lm import CharLM
 
 __all__ = [
     "DATASETS",
@@ -64,10 +64,11 @@ def pin(spec: ExperimentSpec, datasets_dir: Path | None) -> ExperimentSpec:
     """
     task = spec.task
     try:
-        for name in task.datasets():
-            verify(DATASETS[name], datasets_dir)
+        for need in task.needs():
+            field = need.field
+            verify(DATASETS[need.dataset], datasets_dir)
     except DatasetError as error:
-        error.field = ("task", task.dataset_field)
+        error.field = ("task", field)
         raise
     if isinstance(task, CharLM):
         return spec.model_copy(update={"task": PINS[task.corpus](task, datasets_dir)})

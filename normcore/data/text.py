@@ -11,7 +11,7 @@ from normcore.data.corpus import Corpus
 from normcore.data.pydoc import pydoc_text
 from normcore.data.registry import DATASETS, checksums, read_bytes
 from normcore.data.text_file import read_text, split_points
-from normcore.spec.tasks import CharLM
+from normcore.spec.tasks.char_lm import CharLM
 
 __all__ = ["LOADERS", "Corpus", "load", "ptb", "pydoc", "split", "text_file"]
 

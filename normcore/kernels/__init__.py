@@ -5,7 +5,6 @@ The reference is ``normcore.recurrent.unroll``; a fused kernel is a twin of it w
 
 from collections.abc import Callable
 
-
 import torch
 
 from normcore.recurrent.unroll import Unrolled, unroll

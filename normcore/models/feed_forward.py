@@ -3,6 +3,8 @@
 Shapes: B examples, F inputs, C classes.
 """
 
+from itertools import pairwise
+
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -22,7 +24,7 @@ class FeedForward(nn.Module):
         super().__init__()
         sizes = (input_size, *options.hidden_sizes)
         self.layers = nn.ModuleList(
-            NormalizedLinear(build, "layer", before, after) for before, after in zip(sizes, sizes[1:], strict=False)
+            NormalizedLinear(build, "layer", before, after) for before, after in pairwise(sizes)
         )
         self.output = NormalizedLinear(build, "output", sizes[-1], num_classes)
 

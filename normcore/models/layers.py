@@ -3,6 +3,8 @@
 Shapes: B examples; F inputs and units of a linear layer; C channels of H x W places.
 """
 
+from typing import Literal
+
 from torch import Tensor, nn
 
 from normcore.models.build import Build
@@ -52,7 +54,7 @@ def _shifts(norm: nn.Module) -> bool:
     return getattr(norm, "bias", None) is not None
 
 
-def _initialize_(layer: nn.Linear | nn.Conv2d, nonlinearity: str) -> None:
+def _initialize_(layer: nn.Linear | nn.Conv2d, nonlinearity: Literal["relu", "leaky_relu"]) -> None:
     """He et al. 2015: normal weights of variance 2 / inputs; biases of 0."""
     nn.init.kaiming_normal_(layer.weight, nonlinearity=nonlinearity)
     if layer.bias is not None:

@@ -1,7 +1,7 @@
 """Normalizations: what happens to the summed inputs of a recurrent cell or a layer.
 
-One file per method. To add one, write its options in the module of its tag in ``normcore/spec/methods/``, a class of the
-same name in the module of its tag here, and a test; the registry and the contract suite find both by themselves.
+One file per method. To add one, write its options in the module of its tag in ``normcore/spec/methods/``, a class of
+the same name in the module of its tag here, and a test; the registry and the contract suite find both by themselves.
 """
 
 from typing import cast

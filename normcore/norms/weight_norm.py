@@ -122,7 +122,7 @@ def initialize_from_data_(layer: nn.Linear | nn.Conv2d, x: Tensor) -> None:
     weight.original0.fill_(1)
     if layer.bias is not None:
         layer.bias.zero_()
-    t = type(layer).forward(layer, x)
+    t = layer.forward(x)
     require_examples(t.numel() // t.shape[1])
     std, mean = torch.std_mean(t, [axis for axis in range(t.dim()) if axis != 1], correction=0)
     constant = int((std == 0).sum())

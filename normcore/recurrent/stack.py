@@ -114,7 +114,7 @@ class Recurrent(nn.Module):
             outputs = []
             for direction in range(self.directions):
                 cell: Any = self.cells[layer + direction]
-                start = state.cells[layer] if state else self._initial_state(cell, x.shape[1])
+                start = state.cells[layer] if state else self.initial_state(cell, x.shape[1])
                 t = state.t if state else 0
                 y, end, moments = self.unroll(cell, _reversed(x, mask) if direction else x, start, t, mask)
                 take_in_moments(cell, moments, t)
@@ -123,7 +123,8 @@ class Recurrent(nn.Module):
             x = outputs[0] if self.directions == 1 else torch.cat(outputs, -1)
         return x, tuple(ends)
 
-    def _initial_state(self, cell: Any, batch_size: int) -> State:
+    def initial_state(self, cell: Any, batch_size: int) -> State:
+        """The trained first state of one of the cells, with the normalization's noise on h."""
         state: State = cell.initial_state(batch_size)
         if self.initial_state_noise:
             state = state._replace(h=state.h + self.initial_state_noise * torch.randn_like(state.h))

@@ -4,10 +4,10 @@ Shapes: T steps, B examples, F inputs, H hidden units.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar, cast
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from normcore.cells import Cell, State
@@ -46,7 +46,7 @@ def unroll(cell: Cell[S], x: Tensor, state: S, t: int = 0, mask: Tensor | None =
     with parametrize.cached():
         for state in states(cell, x, state, t, mask):  # noqa: B020
             y.append(state.h)
-    return Unrolled(torch.stack(y), state, _moments(cell))
+    return Unrolled(torch.stack(y), state, _moments(cast(nn.Module, cell)))
 
 
 def states(cell: Cell[S], x: Tensor, state: S, t: int = 0, mask: Tensor | None = None) -> Iterator[S]:
@@ -57,14 +57,14 @@ def states(cell: Cell[S], x: Tensor, state: S, t: int = 0, mask: Tensor | None =
         yield state
 
 
-def take_in_moments(cell: object, moments: Mapping[str, Tensor], t: int = 0) -> None:
+def take_in_moments(cell: nn.Module, moments: Mapping[str, Tensor], t: int = 0) -> None:
     """Have the cell's batch norms take in what an unroll from step ``t`` on saw."""
     norms = batch_norms(cell)
     for name, seen in moments.items():
         norms[name].take_in(seen, t)
 
 
-def _moments(cell: object) -> dict[str, Tensor]:
+def _moments(cell: nn.Module) -> dict[str, Tensor]:
     seen = {name: norm.moments() for name, norm in batch_norms(cell).items()}
     return {name: moments for name, moments in seen.items() if moments is not None}
 

@@ -67,7 +67,9 @@ class ExperimentSpec(Part):
     """A validated, resolved spec: a ``TrainingSpec`` or an ``AnalysisSpec``. ``normcore.spec.resolve`` makes one from
     what a user wrote."""
 
-    spec_version: Literal[1] = Field(SPEC_VERSION, description="Of the vocabulary; specs of older ones are upgraded.")
+    spec_version: int = Field(
+        SPEC_VERSION, ge=SPEC_VERSION, le=SPEC_VERSION, description="Of the vocabulary; older specs are upgraded."
+    )
     kind: Kind
     task: Task
     model: Model | None
@@ -91,7 +93,9 @@ class ExperimentSpec(Part):
         if value is None or task is None:
             return value
         if task.model is None:
-            raise PydanticCustomError("unknown_field", "{message}", {"message": f"{task.name} takes no model; remove it"})
+            raise PydanticCustomError(
+                "unknown_field", "{message}", {"message": f"{task.name} takes no model; remove it"}
+            )
         return task.model.read(value)
 
     @model_validator(mode="after")

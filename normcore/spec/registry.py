@@ -129,7 +129,9 @@ class Registry(Mapping[str, type[P]], Generic[P]):
     # -- where classes come from -------------------------------------------------------------------
 
     def _in_module(self, module: ModuleType) -> dict[str, type[P]]:
-        classes = [value for value in vars(module).values() if isinstance(value, type) and issubclass(value, self._base)]
+        classes = [
+            value for value in vars(module).values() if isinstance(value, type) and issubclass(value, self._base)
+        ]
         own = [kind for kind in classes if kind.__module__ == module.__name__ and self._has_tag(kind)]
         return {self.tag_of(kind): kind for kind in own}
 
@@ -163,7 +165,7 @@ class Registry(Mapping[str, type[P]], Generic[P]):
 
 
 def _error(code: str, message: str, *loc: str) -> PydanticCustomError:
-    return PydanticCustomError(code, "{message}", {"loc": list(loc), "message": message})  # type: ignore[arg-type]
+    return PydanticCustomError(code, "{message}", {"loc": list(loc), "message": message})
 
 
 BY_ITS_OWN_CLASS = core_schema.plain_serializer_function_ser_schema(

@@ -20,7 +20,7 @@ from normcore.spec.tasks import BENCHMARKS
 from normcore.spec.tasks.benchmark import Benchmark
 from normcore.spec.training import Training
 
-TASKS: Mapping[str, type[Task]] = ChainMap(ANALYSES, BENCHMARKS)  # type: ignore[arg-type,list-item]
+TASKS: Mapping[str, type[Task]] = ChainMap(ANALYSES, BENCHMARKS)  # type: ignore[arg-type]
 """Everything that a spec's ``task.name`` may say."""
 SHORTEST = '{"task": {"name": "permuted_digits"}}'
 

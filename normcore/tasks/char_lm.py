@@ -4,75 +4,102 @@ L characters in an example, of which L - 1 are inputs and L - 1 are targets; B e
 """
 
 import math
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from normcore.data import text
-from normcore.models.assembly import MakeRecurrent
+from normcore.models.build import Build
 from normcore.models.language_model import LanguageModel
-from normcore.spec.tasks import CharLM
-from normcore.tasks.task import even_batches
+from normcore.spec.models.recurrent import RecurrentModel
+from normcore.spec.tasks import char_lm as spec
+from normcore.tasks.task import Loss, Resources, even_batches, in_batches
 
 EVALUATION_BATCH = 100  # segments, as in the authors' code
 TEST_CHUNK = 1000  # characters between two looks at the loss; the state is carried, so it changes nothing
-
-
-def build(task: CharLM, datasets_dir: Path | None, device: torch.device, dtype: torch.dtype) -> "CharacterModelling":
-    return CharacterModelling(text.load(task, datasets_dir), task, device)
+SAMPLE = 1000  # characters of generated text
 
 
 class CharacterModelling:
     """Examples are segments of one text, each read from the initial state; the test text is read in one go.
 
+    The text stays in as few bytes a character as it came; a batch of it becomes int64.
+
     Raises:
         ValueError: a text does not hold enough examples.
     """
 
-    def __init__(self, corpus: text.Corpus, task: CharLM, device: torch.device) -> None:
-        task.check_lengths(len(corpus.train), len(corpus.valid))
+    def __init__(self, options: spec.CharLM, resources: Resources) -> None:
+        corpus = text.load(options, resources.datasets_dir)
+        options.check_lengths(len(corpus.train), len(corpus.valid))
         self.checksums: Mapping[str, str] = corpus.checksums
-        self._num_symbols = len(corpus.symbols)
-        self._length = task.sequence_length
-        self._device = device
-        self._train = corpus.train.to(device)
-        self._valid = corpus.valid[: task.eval_chars].to(device)
-        self._test = corpus.test[: task.eval_chars].to(device)
+        self.no_skill = math.log2(len(corpus.symbols))
+        self._symbols = corpus.symbols
+        self._length = options.sequence_length
+        self._device = resources.device
+        self._train = corpus.train.to(resources.device)
+        self._valid = corpus.valid[: options.valid_chars].to(resources.device)
+        self._test = corpus.test[: options.test_chars].to(resources.device)
 
-    def model(self, recurrent: MakeRecurrent) -> nn.Module:
-        return LanguageModel(recurrent(self._num_symbols), self._num_symbols)
+    def model(self, build: Build) -> nn.Module:
+        assert isinstance(build.options, RecurrentModel)
+        return LanguageModel(build.recurrent(build.options, len(self._symbols)), len(self._symbols))
 
-    def epoch(self, generator: torch.Generator) -> Tensor:
+    def epoch(self, generator: torch.Generator, batch_size: int) -> Sequence[Tensor]:
         """Where this epoch's segments begin: a random offset below L, then one every L, one of them left out."""
         offset = int(torch.randint(self._length, (), generator=generator))
         starts = segment_starts(len(self._train), self._length, offset)
-        return starts[torch.randperm(len(starts), generator=generator)[1:]]
+        return in_batches(starts[torch.randperm(len(starts), generator=generator)[1:]], batch_size)
 
-    def loss(self, model: nn.Module, examples: Tensor) -> Tensor:
-        segments = self._segments(self._train, examples, self._length)  # (L, B)
-        logits, _ = model(segments[:-1])  # (L - 1, B, V)
-        return F.cross_entropy(logits.flatten(0, 1), segments[1:].flatten())
+    def batch(self, examples: Tensor, generator: torch.Generator) -> Tensor:
+        return self._segments(self._train, examples, self._length)
+
+    def loss(self, model: nn.Module, batch: Tensor) -> Loss:
+        logits, _ = model(batch[:-1])  # (L - 1, B, V)
+        return Loss(F.cross_entropy(logits.flatten(0, 1), batch[1:].flatten()))
+
+    def population(self) -> Iterator[Tensor]:
+        for examples in even_batches(segment_starts(len(self._train), self._length), EVALUATION_BATCH):
+            yield self._segments(self._train, examples, self._length)
+
+    def observe(self, model: nn.Module, batch: Tensor) -> None:
+        model(batch[:-1])
 
     def validate(self, model: nn.Module) -> dict[str, float]:
         """Segments from offset 0; the state begins anew in each."""
         return self._score(model, self._valid, self._length)
 
-    def population(self) -> Iterator[Tensor]:
-        for examples in even_batches(segment_starts(len(self._train), self._length), EVALUATION_BATCH):
-            yield self._segments(self._train, examples, self._length)[:-1]
-
-    def test(self, model: nn.Module) -> float:
-        """Bits per character of the whole test text, read as one sequence, in chunks that carry the state."""
+    def test(self, model: nn.Module) -> dict[str, float]:
+        """The whole test text, read as one sequence, in chunks that carry the state."""
         nats = torch.zeros((), dtype=torch.float64, device=self._device)
+        correct = torch.zeros((), dtype=torch.int64, device=self._device)
         inputs, targets = self._test[:-1].unsqueeze(1), self._test[1:]  # (N - 1, 1), (N - 1,)
         state = None
         for x, y in zip(torch.split(inputs, TEST_CHUNK), torch.split(targets, TEST_CHUNK), strict=True):
-            logits, state = model(x, state)
-            nats += F.cross_entropy(logits.squeeze(1), y, reduction="sum")
-        return nats.item() / len(targets) / math.log(2)
+            logits, state = model(x.long(), state)
+            nats += F.cross_entropy(logits.squeeze(1), y.long(), reduction="sum")
+            correct += (logits.squeeze(1).argmax(-1) == y).sum()
+        return {
+            "bits_per_char": nats.item() / len(targets) / math.log(2),
+            "accuracy": correct.item() / len(targets),
+        }
+
+    def artifacts(self, model: nn.Module) -> Mapping[str, Callable[[], bytes]]:
+        return {"sample.txt": lambda: self.sample(model).encode()}
+
+    @torch.no_grad()
+    def sample(self, model: nn.Module, characters: int = SAMPLE) -> str:
+        """Text that the model makes up, one character after the other, after the first of the test text."""
+        generator = torch.Generator(self._device).manual_seed(0)
+        symbol, state = self._test[:1].long(), None
+        chosen = []
+        for _ in range(characters):
+            logits, state = model(symbol.unsqueeze(1), state)
+            symbol = torch.multinomial(logits[0, 0].float().softmax(-1), 1, generator=generator)
+            chosen.append(symbol)
+        return "".join(self._symbols[number] for number in torch.cat(chosen).tolist())
 
     def test_segments(self, model: nn.Module, length: int) -> dict[str, float]:
         """What ``validate`` gives, for the test text in segments of ``length`` characters (RBN Fig. 3b).
@@ -84,7 +111,7 @@ class CharacterModelling:
             raise ValueError(
                 f"expected segments of 2 to {len(self._test) // 2:,} characters, of which the test text of"
                 f" {len(self._test):,} holds two, received {length:,}; use shorter ones, or more of the text"
-                " (task.eval_chars)"
+                " (task.test_chars)"
             )
         return self._score(model, self._test, length)
 
@@ -104,7 +131,7 @@ class CharacterModelling:
     def _segments(self, symbols: Tensor, starts: Tensor, length: int) -> Tensor:
         """The characters from each start on, time-major: (L, B)."""
         steps = torch.arange(length, device=self._device)
-        return symbols[steps.unsqueeze(1) + starts.to(self._device, non_blocking=True)]
+        return symbols[steps.unsqueeze(1) + starts.to(self._device, non_blocking=True)].long()
 
 
 def segment_starts(characters: int, length: int, offset: int = 0) -> Tensor:

@@ -18,7 +18,7 @@ from normcore.models.classifier import SequenceClassifier
 from normcore.spec.models.recurrent import RecurrentModel
 from normcore.spec.tasks.pixels import Permuted, PixelSequence
 from normcore.tasks.classification import Scores, confusion_figure
-from normcore.tasks.task import Loss, Place, even_batches, shuffled
+from normcore.tasks.task import Loss, Resources, even_batches, shuffled
 
 NUM_CLASSES = 10
 EVALUATION_BATCH = 1000
@@ -38,15 +38,17 @@ class PixelSequences:
 
     no_skill = 1 / NUM_CLASSES
 
-    def __init__(self, options: PixelSequence, place: Place) -> None:
-        splits = IMAGES[options.images](place.datasets_dir)
+    def __init__(self, options: PixelSequence, resources: Resources) -> None:
+        splits = IMAGES[options.images](resources.datasets_dir)
         if isinstance(options, Permuted):
             splits = permuted(splits, options)
         self.checksums: Mapping[str, str] = splits.checksums
-        self._train, self._valid, self._test = (s.to(place.device) for s in (splits.train, splits.valid, splits.test))
+        self._train, self._valid, self._test = (
+            s.to(resources.device) for s in (splits.train, splits.valid, splits.test)
+        )
         self._population_batch = POPULATION_BATCH[options.images]
         self._title = options.title
-        self._place = place
+        self._resources = resources
 
     def model(self, build: Build) -> nn.Module:
         assert isinstance(build.options, RecurrentModel)
@@ -56,13 +58,13 @@ class PixelSequences:
         return shuffled(torch.arange(len(self._train)), batch_size, generator)
 
     def batch(self, examples: Tensor, generator: torch.Generator) -> LabelledImages:
-        return self._train[examples.to(self._place.device, non_blocking=True)]
+        return self._train[examples.to(self._resources.device, non_blocking=True)]
 
     def loss(self, model: nn.Module, batch: LabelledImages) -> Loss:
         return Loss(F.cross_entropy(self._logits(model, batch), batch.labels))
 
     def population(self) -> Iterator[LabelledImages]:
-        examples = torch.arange(len(self._train), device=self._place.device)
+        examples = torch.arange(len(self._train), device=self._resources.device)
         return (self._train[some] for some in even_batches(examples, self._population_batch))
 
     def observe(self, model: nn.Module, batch: LabelledImages) -> None:
@@ -79,12 +81,12 @@ class PixelSequences:
         return confusion_figure(lambda: self._score(model, self._test), self._title)
 
     def _logits(self, model: nn.Module, batch: LabelledImages) -> Tensor:
-        logits: Tensor = model(batch.sequences(self._place.dtype))  # (B, 10)
+        logits: Tensor = model(batch.sequences(self._resources.dtype))  # (B, 10)
         return logits
 
     def _score(self, model: nn.Module, images: LabelledImages) -> Scores:
-        scores = Scores(NUM_CLASSES, self._place.device)
-        for examples in even_batches(torch.arange(len(images), device=self._place.device), EVALUATION_BATCH):
+        scores = Scores(NUM_CLASSES, self._resources.device)
+        for examples in even_batches(torch.arange(len(images), device=self._resources.device), EVALUATION_BATCH):
             scores.add(self._logits(model, images[examples]), images.labels[examples])
         return scores
 

@@ -15,7 +15,7 @@ B = TypeVar("B")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Resources:
     """Where a task's data comes from and goes to.
 
     Attributes:
@@ -43,7 +43,7 @@ class Loss:
 
 
 class Task(Protocol[B]):
-    """Data, a family of models, a loss and metrics. A task is built from ``(options, place)``.
+    """Data, a family of models, a loss and metrics. A task is built from ``(options, resources)``.
 
     A model is trained on ``loss``; which statistics batch norms use in validation is said by the options, and testing
     uses the population's; the caller arranges both. Nothing here changes a model, or takes randomness but from the

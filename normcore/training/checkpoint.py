@@ -55,7 +55,7 @@ def unpack(blob: bytes, fingerprint: str, seed: int) -> dict[str, Any]:
         raise CorruptCheckpoint("these bytes are no checkpoint")
     if header.get("version") != VERSION:
         raise OutdatedCheckpoint(
-            f"the checkpoint has version {header.get('version')}, and this normbench goes on from version {VERSION} alone"
+            f"the checkpoint has version {header.get('version')}, and this normbench goes on from {VERSION} alone"
         )
     for name, expected in (("fingerprint", fingerprint), ("seed", seed)):
         if header.get(name) != expected:

@@ -28,7 +28,7 @@ from normcore.seeding import (
 from normcore.spec import TrainingSpec
 from normcore.spec.methods import METHODS
 from normcore.spec.tasks import BENCHMARKS
-from normcore.tasks.task import Loss, Place, Task
+from normcore.tasks.task import Loss, Resources, Task
 from normcore.training import optimizers
 from normcore.training.checkpoint import pack, unpack
 from normcore.training.clipping import clip_
@@ -141,7 +141,7 @@ def task_and_model(spec: TrainingSpec, device: torch.device, datasets_dir: Path 
         ValueError: the spec does not go with its data.
     """
     dtype = DTYPES[spec.training.precision]
-    task = tasks.build(spec.task, Place(datasets_dir, device, dtype))
+    task = tasks.build(spec.task, Resources(datasets_dir, device, dtype))
     model = task.model(Build(spec.model, spec.norm, spec.training.kernel, device, dtype))
     return task, model.to(device, dtype)
 

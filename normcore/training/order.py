@@ -24,7 +24,7 @@ class TrainingOrder:
         """(B,) int64: the examples of the next update."""
         if self._position == len(self._batches):
             self._begin_epoch()
-        batch = self._batches[self._position]
+        batch: Tensor = self._batches[self._position]
         self._position += 1
         return batch
 

@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from normcore.data import registry
-from normcore.spec import resolve
+from normcore.spec import TASKS, resolve
+from normcore.spec.analyses.analysis import TrainedAnalysis
 from normcore.spec.methods import METHODS
 from normcore.spec.metric import Metric
-from normcore.spec.tasks import TASKS, Benchmark, ProfileName, Task, TrainedAnalysis
+from normcore.spec.task import ProfileName, Task
+from normcore.spec.tasks.benchmark import Benchmark
 from service.catalogue import schemas
 
 

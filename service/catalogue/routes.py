@@ -6,8 +6,8 @@ from typing import Annotated
 from fastapi import Path
 
 from normcore.data import registry
+from normcore.spec import TASKS
 from normcore.spec.methods import METHODS
-from normcore.spec.tasks import TASKS
 from service.catalogue import descriptions, schemas
 from service.errors import NotFound
 from service.http.openapi import answers, refusals

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from normcore.spec.tasks import Kind
+from normcore.spec.task import Kind
 from service.http.openapi import ResolvedSpec
 
 

@@ -5,9 +5,10 @@ from typing import Annotated
 from fastapi import Header, Path, Query
 from pydantic import AfterValidator, Field
 
+from normcore.spec import TASKS
 from normcore.spec.messages import Form, quoted
 from normcore.spec.methods import METHODS
-from normcore.spec.tasks import TASKS, ProfileName
+from normcore.spec.task import ProfileName
 from service.errors import NotFound
 from service.experiments import examples, schemas
 

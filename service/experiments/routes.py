@@ -10,9 +10,8 @@ from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
 from normcore.data.registry import DatasetError, pin
-from normcore.spec import ExperimentSpec, InvalidSpec, SpecError, digest, resolve
+from normcore.spec import TASKS, ExperimentSpec, InvalidSpec, SpecError, digest, resolve
 from normcore.spec.methods import METHODS
-from normcore.spec.tasks import TASKS
 from service.db import Database
 from service.errors import Invalid, NotFound
 from service.experiments import (

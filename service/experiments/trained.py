@@ -4,7 +4,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from normcore.spec import ExperimentSpec, SpecError, TrainingSpec, parse
-from normcore.spec.tasks import TrainedAnalysis
+from normcore.spec.analyses.analysis import TrainedAnalysis
 from service.errors import Invalid
 from service.experiments.tables import Experiment, Run
 

@@ -12,8 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, WithJsonSchema
 from pydantic_core import from_json, to_json
 
 from normcore.events import Finding, Result
-from normcore.spec import AnalysisSpec, ExperimentSpec, TrainingSpec
-from normcore.spec.tasks import TASKS
+from normcore.spec import TASKS, AnalysisSpec, ExperimentSpec, TrainingSpec
 from service.errors import (
     BadRange,
     BadRequest,

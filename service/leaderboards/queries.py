@@ -6,7 +6,9 @@ from typing import Any
 from sqlalchemy import Row, func, select
 from sqlalchemy.orm import Session
 
-from normcore.spec.tasks import BENCHMARKS, Benchmark, ProfileName, Published
+from normcore.spec.task import ProfileName
+from normcore.spec.tasks import BENCHMARKS, Published
+from normcore.spec.tasks.benchmark import Benchmark
 from service.db import rows_of
 from service.leaderboards import schemas, tables
 from service.leaderboards.ranking import Center, RankBy, Speedup, TimeToTarget, ranks, ratio

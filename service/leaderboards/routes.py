@@ -5,7 +5,8 @@ from typing import Annotated
 from fastapi import Path, Query, Response
 
 from normcore.spec.methods import METHODS
-from normcore.spec.tasks import BENCHMARKS, DEFAULT_PROFILE, ProfileName
+from normcore.spec.task import DEFAULT_PROFILE, ProfileName
+from normcore.spec.tasks import BENCHMARKS
 from service.errors import NotFound
 from service.http.openapi import answers, refusals
 from service.http.parts import DatabaseDep

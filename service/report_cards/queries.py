@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from normcore.spec import InvalidSpec, resolve
 from normcore.spec.methods import METHODS
-from normcore.spec.tasks import ProfileName
+from normcore.spec.task import ProfileName
 from service.experiments.lifecycle import WAITING
 from service.experiments.tables import Experiment, Run
 from service.leaderboards import queries as leaderboards

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from normcore.data import registry
+from normcore.spec import TASKS
 from normcore.spec.methods import METHODS
-from normcore.spec.tasks import TASKS
 from service.db import Database
 from service.keys import keyring
 from service.leaderboards import entries

@@ -13,12 +13,14 @@ import torch
 
 from normcore.analyse import analyse
 from normcore.analyses import hidden_dynamics, length_generalization, population_statistics, step_cost
-from normcore.analyses.report import Place, Report, Work, is_the_papers_run
+from normcore.analyses.report import Report, Resources, Work, is_the_papers_run
 from normcore.events import Advanced, Analysed, Event, Finding, Finished, Measured, Started
 from normcore.run import run
 from normcore.spec import AnalysisSpec, TrainingSpec, resolve
-from normcore.spec.norm import LayerNorm, RecurrentBatchNorm
-from normcore.spec.tasks import ANALYSES, TrainedAnalysis
+from normcore.spec.analyses import ANALYSES
+from normcore.spec.analyses.analysis import TrainedAnalysis
+from normcore.spec.methods.layer_norm import LayerNorm
+from normcore.spec.methods.recurrent_batch_norm import RecurrentBatchNorm
 
 FIGURE_1A = "RBN Fig. 1a, read off the figure"
 RUN = "run_00000000000000000000000000"  # analyses name a run; here its model is handed over
@@ -116,7 +118,7 @@ def test_fig_1a_claims_nothing_of_another_network(datasets_dir: Path, changed: d
 
 @pytest.mark.parametrize("name", ["invariances", "fisher_geometry", "hidden_dynamics", "smallest_batch"])
 def test_small_analyses_stay_on_the_cpu_and_others_take_the_device(name: str) -> None:
-    cuda = Place(torch.device("cuda"))
+    cuda = Resources(torch.device("cuda"))
     assert import_module(f"normcore.analyses.{name}").prepare(spec_of(name), 0, cuda).device == torch.device("cpu")
     assert step_cost.prepare(spec_of("step_cost"), 0, cuda).device == cuda.device
 
@@ -298,7 +300,7 @@ def test_what_is_not_finite_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None
     def piece() -> Report:
         return Report([Finding("a", math.nan, "no number")], {"curve": [(0, 1.0), (1, math.inf), (2, 3.0)]})
 
-    prepare: Callable[[AnalysisSpec, int, Place], Work] = lambda spec, seed, place: Work([piece])  # noqa: E731
+    prepare: Callable[[AnalysisSpec, int, Resources], Work] = lambda spec, seed, resources: Work([piece])  # noqa: E731
     monkeypatch.setattr(hidden_dynamics, "prepare", prepare)
     events = list(analyse(spec_of("hidden_dynamics"), 0))
     assert [(e.step, e.values) for e in events if isinstance(e, Measured)] == [(0, {"curve": 1.0}), (2, {"curve": 3.0})]

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from normcore.checkpoint import CorruptCheckpoint, pack, unpack
+from normcore.training.checkpoint import CorruptCheckpoint, pack, unpack
 
 WEIGHTS = torch.arange(1000.0)
 STATE = {"weights": WEIGHTS, "step": 3, "best": None, "target_hit": (1, 2.5)}

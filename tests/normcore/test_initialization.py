@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from normcore.recurrent import Recurrent
+from tests.normcore.networks import recurrent
 
 CANDIDATE = {"rnn": 0, "lstm": 2, "gru": 2}
 
@@ -9,7 +9,7 @@ CANDIDATE = {"rnn": 0, "lstm": 2, "gru": 2}
 @pytest.mark.parametrize("cell", CANDIDATE)
 def test_orthogonal_matrices_span_all_gates(cell: str) -> None:
     torch.manual_seed(0)
-    built = Recurrent(cell, 3, 6).double().cells[0]
+    built = recurrent(cell, 3, 6).double().cells[0]
     weight_ih, weight_hh = built.get_parameter("weight_ih"), built.get_parameter("weight_hh")
     for weight in (weight_ih, weight_hh):
         eye = torch.eye(weight.shape[1], dtype=torch.float64)
@@ -22,7 +22,7 @@ def test_orthogonal_matrices_span_all_gates(cell: str) -> None:
 @pytest.mark.parametrize("cell", CANDIDATE)
 def test_the_identity_is_in_the_candidates_block_alone(cell: str) -> None:
     torch.manual_seed(0)
-    network = Recurrent(cell, 3, 6, recurrent_init="identity")
+    network = recurrent(cell, 3, 6, recurrent_init="identity")
     blocks = network.get_parameter("cells.0.weight_hh").detach().view(-1, 6, 6)
     assert torch.equal(blocks[CANDIDATE[cell]], torch.eye(6))
     others = torch.cat([block for k, block in enumerate(blocks) if k != CANDIDATE[cell]] or [torch.eye(6)])
@@ -33,7 +33,7 @@ def test_the_seed_decides_the_weights() -> None:
     weights = []
     for seed in (5, 5, 6):
         torch.manual_seed(seed)
-        network = Recurrent("lstm", 3, 6, recurrent_init="identity")
+        network = recurrent("lstm", 3, 6, recurrent_init="identity")
         weights.append(network.get_parameter("cells.0.weight_hh"))
     assert torch.equal(weights[0], weights[1])
     assert not torch.equal(weights[0], weights[2])
@@ -42,7 +42,7 @@ def test_the_seed_decides_the_weights() -> None:
 @pytest.mark.parametrize(("cell", "usual"), [("rnn", 0.0), ("lstm", 1.0), ("gru", 0.0)])
 def test_a_method_may_spread_the_initial_bias(cell: str, usual: float) -> None:
     torch.manual_seed(0)
-    network = Recurrent(cell, 3, 200, norm={"method": "layer_norm", "bias_init": 0.1})
+    network = recurrent(cell, 3, 200, norm={"method": "layer_norm", "bias_init": 0.1})
     bias = network.get_parameter("cells.0.bias").detach()
     centre = torch.zeros_like(bias)
     if cell == "lstm":
@@ -56,10 +56,10 @@ def test_without_spread_the_generator_is_left_alone() -> None:
     states = []
     for spread in (0.0, 0.1):
         torch.manual_seed(0)
-        Recurrent("lstm", 3, 5, norm={"method": "layer_norm", "bias_init": spread})
+        recurrent("lstm", 3, 5, norm={"method": "layer_norm", "bias_init": spread})
         states.append(torch.get_rng_state())
     torch.manual_seed(0)
-    Recurrent("lstm", 3, 5)
+    recurrent("lstm", 3, 5)
     assert torch.equal(states[0], torch.get_rng_state())
     assert not torch.equal(states[0], states[1])
 
@@ -69,7 +69,7 @@ def test_without_spread_the_generator_is_left_alone() -> None:
 )
 def test_the_identity_may_be_in_any_blocks(cell: str, gates: str, identity: str) -> None:
     torch.manual_seed(0)
-    network = Recurrent(cell, 3, 6, recurrent_init="identity", identity_gates=tuple(identity))
+    network = recurrent(cell, 3, 6, recurrent_init="identity", identity_gates=tuple(identity))
     blocks = network.get_parameter("cells.0.weight_hh").detach().view(-1, 6, 6)
     assert [torch.equal(block, torch.eye(6)) for block in blocks] == [gate in identity for gate in gates]
     others = torch.cat([b for b, gate in zip(blocks, gates, strict=True) if gate not in identity] or [torch.eye(6)])
@@ -79,7 +79,7 @@ def test_the_identity_may_be_in_any_blocks(cell: str, gates: str, identity: str)
 @pytest.mark.parametrize("cell", CANDIDATE)
 def test_uniform_is_torchs_own_but_for_the_forget_gate(cell: str) -> None:
     torch.manual_seed(0)
-    built = Recurrent(cell, 50, 100, recurrent_init="uniform").cells[0]
+    built = recurrent(cell, 50, 100, recurrent_init="uniform").cells[0]
     theirs = {"rnn": torch.nn.RNN, "lstm": torch.nn.LSTM, "gru": torch.nn.GRU}[cell](50, 100)
     bias = built.get_parameter("bias").detach().clone()
     if cell == "lstm":
@@ -97,4 +97,4 @@ def test_uniform_is_torchs_own_but_for_the_forget_gate(cell: str) -> None:
 
 def test_an_option_of_another_cell_is_refused() -> None:
     with pytest.raises(ValueError, match=r"for GRU\nforget_bias\n *Extra inputs are not permitted"):
-        Recurrent("gru", 3, 6, forget_bias=1.0)
+        recurrent("gru", 3, 6, forget_bias=1.0)

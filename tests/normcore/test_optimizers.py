@@ -5,8 +5,11 @@ import math
 import pytest
 import torch
 
-from normcore import optimizers
-from normcore.spec.training import Adam, Optimizer, RMSProp, TorontoAdam
+from normcore.spec.optimizers import Optimizer
+from normcore.spec.optimizers.adam import Adam
+from normcore.spec.optimizers.rmsprop import RMSProp
+from normcore.spec.optimizers.toronto_adam import TorontoAdam
+from normcore.training import optimizers
 
 GRADIENTS = torch.tensor([[3.0, -2e-3, 50.0], [0.5, -1e-4, -7.0], [-4.0, 1e-2, 0.1]], dtype=torch.float64)
 

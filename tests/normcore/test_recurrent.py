@@ -3,8 +3,9 @@ from typing import Any
 import pytest
 import torch
 
-from normcore.recurrent import Recurrent, RecurrentState
-from normcore.spec.norm import LayerNorm
+from normcore.recurrent import RecurrentState
+from normcore.spec.methods.layer_norm import LayerNorm
+from tests.normcore.networks import recurrent
 
 
 @pytest.mark.parametrize("bidirectional", [False, True])
@@ -12,7 +13,7 @@ from normcore.spec.norm import LayerNorm
 def test_layers_and_directions_are_stacked_as_in_torch(num_layers: int, bidirectional: bool) -> None:
     torch.manual_seed(0)
     theirs = torch.nn.LSTM(3, 5, num_layers, bidirectional=bidirectional)
-    ours = Recurrent("lstm", 3, 5, num_layers, bidirectional)
+    ours = recurrent("lstm", 3, 5, num_layers, bidirectional)
     ours.load_torch_state_dict(theirs.state_dict())
     x = torch.randn(9, 4, 3)
     y, (h, c) = theirs(x)
@@ -23,7 +24,7 @@ def test_layers_and_directions_are_stacked_as_in_torch(num_layers: int, bidirect
 
 
 def test_a_state_dict_of_another_network_is_refused() -> None:
-    ours = Recurrent("lstm", 3, 5)
+    ours = recurrent("lstm", 3, 5)
     for theirs, message in (
         (torch.nn.LSTM(3, 5, 2), "received weight_ih_l1, .* besides"),
         (torch.nn.LSTM(3, 6), r"expected weight_ih_l0 of shape \(20, 3\), received \(24, 3\)"),
@@ -34,7 +35,7 @@ def test_a_state_dict_of_another_network_is_refused() -> None:
 
 
 def test_a_state_dict_is_taken_over_whole_or_not_at_all() -> None:
-    ours, theirs = Recurrent("lstm", 3, 5), torch.nn.LSTM(3, 5)
+    ours, theirs = recurrent("lstm", 3, 5), torch.nn.LSTM(3, 5)
     before = {name: value.clone() for name, value in ours.state_dict().items()}
     with pytest.raises(ValueError, match="besides"):
         ours.load_torch_state_dict({**theirs.state_dict(), "extra": torch.zeros(1)})
@@ -42,14 +43,14 @@ def test_a_state_dict_is_taken_over_whole_or_not_at_all() -> None:
 
 
 def test_a_parametrized_network_takes_torchs_weights_too() -> None:
-    ours, theirs = Recurrent("lstm", 3, 5, norm={"method": "weight_norm"}), torch.nn.LSTM(3, 5)
+    ours, theirs = recurrent("lstm", 3, 5, norm={"method": "weight_norm"}), torch.nn.LSTM(3, 5)
     ours.load_torch_state_dict(theirs.state_dict())
     x = torch.randn(4, 2, 3)
     torch.testing.assert_close(ours(x)[0], theirs(x)[0], rtol=0, atol=1e-6)
 
 
 def test_a_gru_takes_no_second_bias_of_its_candidate() -> None:
-    theirs, ours = torch.nn.GRU(3, 5), Recurrent("gru", 3, 5)
+    theirs, ours = torch.nn.GRU(3, 5), recurrent("gru", 3, 5)
     with pytest.raises(ValueError, match=r"bias_hh_l0\[10:\] to be zero"):
         ours.load_torch_state_dict(theirs.state_dict())
 
@@ -57,7 +58,7 @@ def test_a_gru_takes_no_second_bias_of_its_candidate() -> None:
 @pytest.mark.parametrize("cell", ["rnn", "lstm", "gru"])
 def test_the_first_state_is_trained_and_shared(cell: str) -> None:
     torch.manual_seed(0)
-    network = Recurrent(cell, 3, 5)
+    network = recurrent(cell, 3, 5)
     initial = {name: p for name, p in network.named_parameters() if name.endswith("0")}
     assert set(initial) == ({"cells.0.h0", "cells.0.c0"} if cell == "lstm" else {"cells.0.h0"})
     assert all(p.shape == (5,) and p.eq(0).all() for p in initial.values())
@@ -68,7 +69,7 @@ def test_the_first_state_is_trained_and_shared(cell: str) -> None:
 
 def test_gradients_reach_back_through_a_state_that_is_fed_back() -> None:
     torch.manual_seed(0)
-    network = Recurrent("lstm", 3, 5)
+    network = recurrent("lstm", 3, 5)
     x = torch.randn(4, 2, 3, requires_grad=True)
     _, state = network(x[:2])
     y, _ = network(x[2:], state=state)
@@ -78,17 +79,17 @@ def test_gradients_reach_back_through_a_state_that_is_fed_back() -> None:
 
 
 def test_options_may_be_a_mapping_that_the_cells_defaults_complete() -> None:
-    assert Recurrent("gru", 3, 5, norm={"method": "layer_norm"}).cells[0].bias_place == "inside"
-    assert Recurrent("lstm", 3, 5, norm={"method": "layer_norm"}).cells[0].bias_place == "outside"
+    assert recurrent("gru", 3, 5, norm={"method": "layer_norm"}).cells[0].bias_place == "inside"
+    assert recurrent("lstm", 3, 5, norm={"method": "layer_norm"}).cells[0].bias_place == "outside"
     assert (
-        Recurrent("gru", 3, 5, norm=LayerNorm(bias="both", sites=("input", "recurrent"))).cells[0].bias_place == "both"
+        recurrent("gru", 3, 5, norm=LayerNorm(bias="both", sites=("input", "recurrent"))).cells[0].bias_place == "both"
     )
 
 
 def test_it_says_which_kernel_runs() -> None:
-    assert Recurrent("lstm", 3, 5, kernel="auto").kernel == "reference"
+    assert recurrent("lstm", 3, 5, kernel="auto").kernel == "reference"
     with pytest.raises(ValueError, match="expected kernel auto or reference, received 'fused'"):
-        Recurrent("lstm", 3, 5, kernel="fused")
+        recurrent("lstm", 3, 5, kernel="fused")
 
 
 @pytest.mark.parametrize(
@@ -107,28 +108,28 @@ def test_it_says_which_kernel_runs() -> None:
 )
 def test_unknown_parts_are_errors(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        Recurrent(**{"cell": "lstm", "input_size": 3, "hidden_size": 5, **arguments})
+        recurrent(**{"cell": "lstm", "input_size": 3, "hidden_size": 5, **arguments})
 
 
 @pytest.mark.parametrize("shape", [(4, 3), (0, 2, 3), (4, 0, 3), (4, 2, 7)])
 def test_an_input_of_another_shape_is_an_error(shape: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match=r"expected x of shape \(T, B, 3\)"):
-        Recurrent("lstm", 3, 5)(torch.randn(shape))
+        recurrent("lstm", 3, 5)(torch.randn(shape))
 
 
 def test_a_state_of_another_batch_or_network_is_an_error() -> None:
-    network = Recurrent("lstm", 3, 5, 2)
+    network = recurrent("lstm", 3, 5, 2)
     _, state = network(torch.randn(4, 2, 3))
     with pytest.raises(ValueError, match=r"expected a state of LSTMState \(\(3, 5\), \(3, 5\)\), LSTMState"):
         network(torch.randn(4, 3, 3), state=state)
     with pytest.raises(ValueError, match="use the state of the same network and batch"):
         network(torch.randn(4, 2, 3), state=RecurrentState(state.cells[:1], 4))
     with pytest.raises(ValueError, match=r"expected a state of GRUState .* received LSTMState"):
-        Recurrent("gru", 3, 5, 2)(torch.randn(4, 2, 3), state=state)
+        recurrent("gru", 3, 5, 2)(torch.randn(4, 2, 3), state=state)
 
 
 def test_a_bidirectional_network_takes_whole_sequences() -> None:
-    network = Recurrent("lstm", 3, 5, bidirectional=True)
+    network = recurrent("lstm", 3, 5, bidirectional=True)
     _, state = network(torch.randn(4, 2, 3))
     with pytest.raises(ValueError, match="expected no state for a bidirectional network"):
         network(torch.randn(4, 2, 3), state=state)
@@ -136,11 +137,11 @@ def test_a_bidirectional_network_takes_whole_sequences() -> None:
 
 def test_lengths_that_are_no_tensor_are_an_error() -> None:
     with pytest.raises(ValueError, match=r"expected lengths as a tensor, received list; use torch.tensor\(lengths\)"):
-        Recurrent("lstm", 3, 5)(torch.randn(4, 2, 3), [4, 2])
+        recurrent("lstm", 3, 5)(torch.randn(4, 2, 3), [4, 2])
 
 
 def test_statistics_over_whole_sequences_take_no_pieces() -> None:
-    network = Recurrent("lstm", 3, 5, norm={"method": "sequence_batch_norm"})
+    network = recurrent("lstm", 3, 5, norm={"method": "sequence_batch_norm"})
     _, state = network(torch.randn(4, 2, 3))
     with pytest.raises(ValueError, match=r"expected whole sequences.*pass them from the start, or use evaluation mode"):
         network(torch.randn(4, 2, 3), state=state)
@@ -148,7 +149,7 @@ def test_statistics_over_whole_sequences_take_no_pieces() -> None:
 
 @pytest.mark.parametrize("bidirectional", [False, True])
 def test_a_batch_that_is_all_padding_keeps_its_state(bidirectional: bool) -> None:
-    network = Recurrent("lstm", 3, 5, 2, bidirectional)
+    network = recurrent("lstm", 3, 5, 2, bidirectional)
     with torch.no_grad():
         for name, parameter in network.named_parameters():
             if name.endswith("h0"):
@@ -170,7 +171,7 @@ def test_a_batch_that_is_all_padding_keeps_its_state(bidirectional: bool) -> Non
 )
 def test_lengths_that_do_not_fit_are_an_error(lengths: list[float], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        Recurrent("lstm", 3, 5)(torch.randn(4, 2, 3), torch.tensor(lengths))
+        recurrent("lstm", 3, 5)(torch.randn(4, 2, 3), torch.tensor(lengths))
 
 
 @pytest.mark.parametrize(
@@ -188,4 +189,4 @@ def test_lengths_that_do_not_fit_are_an_error(lengths: list[float], message: str
 )
 def test_sites_that_a_cell_does_not_have_are_an_error(cell: str, norm: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        Recurrent(cell, 3, 5, norm=norm)
+        recurrent(cell, 3, 5, norm=norm)

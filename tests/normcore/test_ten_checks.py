@@ -7,18 +7,24 @@ import pytest
 import torch
 from torch import nn
 
-from normcore import optimizers
 from normcore.cells.lstm import LSTM, LSTMState
 from normcore.losses import bernoulli_cross_entropy, kl_to_standard_normal
-from normcore.models.assembly import recurrent_of
 from normcore.models.classifier import SequenceClassifier
 from normcore.models.language_model import LanguageModel
 from normcore.norms import build
 from normcore.norms.population import population_statistics
 from normcore.recurrent import Recurrent
 from normcore.retrieval import RetrievalScores, caption_retrieval, image_retrieval
-from normcore.spec.norm import LayerNorm, NoNorm, RecurrentBatchNorm, Site
-from normcore.spec.training import Adam, Optimizer, RMSProp, TorontoAdam
+from normcore.spec.methods.layer_norm import LayerNorm
+from normcore.spec.methods.none import NoNorm
+from normcore.spec.methods.recurrent_batch_norm import RecurrentBatchNorm
+from normcore.spec.models.model import Place
+from normcore.spec.optimizers import Optimizer
+from normcore.spec.optimizers.adam import Adam
+from normcore.spec.optimizers.rmsprop import RMSProp
+from normcore.spec.optimizers.toronto_adam import TorontoAdam
+from normcore.training import optimizers
+from tests.normcore.networks import recurrent
 from tests.normcore.training_specs import training_spec
 
 BN: dict[str, object] = {"method": "recurrent_batch_norm"}
@@ -28,7 +34,7 @@ each_cell = pytest.mark.parametrize("cell", ["rnn", "lstm", "gru"])
 
 def network(cell: str = "lstm", norm: dict[str, object] | None = None, inputs: int = 3, units: int = 5) -> Recurrent:
     torch.manual_seed(0)
-    return Recurrent(cell, inputs, units, norm=norm)
+    return recurrent(cell, inputs, units, norm=norm)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +85,7 @@ def test_3_one_example_repeated_leaves_batch_norm_its_shifts_and_layer_norm_as_i
 
 
 @pytest.mark.parametrize("site", ["input", "recurrent"])
-def test_4_layer_norm_takes_the_four_gates_together(site: Site) -> None:
+def test_4_layer_norm_takes_the_four_gates_together(site: Place) -> None:
     joint = build(LayerNorm(scope="joint", eps=1e-12)).norm(50, site, (4,)).double()
     per_gate = build(LayerNorm(scope="per_gate", eps=1e-12)).norm(50, site, (4,)).double()
     on_different_scales = torch.tensor([5.0, 1.0, 1.0, 0.2]).repeat_interleave(50)
@@ -172,30 +178,30 @@ def parameters(*modules: nn.Module, without: tuple[str, ...] = ()) -> int:
 def pixel_classifier(method: str) -> int:
     """RBN section 5.1."""
     spec = training_spec({"task": {"name": "permuted_mnist", "profile": "paper"}, "norm": {"method": method}})
-    return parameters(SequenceClassifier(recurrent_of(spec.model, spec.norm, "reference")(1), 10))
+    return parameters(SequenceClassifier(Recurrent(spec.model, 1, spec.norm), 10))
 
 
 def ptb(method: str) -> int:
     """RBN section 5.2."""
     spec = training_spec({"task": {"name": "char_lm", "profile": "paper"}, "norm": {"method": method}})
-    return parameters(LanguageModel(recurrent_of(spec.model, spec.norm, "reference")(50), 50))
+    return parameters(LanguageModel(Recurrent(spec.model, 50, spec.norm), 50))
 
 
 def text8(method: str) -> int:
     """RBN section 5.3: 27 symbols, 2000 units."""
-    return parameters(LanguageModel(Recurrent("lstm", 27, 2000, norm={"method": method}), 27))
+    return parameters(LanguageModel(recurrent("lstm", 27, 2000, norm={"method": method}), 27))
 
 
 def skip_thoughts(method: str) -> int:
     """LN section 6.3: an encoder and two decoders of 2400, around embeddings and a softmax of 20,000 words."""
-    grus = [Recurrent("gru", 620, 2400, norm={"method": method}) for _ in range(3)]
+    grus = [recurrent("gru", 620, 2400, norm={"method": method}) for _ in range(3)]
     return parameters(*grus, nn.Embedding(20_000, 620), nn.Linear(2400, 20_000), without=("h0",))
 
 
 def draw(method: str) -> int:
     """LN section 6.4 and Gregor et al. 2015, Table 3: encoder, decoder, and the linear maps between them."""
     norm = {"method": method, **({"sites": ["cell"]} if method == "layer_norm" else {})}
-    lstms = [Recurrent("lstm", size, 256, norm=norm) for size in (264, 100)]
+    lstms = [recurrent("lstm", size, 256, norm=norm) for size in (264, 100)]
     maps = [nn.Linear(256, size) for size in (100, 100, 5, 5, 25)]
     untrained = ("h0", "c0") if method == "layer_norm" else ("h0", "c0", "norm_c.bias")
     return parameters(*lstms, without=untrained) + parameters(*maps)

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 import torch
 
-from normcore.checkpoint import CorruptCheckpoint
 from normcore.events import Event, Finished, Measured, Started, Stepped
 from normcore.spec import TrainingSpec
 from normcore.spec.methods import METHODS
 from normcore.tasks.pixel_sequences import PixelSequences
-from normcore.train import train
+from normcore.training.checkpoint import CorruptCheckpoint
+from normcore.training.loop import train
 from tests.normcore.training_specs import training_spec
 
 RECURRENT = [name for name, method in METHODS.items() if method.cells]

@@ -12,8 +12,8 @@ import torch
 
 from normcore.events import Finished
 from normcore.spec import TrainingSpec, resolve
-from normcore.train import train
 from normcore.trained import load
+from normcore.training.loop import train
 
 THIS = Path(__file__)  # the text that language models are trained on here
 

@@ -6,8 +6,7 @@ from typing import Any
 from sqlalchemy import select
 
 from normcore.events import Measured, Outcome, Result, Started
-from normcore.spec import digest, resolve
-from normcore.spec.tasks import TASKS
+from normcore.spec import TASKS, digest, resolve
 from service.db import Database
 from service.experiments import lifecycle, submission
 from service.experiments.lifecycle import Claim, Lease

@@ -4,7 +4,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, PositiveFloat
 
-from normcore.spec.norm import SiteMethod
+from normcore.spec.methods.method import SiteMethod
 
 
 class MeanAbsoluteNorm(SiteMethod):

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 import mean_absolute_norm as spec
-from normcore.norms import Normalization, Site, Size
+from normcore.norms import Normalization, Place, Size
 
 
 class MeanAbsoluteNorm(Normalization):
@@ -16,7 +16,7 @@ class MeanAbsoluteNorm(Normalization):
     def __init__(self, options: spec.MeanAbsoluteNorm) -> None:
         self.options = options
 
-    def norm(self, hidden_size: int, site: Site, blocks: tuple[int, ...] = (1,)) -> nn.Module:
+    def norm(self, hidden_size: int, site: Place, blocks: tuple[int, ...] = (1,)) -> nn.Module:
         if site not in self.options.sites:
             return super().norm(hidden_size, site)
         return MeanAbsoluteNormAtSite(hidden_size * sum(blocks), self.options.eps)

@@ -18,6 +18,8 @@ class InstanceNorm(LayerMethod):
 
     def misfit(self, model: Model) -> Misfit | None:
         if self.fits(type(model)) and not model.has_images:
-            message = f"{self.method} needs channels of more than one place, and {model.label} has units; use group_norm"
+            message = (
+                f"{self.method} needs channels of more than one place, and {model.label} has units; use group_norm"
+            )
             return Misfit("method", message)
         return super().misfit(model)

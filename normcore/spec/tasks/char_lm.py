@@ -21,6 +21,7 @@ class CharLM(Benchmark):
 
     title: ClassVar[str] = "Character language model"
     citation: ClassVar[str] = "Cooijmans et al. 2017, arXiv:1603.09025, section 5.2"
+    home: ClassVar[str] = "normcore.tasks.char_lm:CharacterModelling"
     metrics: ClassVar[tuple[Metric, ...]] = (BITS_PER_CHAR, ACCURACY)
     selection: ClassVar[Best | LastMean] = Best(ACCURACY)  # the authors select by error rate, not by loss
     may_look_ahead: ClassVar[bool] = False

@@ -120,6 +120,8 @@ class Convnet(ImageClassification):
             return super().misfit(model)
         left = SIDES[self.dataset] >> len(model.stage_channels)
         if left < 3:
-            message = f"each stage halves the {SIDES[self.dataset]} pixels of {self.dataset}, and 3 or more must be left"
+            message = (
+                f"each stage halves the {SIDES[self.dataset]} pixels of {self.dataset}, and 3 or more must be left"
+            )
             return Misfit("stage_channels", f"{message}; use fewer stages")
         return None

@@ -8,9 +8,8 @@ from typer.testing import CliRunner
 from normbench.cli import app
 from normcore.events import Analysed
 from normcore.run import run
-from normcore.spec import resolve
+from normcore.spec import TASKS, resolve
 from normcore.spec.methods import METHODS
-from normcore.spec.tasks import TASKS
 from service.db import Database
 from service.experiments import lifecycle, submission
 from service.leaderboards import entries

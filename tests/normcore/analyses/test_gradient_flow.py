@@ -27,8 +27,9 @@ from normcore.data.images import LabelledImages
 from normcore.models.readout import orthogonal_readout
 from normcore.recurrent import Recurrent
 from normcore.spec import resolve
-from normcore.spec.model import RNN
-from normcore.spec.norm import Method
+from normcore.spec.cells.rnn import RNN
+from normcore.spec.methods.method import Method
+from tests.normcore.networks import recurrent
 
 UNIFORM = math.log10(math.sqrt(0.9) / 100)  # of (softmax - one-hot) / B, when ten classes are equally likely: -2.02
 NOISY = {"method": "recurrent_batch_norm", "gain_init": 0.7, "initial_state_noise": 0.1}
@@ -36,7 +37,7 @@ NOISY = {"method": "recurrent_batch_norm", "gain_init": 0.7, "initial_state_nois
 
 def network_and_readout(**options: Any) -> tuple[Recurrent, nn.Linear]:
     torch.manual_seed(0)
-    network = Recurrent(input_size=2, hidden_size=4, **options).double()
+    network = recurrent(input_size=2, hidden_size=4, **options).double()
     return network, orthogonal_readout(4, 3).double()
 
 

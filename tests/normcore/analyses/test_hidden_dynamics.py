@@ -12,6 +12,7 @@ from torch.nn.utils.parametrizations import weight_norm
 
 from normcore.analyses.hidden_dynamics import SiteDynamics, finding_of, growth_per_step, hidden_dynamics, section_3_1
 from normcore.recurrent import Recurrent
+from tests.normcore.networks import recurrent
 
 
 def root_mean_square(a: NDArray[np.float64]) -> float:
@@ -39,7 +40,7 @@ def weights(network: Recurrent) -> tuple[NDArray[np.float64], NDArray[np.float64
 @pytest.mark.parametrize("scale", [0.5, 3.0])
 def test_in_the_rnn_it_measures_both_terms_together_and_what_tanh_receives(scale: float) -> None:
     torch.manual_seed(0)
-    network = Recurrent("rnn", 3, 5, norm={"method": "layer_norm"})
+    network = recurrent("rnn", 3, 5, norm={"method": "layer_norm"})
     x = torch.randn(7, 4, 3)
     [measured] = at("cells.0.norm_sum", hidden_dynamics(network, x, [scale]))
     w_x, w_h = weights(network)
@@ -54,23 +55,23 @@ def test_in_the_rnn_it_measures_both_terms_together_and_what_tanh_receives(scale
 
 def test_in_the_lstm_it_measures_the_recurrent_term() -> None:
     torch.manual_seed(0)
-    network = Recurrent("lstm", 3, 5, norm={"method": "layer_norm"})
+    network = recurrent("lstm", 3, 5, norm={"method": "layer_norm"})
     x = torch.randn(7, 4, 3)
     [measured] = at("cells.0.norm_h", hidden_dynamics(network, x, [2.0]))
     w_x, w_h = weights(network)
     h = c = np.zeros((4, 5))
     for t, x_t in enumerate(x.double().numpy()):
-        recurrent = 2 * h @ w_h.T
-        assert measured.summed_inputs[t] == pytest.approx(root_mean_square(recurrent), rel=1e-12)
-        assert measured.normalized[t] == pytest.approx(root_mean_square(layer_normalized(recurrent)), rel=1e-12)
-        i, f, g, o = np.split(layer_normalized(x_t @ w_x.T) + layer_normalized(recurrent), 4, axis=1)
+        summed = 2 * h @ w_h.T
+        assert measured.summed_inputs[t] == pytest.approx(root_mean_square(summed), rel=1e-12)
+        assert measured.normalized[t] == pytest.approx(root_mean_square(layer_normalized(summed)), rel=1e-12)
+        i, f, g, o = np.split(layer_normalized(x_t @ w_x.T) + layer_normalized(summed), 4, axis=1)
         c = sigmoid(f + 1) * c + sigmoid(i) * np.tanh(g)
         h = sigmoid(o) * np.tanh(layer_normalized(c))
 
 
 def impulse(cell: str, method: str) -> list[SiteDynamics]:
     torch.manual_seed(0)
-    network = Recurrent(cell, 100, 100, norm={"method": method})
+    network = recurrent(cell, 100, 100, norm={"method": method})
     return [dynamics for scale in (0.5, 1.0, 1.5, 2.0) for dynamics in section_3_1(network, scale, seed=0)]
 
 
@@ -117,7 +118,7 @@ def test_gates_alone_do_not_keep_the_state_of_an_untrained_network(cell: str) ->
 
 def test_every_layer_has_its_sites() -> None:
     torch.manual_seed(0)
-    dynamics = hidden_dynamics(Recurrent("rnn", 3, 5, num_layers=2), torch.randn(4, 2, 3), [1.0, 2.0])
+    dynamics = hidden_dynamics(recurrent("rnn", 3, 5, num_layers=2), torch.randn(4, 2, 3), [1.0, 2.0])
     sums = [(d.weight_scale, d.site) for d in dynamics if d.site.endswith("norm_sum")]
     assert sums == [(scale, f"cells.{layer}.norm_sum") for scale in (1.0, 2.0) for layer in (0, 1)]
     assert all(len(d.summed_inputs) == len(d.normalized) == 4 for d in dynamics)
@@ -125,7 +126,7 @@ def test_every_layer_has_its_sites() -> None:
 
 def test_the_network_stays_as_it_was() -> None:
     torch.manual_seed(0)
-    network = Recurrent("lstm", 3, 5)
+    network = recurrent("lstm", 3, 5)
     before = {name: tensor.clone() for name, tensor in network.state_dict().items()}
     hidden_dynamics(network, torch.randn(4, 2, 3), [2.0])
     after = network.state_dict()
@@ -135,7 +136,7 @@ def test_the_network_stays_as_it_was() -> None:
 
 def test_a_matrix_with_a_parametrization_of_its_own_is_scaled_too() -> None:
     torch.manual_seed(0)
-    network = Recurrent("rnn", 3, 5)
+    network = recurrent("rnn", 3, 5)
     x = torch.randn(4, 2, 3)
     [plain] = at("cells.0.norm_sum", hidden_dynamics(network, x, [1.7]))
     weight_norm(network.cells[0], "weight_hh", dim=0)
@@ -147,7 +148,7 @@ def test_what_is_too_small_to_be_squared_is_still_measured() -> None:
     torch.manual_seed(0)
     x = torch.zeros(30, 2, 5)
     x[0] = 1e-6
-    [measured] = at("cells.0.norm_sum", hidden_dynamics(Recurrent("rnn", 5, 5), x, [1e-10]))
+    [measured] = at("cells.0.norm_sum", hidden_dynamics(recurrent("rnn", 5, 5), x, [1e-10]))
     assert measured.growth == pytest.approx(math.log(1e-10), rel=1e-7)
     assert 0 < measured.summed_inputs[-1] < 1e-290
 
@@ -159,7 +160,7 @@ def test_growth_is_of_the_second_half_and_leaves_zeros_out() -> None:
 
 
 def test_results_are_json() -> None:
-    dynamics = hidden_dynamics(Recurrent("lstm", 3, 5), torch.zeros(4, 2, 3), [1.0])
+    dynamics = hidden_dynamics(recurrent("lstm", 3, 5), torch.zeros(4, 2, 3), [1.0])
     read = json.loads(json.dumps([dataclasses.asdict(d) for d in dynamics], allow_nan=False))
     assert [SiteDynamics(**d) for d in read] == dynamics
     assert {d.growth for d in dynamics} == {None}

@@ -14,7 +14,12 @@ from normcore.analyses.invariances import (
     rescaling_with_eps,
 )
 from normcore.spec.methods import METHODS
-from normcore.spec.norm import BatchNorm, InstanceNorm, LayerNorm, Method, RecurrentBatchNorm, WeightNorm
+from normcore.spec.methods.batch_norm import BatchNorm
+from normcore.spec.methods.instance_norm import InstanceNorm
+from normcore.spec.methods.layer_norm import LayerNorm
+from normcore.spec.methods.method import Method
+from normcore.spec.methods.recurrent_batch_norm import RecurrentBatchNorm
+from normcore.spec.methods.weight_norm import WeightNorm
 
 COLUMNS = list(CHANGES)
 ROWS = {  # weight matrix re-scaling, its re-centering, weight vector re-scaling, dataset re-scaling, its re-centering,

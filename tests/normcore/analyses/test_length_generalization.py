@@ -14,11 +14,10 @@ from normcore.analyses.length_generalization import LengthScore, findings_of, le
 from normcore.data.text import Corpus
 from normcore.models.language_model import LanguageModel
 from normcore.norms.population import population_statistics, wants_population
-from normcore.recurrent import Recurrent
 from normcore.spec import TrainingSpec, resolve
-from normcore.spec.tasks import CharLM
-from normcore.tasks.char_lm import CharacterModelling
+from normcore.spec.tasks.char_lm import CharLM
 from normcore.trained import Trained
+from tests.normcore.networks import recurrent
 
 CPU = torch.device("cpu")
 NUM_SYMBOLS, LENGTH = 7, 10
@@ -29,9 +28,9 @@ TEXT = torch.randint(NUM_SYMBOLS, (2503,), generator=torch.Generator().manual_se
 def trained(norm: dict[str, Any], **options: Any) -> Trained:
     """A model of large random weights, its population statistics from segments of ten characters."""
     corpus = Corpus(TEXT[:1000], TEXT[:200], TEXT, "abcdefg", {})
-    task = CharacterModelling(corpus, CharLM(sequence_length=LENGTH, **options), CPU)
+    task = CharLM(corpus, CharLM(sequence_length=LENGTH, **options), CPU)
     torch.manual_seed(0)
-    model = LanguageModel(Recurrent("lstm", NUM_SYMBOLS, 5, norm=norm), NUM_SYMBOLS).double().eval()
+    model = LanguageModel(recurrent("lstm", NUM_SYMBOLS, 5, norm=norm), NUM_SYMBOLS).double().eval()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.mul_(3)

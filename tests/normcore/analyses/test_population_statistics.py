@@ -13,11 +13,12 @@ from normcore.analyses.population_statistics import StatisticsByStep, findings_o
 from normcore.norms.batch_statistics import BatchStatistics
 from normcore.norms.population import population_statistics
 from normcore.recurrent import Recurrent
+from tests.normcore.networks import recurrent
 
 
 def network(cell: str = "lstm", hidden_size: int = 3, **options: Any) -> Recurrent:
     torch.manual_seed(0)
-    return Recurrent(cell, 2, hidden_size, norm={"method": "recurrent_batch_norm", **options}).double()
+    return recurrent(cell, 2, hidden_size, norm={"method": "recurrent_batch_norm", **options}).double()
 
 
 def with_statistics(mean: Any, variance: Any) -> StatisticsByStep:
@@ -65,7 +66,7 @@ def test_averages_and_median_deviations_are_those_taken_one_by_one() -> None:
 def test_every_site_of_every_layer_is_there_for_all_steps(cell: str, sites: list[str], expected: list[str]) -> None:
     torch.manual_seed(0)
     norm = {"method": "recurrent_batch_norm", "sites": sites}
-    two_layers = Recurrent(cell, 2, 3, num_layers=2, norm=norm).eval()
+    two_layers = recurrent(cell, 2, 3, num_layers=2, norm=norm).eval()
     collect(two_layers, torch.randn(6, 4, 2), torch.randn(7, 4, 2))
     measured = statistics_by_step(two_layers)
     assert [m.site for m in measured] == [f"cells.{layer}.{site}" for layer in (0, 1) for site in expected]
@@ -121,7 +122,7 @@ def test_where_all_last_values_are_0_there_is_no_deviation() -> None:
     """Mean-only batch norm has no variances at all."""
     torch.manual_seed(0)
     options = {"method": "weight_norm", "mean_only_batch_norm": True}
-    mean_only = Recurrent("rnn", 2, 3, norm=options).eval()
+    mean_only = recurrent("rnn", 2, 3, norm=options).eval()
     collect(mean_only, torch.randn(6, 4, 2))
     for measured in statistics_by_step(mean_only):
         assert measured.mean_deviation is not None
@@ -131,11 +132,11 @@ def test_where_all_last_values_are_0_there_is_no_deviation() -> None:
 
 def test_a_model_without_batch_norms_is_refused() -> None:
     with pytest.raises(ValueError, match="a model without batch norms; train one with recurrent_batch_norm"):
-        statistics_by_step(Recurrent("lstm", 2, 3, norm={"method": "layer_norm"}))
+        statistics_by_step(recurrent("lstm", 2, 3, norm={"method": "layer_norm"}))
 
 
 def test_statistics_over_all_steps_are_refused() -> None:
-    shared = Recurrent("lstm", 2, 3, norm={"method": "sequence_batch_norm"}).eval()
+    shared = recurrent("lstm", 2, 3, norm={"method": "sequence_batch_norm"}).eval()
     collect(shared, torch.randn(6, 4, 2))
     with pytest.raises(ValueError, match=r"received one for all steps; .*statistics: per_step"):
         statistics_by_step(shared)

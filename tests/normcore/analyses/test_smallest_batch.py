@@ -5,7 +5,7 @@ import pytest
 import torch
 from sklearn.datasets import load_digits
 
-from normcore.analyses.report import Place
+from normcore.analyses.report import Resources
 from normcore.analyses.smallest_batch import (
     THRESHOLD,
     BatchResult,
@@ -19,10 +19,13 @@ from normcore.analyses.smallest_batch import (
 from normcore.data import digits
 from normcore.data.images import ImageSplits
 from normcore.models.classifier import SequenceClassifier
-from normcore.recurrent import Recurrent
 from normcore.spec import AnalysisSpec, resolve
-from normcore.spec.model import LSTM, RNN
-from normcore.spec.norm import BatchNorm, LayerNorm, RecurrentBatchNorm
+from normcore.spec.cells.lstm import LSTM
+from normcore.spec.cells.rnn import RNN
+from normcore.spec.methods.batch_norm import BatchNorm
+from normcore.spec.methods.layer_norm import LayerNorm
+from normcore.spec.methods.recurrent_batch_norm import RecurrentBatchNorm
+from tests.normcore.networks import recurrent
 
 MODEL = RNN(hidden_size=32)
 LAYER_NORM = LayerNorm(sites=("sum",))
@@ -91,7 +94,7 @@ def test_every_size_is_trained_at_and_the_smallest_is_theirs(splits: ImageSplits
         }
     )
     assert isinstance(spec, AnalysisSpec)
-    reports = [piece() for piece in prepare(spec, 0, Place(torch.device("cpu"))).pieces]
+    reports = [piece() for piece in prepare(spec, 0, Resources(torch.device("cpu"))).pieces]
     found = {finding.name: finding for report in reports for finding in report.findings}
     expected = [train_at(MODEL, BATCH_NORM, 2**n, 0, splits, 30) for n in range(7)]
     assert [found[f"batch of {2**n}"].value for n in range(7)] == [result.accuracy for result in expected]
@@ -127,7 +130,7 @@ def test_a_loss_that_is_not_finite_has_no_accuracy(splits: ImageSplits) -> None:
 
 
 def test_logits_that_are_not_finite_have_no_accuracy(splits: ImageSplits) -> None:
-    model = SequenceClassifier(Recurrent("rnn", 8, 4), 10)
+    model = SequenceClassifier(recurrent("rnn", 8, 4), 10)
     torch.nn.init.constant_(model.readout.bias, torch.nan)
     assert accuracy(model, splits) is None
 
@@ -138,7 +141,7 @@ def test_evaluation_uses_the_statistics_of_all_training_images(splits: ImageSpli
     Shifts and scales of the states are large enough for the batch's own statistics to classify otherwise.
     """
     torch.manual_seed(0)
-    model = SequenceClassifier(Recurrent("rnn", 8, 16, norm=RecurrentBatchNorm(sites=("sum",), gain_init=1.0)), 10)
+    model = SequenceClassifier(recurrent("rnn", 8, 16, norm=RecurrentBatchNorm(sites=("sum",), gain_init=1.0)), 10)
     w_x, w_h, b = (
         getattr(model.recurrent.cells[0], n).detach().double().numpy() for n in ("weight_ih", "weight_hh", "bias")
     )

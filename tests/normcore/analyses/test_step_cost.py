@@ -18,10 +18,13 @@ from normcore.analyses.step_cost import (
     training_step,
 )
 from normcore.clock import Clock
-from normcore.recurrent import Recurrent
+from normcore.spec.cells import CELLS
+from normcore.spec.cells.gru import GRU
 from normcore.spec.methods import METHODS
-from normcore.spec.model import CELLS, GRU
-from normcore.spec.norm import BatchNorm, LayerNorm, NoNorm
+from normcore.spec.methods.batch_norm import BatchNorm
+from normcore.spec.methods.layer_norm import LayerNorm
+from normcore.spec.methods.none import NoNorm
+from tests.normcore.networks import recurrent
 
 CPU = torch.device("cpu")
 RECURRENT_METHODS = [tag for tag, method in METHODS.items() if method.cells]
@@ -128,7 +131,7 @@ def test_the_networks_differ_in_the_norm_alone(method: str, cell: str) -> None:
 def test_a_step_is_forward_backward_and_update() -> None:
     """RMSProp by hand, two steps: v = 0.9 v + 0.1 g^2, p = p - 0.001 g / max(sqrt(v), 1e-5)."""
     torch.manual_seed(0)
-    stepped = Recurrent("rnn", 1, 4, norm={"method": "layer_norm"}).double()
+    stepped = recurrent("rnn", 1, 4, norm={"method": "layer_norm"}).double()
     expected = copy.deepcopy(stepped)
     x = torch.randn(5, 3, 1, dtype=torch.float64)
     step = training_step(stepped, x)

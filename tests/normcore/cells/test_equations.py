@@ -13,6 +13,7 @@ from normcore.norms.population import population_statistics
 from normcore.recurrent import Recurrent
 from normcore.spec.methods import METHODS
 from tests.normcore.cells.equations import WRITTEN, Equations
+from tests.normcore.networks import recurrent
 
 STEPS, BATCH, INPUTS, HIDDEN = 4, 5, 3, 8
 LENGTHS = [4, 1, 3, 0, 2]
@@ -80,7 +81,7 @@ each_computation = pytest.mark.parametrize(
 def network(cell: str, norm: dict[str, Any], dtype: torch.dtype = torch.float64) -> Recurrent:
     """A network whose parameters all differ from their neat initial values."""
     torch.manual_seed(1)
-    network = Recurrent(cell, INPUTS, HIDDEN, norm=norm)
+    network = recurrent(cell, INPUTS, HIDDEN, norm=norm)
     with torch.no_grad():
         for parameter in network.parameters():
             parameter.add_(0.3 * torch.randn_like(parameter))

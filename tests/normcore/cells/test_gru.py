@@ -2,14 +2,15 @@ import torch
 
 from normcore.cells.gru import GRU
 from normcore.norms import build
-from normcore.recurrent import Recurrent
-from normcore.spec.norm import LayerNorm, NoNorm
+from normcore.spec.methods.layer_norm import LayerNorm
+from normcore.spec.methods.none import NoNorm
+from tests.normcore.networks import recurrent
 
 
 def test_without_normalization_it_is_torchs_gru_less_its_second_candidate_bias() -> None:
     torch.manual_seed(0)
     theirs = torch.nn.GRU(3, 5)
-    ours = Recurrent("gru", 3, 5)
+    ours = recurrent("gru", 3, 5)
     with torch.no_grad():
         theirs.get_parameter("bias_hh_l0")[10:] = 0
     ours.load_torch_state_dict(theirs.state_dict())
@@ -28,7 +29,7 @@ def test_its_biases_are_inside_the_input_norms_unless_one_says_otherwise() -> No
     x = torch.randn(2, 3, 4)
     moved = {}
     for norm in ({"method": "layer_norm"}, {"method": "layer_norm", "bias": "outside"}):
-        cell = Recurrent("gru", 4, 5, norm=norm).cells[0]
+        cell = recurrent("gru", 4, 5, norm=norm).cells[0]
         assert isinstance(cell, GRU)
         before = cell.input_term(x, 0)
         with torch.no_grad():

@@ -2,14 +2,14 @@ import torch
 
 from normcore.cells.lstm import LSTM
 from normcore.norms import build
-from normcore.recurrent import Recurrent
-from normcore.spec.norm import NoNorm
+from normcore.spec.methods.none import NoNorm
+from tests.normcore.networks import recurrent
 
 
 def test_without_normalization_it_is_torchs_lstm() -> None:
     torch.manual_seed(0)
     theirs = torch.nn.LSTM(3, 5)
-    ours = Recurrent("lstm", 3, 5)
+    ours = recurrent("lstm", 3, 5)
     ours.load_torch_state_dict(theirs.state_dict())
     x = torch.randn(20, 4, 3)
     y, (h, c) = theirs(x)

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from normcore.data.order import TrainingOrder
+from normcore.training.order import TrainingOrder
 
 
 def shuffled(size: int, batch_size: int, seed: int = 0) -> TrainingOrder:

@@ -13,7 +13,7 @@ import pytest
 from normcore.data import registry, text
 from normcore.data.registry import DATASETS, DataFile, Dataset, DatasetCorrupt, DatasetMissing, pin
 from normcore.spec import ExperimentSpec, InvalidSpec, resolve
-from normcore.spec.tasks import CharLM
+from normcore.spec.tasks.char_lm import CharLM
 
 CONTENT = b"official content" * 100
 TOY = Dataset(

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from normcore.data import text
 from normcore.data.registry import DatasetCorrupt
-from normcore.spec.tasks import CharLM
+from normcore.spec.tasks.char_lm import CharLM
 
 
 def read(numbers: Tensor, symbols: str) -> str:

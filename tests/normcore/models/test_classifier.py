@@ -5,7 +5,7 @@ import torch
 
 from normcore.models.classifier import EVALUATION_STEPS, SequenceClassifier
 from normcore.norms.population import population_statistics
-from normcore.recurrent import Recurrent
+from tests.normcore.networks import recurrent
 
 LENGTH = 2 * EVALUATION_STEPS + 3
 
@@ -14,7 +14,7 @@ LENGTH = 2 * EVALUATION_STEPS + 3
 @pytest.mark.parametrize("changed", [0, 8])
 def test_the_first_and_the_last_input_both_reach_every_half_of_the_readout(bidirectional: bool, changed: int) -> None:
     torch.manual_seed(0)
-    model = SequenceClassifier(Recurrent("rnn", 1, 4, bidirectional=bidirectional), 3).double()
+    model = SequenceClassifier(recurrent("rnn", 1, 4, bidirectional=bidirectional), 3).double()
     x = torch.randn(9, 2, 1, dtype=torch.float64)
     other = x.clone()
     other[changed] += 1
@@ -28,7 +28,7 @@ def test_the_first_and_the_last_input_both_reach_every_half_of_the_readout(bidir
 
 def test_reading_in_pieces_without_a_gradient_gives_the_same_logits() -> None:
     torch.manual_seed(0)
-    model = SequenceClassifier(Recurrent("lstm", 1, 4, num_layers=2), 3).double()
+    model = SequenceClassifier(recurrent("lstm", 1, 4, num_layers=2), 3).double()
     x = torch.randn(LENGTH, 2, 1, dtype=torch.float64)
     with torch.no_grad():
         in_pieces = model(x)
@@ -36,7 +36,7 @@ def test_reading_in_pieces_without_a_gradient_gives_the_same_logits() -> None:
 
 
 def test_the_readout_begins_orthogonal_and_without_bias() -> None:
-    readout = SequenceClassifier(Recurrent("rnn", 1, 20), 10).readout
+    readout = SequenceClassifier(recurrent("rnn", 1, 20), 10).readout
     torch.testing.assert_close(readout.weight @ readout.weight.T, torch.eye(10))
     assert readout.bias.tolist() == [0.0] * 10
 
@@ -45,7 +45,7 @@ def test_where_statistics_run_over_time_examples_come_in_groups(monkeypatch: pyt
     """Five thousand whole sequences at once would not fit into memory."""
     monkeypatch.setattr("normcore.models.classifier.EVALUATION_EXAMPLES", 3)
     torch.manual_seed(0)
-    model = SequenceClassifier(Recurrent("lstm", 2, 5, norm={"method": "sequence_batch_norm"}), 4).eval()
+    model = SequenceClassifier(recurrent("lstm", 2, 5, norm={"method": "sequence_batch_norm"}), 4).eval()
     x = torch.randn(6, 7, 2)
     seen: list[int] = []
     model.recurrent.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].shape[1]))

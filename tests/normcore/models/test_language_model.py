@@ -3,12 +3,12 @@
 import torch
 
 from normcore.models.language_model import LanguageModel
-from normcore.recurrent import Recurrent
+from tests.normcore.networks import recurrent
 
 
 def test_logits_depend_on_the_symbols_so_far_and_on_no_later_one() -> None:
     torch.manual_seed(0)
-    model = LanguageModel(Recurrent("lstm", 5, 4), 5).double()
+    model = LanguageModel(recurrent("lstm", 5, 4), 5).double()
     symbols = torch.tensor([[0], [1], [2], [3]])
     other = torch.tensor([[0], [1], [4], [3]])
     changed = (model(symbols)[0] != model(other)[0]).any(-1).flatten()
@@ -17,7 +17,7 @@ def test_logits_depend_on_the_symbols_so_far_and_on_no_later_one() -> None:
 
 def test_a_text_in_two_parts_gives_the_logits_of_the_whole() -> None:
     torch.manual_seed(0)
-    model = LanguageModel(Recurrent("gru", 5, 4), 5).double()
+    model = LanguageModel(recurrent("gru", 5, 4), 5).double()
     symbols = torch.randint(5, (9, 2))
     first, state = model(symbols[:4])
     second, _ = model(symbols[4:], state)

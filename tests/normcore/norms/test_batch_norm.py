@@ -5,7 +5,7 @@ import torch
 
 from normcore.norms import build
 from normcore.norms.population import population_statistics
-from normcore.spec.norm import BatchNorm
+from normcore.spec.methods.batch_norm import BatchNorm
 
 
 @pytest.mark.parametrize(("variance", "less"), [("biased", 0), ("unbiased", 1)])

@@ -2,7 +2,7 @@ import torch
 
 from normcore.norms import build
 from normcore.norms.batch_norm import BatchNormLayer
-from normcore.spec.norm import BatchRenorm
+from normcore.spec.methods.batch_renorm import BatchRenorm
 
 
 def test_it_is_the_algorithm_and_passes_no_gradient_through_its_corrections() -> None:

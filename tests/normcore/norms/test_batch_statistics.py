@@ -5,8 +5,8 @@ import torch
 
 from normcore.norms import build
 from normcore.norms.population import wants_population
-from normcore.recurrent import Recurrent
-from normcore.spec.norm import RecurrentBatchNorm
+from normcore.spec.methods.recurrent_batch_norm import RecurrentBatchNorm
+from tests.normcore.networks import recurrent
 
 RUNNING = {"method": "recurrent_batch_norm", "population": "running", "momentum": 0.25}
 
@@ -38,13 +38,13 @@ def test_one_step_after_the_other_is_the_same() -> None:
 @pytest.mark.parametrize("cell", ["rnn", "lstm", "gru"])
 def test_training_leaves_them_behind_and_evaluation_uses_them(cell: str) -> None:
     torch.manual_seed(0)
-    network = Recurrent(cell, 3, 5, norm=RUNNING)
+    network = recurrent(cell, 3, 5, norm=RUNNING)
     x = torch.randn(4, 64, 3)
     for _ in range(40):
         trained, _ = network(x)
     assert not wants_population(network)
     torch.testing.assert_close(network.eval()(x)[0], trained, rtol=0, atol=1e-5)
-    assert wants_population(Recurrent(cell, 3, 5, norm={"method": "recurrent_batch_norm"}))
+    assert wants_population(recurrent(cell, 3, 5, norm={"method": "recurrent_batch_norm"}))
 
 
 @pytest.mark.parametrize("at_once", [True, False])

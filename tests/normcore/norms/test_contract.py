@@ -5,17 +5,19 @@ from pathlib import Path
 
 import pytest
 import torch
+from normcore.spec.norm import BUILT_IN
 from torch import Tensor, nn
 
 import normcore.cells
 import normcore.norms
-from normcore.norms import Site, build
+from normcore.norms import Place, build
 from normcore.norms.batch_statistics import BatchStatistics
 from normcore.norms.population import batch_statistics, population_statistics
 from normcore.recurrent import Recurrent
+from normcore.spec.cells import CELLS
 from normcore.spec.methods import METHODS
-from normcore.spec.model import CELLS
-from normcore.spec.norm import BUILT_IN, Method
+from normcore.spec.methods.method import Method
+from tests.normcore.networks import recurrent
 
 STEPS, BATCH, INPUTS, HIDDEN, LAYERS = 6, 5, 3, 4, 2
 DTYPES = [torch.float32, torch.float64]
@@ -36,7 +38,7 @@ def options_of(method: str, **own: object) -> Method:
 def network(method: str, cell: str, bidirectional: bool = False, seed: int = 0) -> Recurrent:
     torch.manual_seed(seed)
     norm = {**METHODS[method].defaults(cell), "method": method}
-    return Recurrent(cell, INPUTS, HIDDEN, LAYERS, bidirectional, norm=norm)
+    return recurrent(cell, INPUTS, HIDDEN, LAYERS, bidirectional, norm=norm)
 
 
 def sequence(steps: int = STEPS, dtype: torch.dtype = torch.float32) -> Tensor:
@@ -255,7 +257,7 @@ def test_a_batch_of_one_trains_or_says_why_not(method: str, cell: str) -> None:
 
 @pytest.mark.parametrize("site", ["input", "recurrent", "sum", "cell"])
 @pytest.mark.parametrize("method", [m for m in METHODS if METHODS[m].cells and not METHODS[m].whole_sequences])
-def test_many_steps_at_once_equal_one_after_the_other(method: str, site: Site) -> None:
+def test_many_steps_at_once_equal_one_after_the_other(method: str, site: Place) -> None:
     torch.manual_seed(0)
     options = {"sites": (site,)} if "sites" in METHODS[method].model_fields else {}
     norm = build(options_of(method, **options)).norm(HIDDEN, site).double()
@@ -273,7 +275,7 @@ HALF_AN_ULP = 2**-8  # of bfloat16, relative
 
 @pytest.mark.parametrize("site", ["input", "recurrent", "sum", "cell"])
 @pytest.mark.parametrize("method", [m for m in METHODS if METHODS[m].cells])
-def test_statistics_of_bfloat16_are_exact_up_to_its_own_rounding(method: str, site: Site) -> None:
+def test_statistics_of_bfloat16_are_exact_up_to_its_own_rounding(method: str, site: Place) -> None:
     """Taken in bfloat16, a mean of 20 alone would be off by 0.06."""
     options = {"sites": (site,)} if "sites" in METHODS[method].model_fields else {}
     torch.manual_seed(0)

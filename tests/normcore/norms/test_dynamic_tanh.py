@@ -2,7 +2,8 @@ import pytest
 import torch
 
 from normcore.norms import build
-from normcore.spec.norm import DynamicTanh, Site
+from normcore.spec.methods.dynamic_tanh import DynamicTanh
+from normcore.spec.models.model import Place
 
 
 def test_it_is_the_equation() -> None:
@@ -16,7 +17,7 @@ def test_it_is_the_equation() -> None:
 
 
 @pytest.mark.parametrize(("site", "names"), [("sum", {"alpha", "weight"}), ("input", {"alpha", "weight", "bias"})])
-def test_one_alpha_serves_all_features(site: Site, names: set[str]) -> None:
+def test_one_alpha_serves_all_features(site: Place, names: set[str]) -> None:
     norm = build(DynamicTanh(sites=(site,))).norm(6, site)
     parameters = dict(norm.named_parameters())
     assert set(parameters) == names

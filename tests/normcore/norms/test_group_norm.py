@@ -2,7 +2,8 @@ import pytest
 import torch
 
 from normcore.norms import build
-from normcore.spec.norm import GroupNorm, LayerNorm
+from normcore.spec.methods.group_norm import GroupNorm
+from normcore.spec.methods.layer_norm import LayerNorm
 
 
 def test_it_is_the_equation() -> None:

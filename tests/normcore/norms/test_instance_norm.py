@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from normcore.norms import build
-from normcore.spec.norm import InstanceNorm
+from normcore.spec.methods.instance_norm import InstanceNorm
 
 
 def test_each_channel_of_each_example_goes_by_itself() -> None:

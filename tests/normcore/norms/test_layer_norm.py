@@ -5,8 +5,9 @@ import torch
 
 from normcore.cells.lstm import LSTM
 from normcore.norms import build
-from normcore.recurrent import Recurrent
-from normcore.spec.norm import LayerNorm, Site
+from normcore.spec.methods.layer_norm import LayerNorm
+from normcore.spec.models.model import Place
+from tests.normcore.networks import recurrent
 
 
 def test_it_is_the_equation() -> None:
@@ -23,7 +24,7 @@ def test_it_is_the_equation() -> None:
 
 
 @pytest.mark.parametrize(("site", "names"), [("sum", {"weight"}), ("cell", {"weight", "bias"})])
-def test_the_sums_shift_is_the_cells_own_bias(site: Site, names: set[str]) -> None:
+def test_the_sums_shift_is_the_cells_own_bias(site: Place, names: set[str]) -> None:
     assert {name for name, _ in build(LayerNorm(sites=(site,))).norm(6, site).named_parameters()} == names
 
 
@@ -43,7 +44,7 @@ def test_a_scalar_input_shows_its_size_only_with_the_bias_inside() -> None:
     """Pixels: LN(w x) does not depend on |x|, LN(w x + b) does."""
     for place, sees in (("outside", False), ("inside", True), ("both", True)):
         torch.manual_seed(0)
-        cell = Recurrent("lstm", 1, 20, norm={"method": "layer_norm", "bias": place, "eps": 1e-12}).double().cells[0]
+        cell = recurrent("lstm", 1, 20, norm={"method": "layer_norm", "bias": place, "eps": 1e-12}).double().cells[0]
         assert isinstance(cell, LSTM)
         small, large = cell.input_term(torch.tensor([[[0.3]], [[0.9]]], dtype=torch.float64), 0)
         assert torch.allclose(small, large, atol=1e-6) is not sees
@@ -53,7 +54,7 @@ def test_a_scalar_input_shows_its_size_only_with_the_bias_inside() -> None:
 def test_units_that_start_unalike_keep_the_gradient_through_blank_inputs(bias_init: float, explodes: bool) -> None:
     """Forty blank pixels, then one of ink."""
     torch.manual_seed(0)
-    network = Recurrent("lstm", 1, 50, norm={"method": "layer_norm", "bias_init": bias_init})
+    network = recurrent("lstm", 1, 50, norm={"method": "layer_norm", "bias_init": bias_init})
     x = torch.zeros(41, 2, 1)
     x[-1] = 1
     network(x)[0][-1].sum().backward()

@@ -1,7 +1,7 @@
 import torch
 
 from normcore.norms import build
-from normcore.spec.norm import NoNorm
+from normcore.spec.methods.none import NoNorm
 
 
 def test_summed_inputs_pass_unchanged() -> None:

@@ -4,12 +4,13 @@ import torch
 from normcore.norms import build
 from normcore.norms.population import batch_statistics, population_statistics
 from normcore.recurrent import Recurrent
-from normcore.spec.norm import RecurrentBatchNorm
+from normcore.spec.methods.recurrent_batch_norm import RecurrentBatchNorm
+from tests.normcore.networks import recurrent
 
 
-def recurrent(cell: str = "lstm", **options: object) -> Recurrent:
+def normalized(cell: str = "lstm", **options: object) -> Recurrent:
     torch.manual_seed(0)
-    return Recurrent(cell, 3, 5, 2, norm={"method": "recurrent_batch_norm", **options})
+    return recurrent(cell, 3, 5, 2, norm={"method": "recurrent_batch_norm", **options})
 
 
 def test_minibatch_means_and_biased_variances_are_averaged_by_hand() -> None:
@@ -40,7 +41,7 @@ def test_shared_statistics_are_the_average_over_the_steps() -> None:
 
 
 def test_collecting_in_chunks_is_the_same_as_collecting_the_whole() -> None:
-    whole, chunked = recurrent().double(), recurrent().double()
+    whole, chunked = normalized().double(), normalized().double()
     x = torch.randn(6, 7, 3, dtype=torch.float64)
     with torch.no_grad():
         with population_statistics(whole):
@@ -55,11 +56,11 @@ def test_collecting_in_chunks_is_the_same_as_collecting_the_whole() -> None:
 
 def test_without_population_statistics_evaluation_says_what_to_do() -> None:
     with pytest.raises(ValueError, match=r"expected population statistics.*population_statistics\(model\)"):
-        recurrent().eval()(torch.randn(2, 4, 3))
+        normalized().eval()(torch.randn(2, 4, 3))
 
 
 def test_batch_statistics_serve_in_evaluation_mode_when_asked_for() -> None:
-    network = recurrent()
+    network = normalized()
     x = torch.randn(4, 6, 3)
     trained, _ = network(x)
     network.eval()
@@ -71,7 +72,7 @@ def test_batch_statistics_serve_in_evaluation_mode_when_asked_for() -> None:
 
 
 def test_after_an_exception_the_former_statistics_stay() -> None:
-    network = recurrent()
+    network = normalized()
     with torch.no_grad(), population_statistics(network):
         network(torch.randn(4, 6, 3))
     before = {name: value.clone() for name, value in network.state_dict().items()}
@@ -82,12 +83,12 @@ def test_after_an_exception_the_former_statistics_stay() -> None:
 
 
 def test_collecting_nothing_is_an_error() -> None:
-    with pytest.raises(ValueError, match="at least one sequence"), population_statistics(recurrent()):
+    with pytest.raises(ValueError, match="at least one sequence"), population_statistics(normalized()):
         pass
 
 
 def test_models_without_batch_norms_are_left_alone() -> None:
-    network = Recurrent("lstm", 3, 5, norm={"method": "layer_norm"})
+    network = recurrent("lstm", 3, 5, norm={"method": "layer_norm"})
     before = {name: value.clone() for name, value in network.state_dict().items()}
     with population_statistics(network), batch_statistics(network):
         pass

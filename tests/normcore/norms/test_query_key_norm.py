@@ -8,7 +8,8 @@ import torch
 from torch import nn
 
 from normcore.norms import build
-from normcore.spec.norm import NoNorm, QueryKeyNorm
+from normcore.spec.methods.none import NoNorm
+from normcore.spec.methods.query_key_norm import QueryKeyNorm
 
 
 def queries_and_keys(dtype: torch.dtype = torch.float64) -> tuple[torch.Tensor, torch.Tensor]:

@@ -7,8 +7,9 @@ from normcore.norms import build
 from normcore.norms.normalization import Identity, Shift, size_of_products
 from normcore.norms.population import population_statistics
 from normcore.norms.recurrent_batch_norm import BatchNormAtSite
-from normcore.recurrent import Recurrent
-from normcore.spec.norm import RecurrentBatchNorm, Site
+from normcore.spec.methods.recurrent_batch_norm import RecurrentBatchNorm
+from normcore.spec.models.model import Place
+from tests.normcore.networks import recurrent
 
 CELLS = ["rnn", "lstm", "gru"]
 RBN = {"method": "recurrent_batch_norm"}
@@ -31,14 +32,14 @@ def test_it_is_the_equation() -> None:
 
 
 @pytest.mark.parametrize("site", ["input", "recurrent", "sum", "cell"])
-def test_only_the_cell_has_a_shift(site: Site) -> None:
+def test_only_the_cell_has_a_shift(site: Place) -> None:
     options = RecurrentBatchNorm(sites=(site,))
     names = {name for name, _ in build(options).norm(6, site).named_parameters()}
     assert names == ({"weight", "bias"} if site == "cell" else {"weight"})
 
 
 def test_a_site_switched_off_is_the_baselines() -> None:
-    cell = Recurrent("lstm", 3, 5, norm={**RBN, "sites": ["recurrent"]}).cells[0]
+    cell = recurrent("lstm", 3, 5, norm={**RBN, "sites": ["recurrent"]}).cells[0]
     assert isinstance(cell.norm_x, Identity)
     assert isinstance(cell.norm_h, BatchNormAtSite)
     assert isinstance(cell.norm_c, Shift)
@@ -80,7 +81,7 @@ def test_a_small_feature_counts_beside_large_ones(size: float) -> None:
 def test_a_constant_beginning_stays_constant_and_its_gradients_small(cell: str, dtype: torch.dtype) -> None:
     """Odd sizes, for which products of equal rows are not bitwise equal; 31.6 per step would overflow."""
     torch.manual_seed(0)
-    network = Recurrent(cell, 2, 101, norm=RBN).to(dtype)
+    network = recurrent(cell, 2, 101, norm=RBN).to(dtype)
     with torch.no_grad():
         for parameter in network.parameters():
             parameter.add_(0.1 * torch.randn_like(parameter))
@@ -126,7 +127,7 @@ def test_statistics_are_never_in_less_than_float32() -> None:
 
 def test_one_example_has_no_batch_statistics() -> None:
     with pytest.raises(ValueError, match=r"expected 2 or more examples.*received 1"):
-        Recurrent("lstm", 3, 5, norm=RBN)(torch.randn(2, 1, 3))
+        recurrent("lstm", 3, 5, norm=RBN)(torch.randn(2, 1, 3))
 
 
 def test_a_checkpoint_of_another_size_is_refused() -> None:
@@ -136,7 +137,7 @@ def test_a_checkpoint_of_another_size_is_refused() -> None:
 
 
 def test_noise_is_added_to_h_alone_and_fresh_at_every_pass() -> None:
-    network = Recurrent("lstm", 3, 5, norm={**RBN, "initial_state_noise": 0.1, "sites": []}).eval()
+    network = recurrent("lstm", 3, 5, norm={**RBN, "initial_state_noise": 0.1, "sites": []}).eval()
     x = torch.randn(2, 4, 3)
     torch.manual_seed(1)
     first, _ = network(x)
@@ -158,7 +159,7 @@ def test_noise_opens_the_first_step_to_the_recurrent_weights() -> None:
     gradients = {}
     for noise in (0.0, 0.1):
         torch.manual_seed(0)
-        network = Recurrent("lstm", 3, 5, norm={**RBN, "initial_state_noise": noise})
+        network = recurrent("lstm", 3, 5, norm={**RBN, "initial_state_noise": noise})
         network(torch.randn(1, 8, 3))[0].square().sum().backward()
         gradient = network.get_parameter("cells.0.weight_hh").grad
         assert gradient is not None

@@ -1,7 +1,7 @@
 import torch
 
 from normcore.norms import build
-from normcore.spec.norm import RMSNorm
+from normcore.spec.methods.rms_norm import RMSNorm
 
 
 def test_it_is_the_equation() -> None:

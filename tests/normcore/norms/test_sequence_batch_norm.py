@@ -5,8 +5,8 @@ from normcore.norms import build
 from normcore.norms.normalization import Identity, Shift
 from normcore.norms.population import population_statistics
 from normcore.norms.sequence_batch_norm import SequenceBatchNormAtSite
-from normcore.recurrent import Recurrent
-from normcore.spec.norm import SequenceBatchNorm
+from normcore.spec.methods.sequence_batch_norm import SequenceBatchNorm
+from tests.normcore.networks import recurrent
 
 METHOD = {"method": "sequence_batch_norm"}
 
@@ -25,7 +25,7 @@ def test_it_is_the_equation_over_all_steps_that_are_not_padding() -> None:
 
 @pytest.mark.parametrize("cell", ["rnn", "lstm", "gru"])
 def test_only_the_inputs_term_is_normalized(cell: str) -> None:
-    built = Recurrent(cell, 3, 5, norm=METHOD).cells[0]
+    built = recurrent(cell, 3, 5, norm=METHOD).cells[0]
     assert isinstance(built.norm_x, SequenceBatchNormAtSite)
     assert isinstance(built.norm_h, Identity)
     if cell == "lstm":
@@ -34,7 +34,7 @@ def test_only_the_inputs_term_is_normalized(cell: str) -> None:
 
 def test_padding_changes_nothing() -> None:
     torch.manual_seed(0)
-    network = Recurrent("lstm", 3, 5, norm=METHOD).double()
+    network = recurrent("lstm", 3, 5, norm=METHOD).double()
     lengths = torch.tensor([4, 2])
     x = torch.randn(4, 2, 3, dtype=torch.float64)
     padded = torch.cat([x, 1e3 * torch.ones(3, 2, 3, dtype=torch.float64)])
@@ -54,4 +54,4 @@ def test_the_population_is_the_average_of_the_minibatches() -> None:
 
 def test_one_step_has_no_statistics() -> None:
     with pytest.raises(ValueError, match=r"expected 2 or more steps.*received 1"):
-        Recurrent("lstm", 3, 5, norm=METHOD)(torch.randn(1, 1, 3))
+        recurrent("lstm", 3, 5, norm=METHOD)(torch.randn(1, 1, 3))

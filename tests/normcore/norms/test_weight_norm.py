@@ -7,7 +7,8 @@ from normcore.norms import build
 from normcore.norms.population import population_statistics
 from normcore.norms.weight_norm import initialize_from_data_
 from normcore.recurrent import Recurrent
-from normcore.spec.norm import WeightNorm
+from normcore.spec.methods.weight_norm import WeightNorm
+from tests.normcore.networks import recurrent
 
 CELLS = ["rnn", "lstm", "gru"]
 
@@ -17,7 +18,7 @@ def pair(cell: str) -> tuple[Recurrent, Recurrent]:
     networks = []
     for method in ("weight_norm", "none"):
         torch.manual_seed(0)
-        networks.append(Recurrent(cell, 3, 5, norm={"method": method}).double())
+        networks.append(recurrent(cell, 3, 5, norm={"method": method}).double())
     return networks[0], networks[1]
 
 
@@ -78,7 +79,7 @@ def test_a_mean_over_one_example_is_refused(cell: str) -> None:
     assert options.needs_batch
     assert not WeightNorm().needs_batch
     with pytest.raises(ValueError, match=r"expected 2 or more examples.*use a larger batch, or evaluation mode"):
-        Recurrent(cell, 3, 5, norm=options)(torch.randn(4, 1, 3))
+        recurrent(cell, 3, 5, norm=options)(torch.randn(4, 1, 3))
     with pytest.raises(ValueError, match=r"expected 2 or more examples.*use a larger batch, or evaluation mode"):
         build(options).layer((6,))(torch.randn(1, 6))
     assert build(options).layer((6, 3, 2))(torch.randn(1, 6, 3, 2)).isfinite().all()
@@ -127,7 +128,7 @@ def test_a_row_of_zeros_has_the_length_0_and_a_direction() -> None:
     theirs = torch.nn.LSTM(3, 5)
     with torch.no_grad():
         theirs.get_parameter("weight_ih_l0")[2] = 0
-    ours = Recurrent("lstm", 3, 5, norm={"method": "weight_norm"})
+    ours = recurrent("lstm", 3, 5, norm={"method": "weight_norm"})
     ours.load_torch_state_dict(theirs.state_dict())
     x = torch.randn(4, 2, 3)
     y, _ = ours(x)

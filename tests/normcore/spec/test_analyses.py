@@ -5,8 +5,12 @@ from typing import Any
 import pytest
 
 from normcore.spec import AnalysisSpec, InvalidSpec, parse, resolve
-from normcore.spec.norm import LayerNorm, RecurrentBatchNorm
-from normcore.spec.tasks import CharLM, LengthGeneralization, PermutedDigits, PopulationStatistics
+from normcore.spec.analyses.length_generalization import LengthGeneralization
+from normcore.spec.analyses.population_statistics import PopulationStatistics
+from normcore.spec.methods.layer_norm import LayerNorm
+from normcore.spec.methods.recurrent_batch_norm import RecurrentBatchNorm
+from normcore.spec.tasks.char_lm import CharLM
+from normcore.spec.tasks.pixels import PermutedDigits
 
 RUN = "run_01KAJ3V6BCDEFGHJKMNPQRSTVW"
 

@@ -5,8 +5,9 @@ from typing import ClassVar, Literal
 
 import pytest
 
-from normcore.spec.methods import METHODS, UnusableMethod, installed
-from normcore.spec.norm import Method
+from normcore.spec.methods import METHODS, installed
+from normcore.spec.methods.method import Method
+from normcore.spec.registry import UnusablePlugIn
 
 
 class Good(Method):
@@ -43,5 +44,5 @@ def test_a_method_of_another_package_is_found_by_its_tag() -> None:
     ],
 )
 def test_one_that_cannot_be_used_is_left_out_and_says_why(name: str, value: str, message: str) -> None:
-    with pytest.warns(UnusableMethod, match=message):
+    with pytest.warns(UnusablePlugIn, match=message):
         assert installed([entry(name, value), entry("good", "Good")], METHODS).keys() <= {"good"}

@@ -7,8 +7,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from normcore.spec import ExperimentSpec, InvalidSpec, changes, resolve
+from normcore.spec.cells import CELLS
 from normcore.spec.methods import METHODS
-from normcore.spec.model import CELLS
 from normcore.spec.tasks import BENCHMARKS
 from tests.normcore.training_specs import training_spec
 

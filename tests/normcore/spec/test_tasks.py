@@ -2,10 +2,12 @@
 
 import pytest
 
-from normcore.spec import resolve
+from normcore.spec import TASKS, resolve
+from normcore.spec.analyses import ANALYSES
+from normcore.spec.analyses.analysis import TrainedAnalysis
 from normcore.spec.methods import METHODS
-from normcore.spec.tasks import ANALYSES, BENCHMARKS, TASKS, TrainedAnalysis
-from normcore.spec.tasks.task import Task
+from normcore.spec.task import Task
+from normcore.spec.tasks import BENCHMARKS
 from tests.normcore.training_specs import training_spec
 
 RECURRENT = [name for name, method in METHODS.items() if method.cells]

@@ -8,9 +8,9 @@ import torch
 
 from normcore.data.text import Corpus, ptb
 from normcore.models.language_model import LanguageModel
-from normcore.recurrent import Recurrent
-from normcore.spec.tasks import CharLM
-from normcore.tasks.char_lm import CharacterModelling, segment_starts
+from normcore.spec.tasks.char_lm import CharLM
+from normcore.tasks.char_lm import segment_starts
+from tests.normcore.networks import recurrent
 
 CPU = torch.device("cpu")
 LENGTH = 10
@@ -30,7 +30,7 @@ def test_segments_fit_between_the_offset_and_the_end() -> None:
 
 
 def test_an_epoch_has_one_offset_and_leaves_out_one_segment() -> None:
-    task = CharacterModelling(corpus(), TASK, CPU)
+    task = CharLM(corpus(), TASK, CPU)
     generator = torch.Generator().manual_seed(0)
     offsets = set()
     for _ in range(200):
@@ -61,7 +61,7 @@ NATS_WHEN_RIGHT = math.log(math.exp(9) + 6) - 9
 
 
 def test_targets_are_the_inputs_one_step_later() -> None:
-    task = CharacterModelling(corpus(), TASK, CPU)
+    task = CharLM(corpus(), TASK, CPU)
     assert task.loss(CountsOn(), torch.tensor([0, 33])).item() == pytest.approx(NATS_WHEN_RIGHT)
     scores = task.validate(CountsOn())
     assert scores["accuracy"] == 1
@@ -71,24 +71,24 @@ def test_targets_are_the_inputs_one_step_later() -> None:
 
 
 def test_the_population_is_every_training_segment_without_its_last_character() -> None:
-    task = CharacterModelling(corpus(), TASK, CPU)
+    task = CharLM(corpus(), TASK, CPU)
     x = torch.cat(list(task.population()), 1)
     assert torch.equal(x.T, corpus().train[:1000].view(100, LENGTH)[:, :-1])
 
 
 def test_the_test_text_is_one_sequence_though_it_is_read_in_chunks() -> None:
     torch.manual_seed(0)
-    model = LanguageModel(Recurrent("lstm", 7, 5), 7).double()
+    model = LanguageModel(recurrent("lstm", 7, 5), 7).double()
     text = corpus().test
     logits, _ = model(text[:-1].unsqueeze(1))
     nats = torch.nn.functional.cross_entropy(logits.squeeze(1), text[1:]).item()
-    task = CharacterModelling(corpus(), TASK, CPU)
+    task = CharLM(corpus(), TASK, CPU)
     with torch.no_grad():
         assert task.test(model) == pytest.approx(nats / math.log(2), abs=1e-12)
 
 
 def test_eval_chars_shortens_the_validation_and_the_test_text() -> None:
-    task = CharacterModelling(corpus(valid=500), CharLM(sequence_length=LENGTH, eval_chars=30), CPU)
+    task = CharLM(corpus(valid=500), CharLM(sequence_length=LENGTH, eval_chars=30), CPU)
     seen: list[int] = []
     model = CountsOn()
     model.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].numel()))
@@ -100,9 +100,9 @@ def test_eval_chars_shortens_the_validation_and_the_test_text() -> None:
 @pytest.mark.parametrize("length", [28, 300])
 def test_too_few_examples_are_an_error_that_says_so(length: int) -> None:
     with pytest.raises(ValueError, match=f"{length} characters are too many for 1,007 of training text and 55 of"):
-        CharacterModelling(corpus(), CharLM(sequence_length=length), CPU)
+        CharLM(corpus(), CharLM(sequence_length=length), CPU)
 
 
 def test_penn_treebank_epochs_at_the_paper_profile(datasets_dir: Path) -> None:
-    task = CharacterModelling(ptb(datasets_dir), CharLM(corpus="ptb", sequence_length=100), CPU)
+    task = CharLM(ptb(datasets_dir), CharLM(corpus="ptb", sequence_length=100), CPU)
     assert math.ceil(len(task.epoch(torch.Generator().manual_seed(0))) / 64) == 791

@@ -5,9 +5,8 @@ import torch
 
 from normcore import tasks
 from normcore.data import digits
-from normcore.models.assembly import recurrent_of
-from normcore.spec.tasks import PermutedDigits, SequentialDigits
-from normcore.spec.tasks.task import Task as TaskOptions
+from normcore.spec.task import Task as TaskOptions
+from normcore.spec.tasks.pixels import PermutedDigits, SequentialDigits
 from normcore.tasks.pixel_sequences import PixelSequences, pixel_order
 from normcore.tasks.task import Task, even_batches
 from tests.normcore.training_specs import training_spec

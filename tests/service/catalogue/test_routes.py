@@ -9,10 +9,11 @@ import pytest
 from starlette.testclient import TestClient
 
 from normcore.data import registry
-from normcore.spec import resolve
+from normcore.spec import TASKS, resolve
+from normcore.spec.analyses.analysis import TrainedAnalysis
+from normcore.spec.cells import CELLS
 from normcore.spec.methods import METHODS
-from normcore.spec.model import CELLS
-from normcore.spec.tasks import BENCHMARKS, TASKS, TrainedAnalysis
+from normcore.spec.tasks import BENCHMARKS
 from service.app import create_app
 from service.settings import Settings
 

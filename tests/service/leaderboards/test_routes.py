@@ -6,8 +6,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from normcore.events import Outcome
-from normcore.spec import digest, resolve
-from normcore.spec.tasks import TASKS
+from normcore.spec import TASKS, digest, resolve
 from service.db import Database
 from service.experiments import lifecycle, submission
 from service.experiments.schemas import ExperimentOut

@@ -1,0 +1,28 @@
+"""Networks that tests are about."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from normcore.recurrent import Recurrent
+from normcore.spec.cells import CELLS
+from normcore.spec.methods import METHODS
+from normcore.spec.methods.method import Method
+
+
+def recurrent(
+    cell: str,
+    input_size: int,
+    hidden_size: int,
+    num_layers: int = 1,
+    bidirectional: bool = False,
+    norm: Method | Mapping[str, Any] | None = None,
+    **own: Any,
+) -> Recurrent:
+    """A network of this cell; what ``norm`` does not say is as usual in that cell."""
+    sizes = {"hidden_size": hidden_size, "num_layers": num_layers, "bidirectional": bidirectional}
+    options = CELLS[cell].model_validate({"cell": cell, **sizes, **own})
+    if not isinstance(norm, Method):
+        written = dict(norm or {"method": "none"})
+        method = METHODS[written["method"]]
+        norm = method.model_validate({**method.defaults(CELLS[cell]), **written})
+    return Recurrent(options, input_size, norm)
