@@ -24,7 +24,7 @@ from service.http.routing import refuse_parameters
 from service.http.strangers import RefuseStrangers
 from service.keys.guard import require_key
 from service.leaderboards import routes as leaderboards
-from service.queue import Doorbell, make_celery
+from service.queue import Notifier, make_celery
 from service.report_cards import routes as report_cards
 from service.settings import Settings
 
@@ -40,9 +40,9 @@ def create_app(settings: Settings, *, require_keys: bool) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        app.state.doorbell = Doorbell(celery)
+        app.state.notifier = Notifier(celery)
         yield
-        app.state.doorbell.close()
+        app.state.notifier.close()
         db.close()
 
     app = FastAPIOffline(  # /docs comes from files at hand, not from the internet

@@ -16,9 +16,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from service.db import Database, one_line
 from service.experiments import lifecycle
-from service.fleet import attendance
+from service.fleet import registration
 from service.ids import new_id
-from service.queue import Doorbell, make_celery
+from service.queue import Notifier, make_celery
 from service.scheduler import run_scheduler
 from service.settings import Settings
 
@@ -46,7 +46,7 @@ class Crew:
         self.refused = False
         self._db, self._settings, self._cannot_work = db, settings, cannot_work
         self._reserve = Reserve(settings, device)
-        self._doorbell = Doorbell(make_celery(settings))
+        self._notifier = Notifier(make_celery(settings))
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
 
@@ -66,7 +66,7 @@ class Crew:
             if thread.ident is not None:
                 thread.join()
         self._reserve.dismiss()
-        self._doorbell.close()
+        self._notifier.close()
 
     def _keep_worker(self) -> None:
         """Keep one worker at work, then end it."""
@@ -107,12 +107,12 @@ class Crew:
         """
         try:
             with self._db.transaction() as session:
-                was_here = attendance.leave(session, worker_id)
-                bells = lifecycle.take_back_from(session, worker_id, max_attempts=self._settings.max_attempts)
+                was_here = registration.remove(session, worker_id)
+                notifications = lifecycle.take_back_from(session, worker_id, max_attempts=self._settings.max_attempts)
         except SQLAlchemyError as error:
             log.warning("what worker %s held waits for the end of its lease: %s", worker_id, one_line(error))
             return False
-        self._doorbell.ring(bells)
+        self._notifier.notify(notifications)
         return was_here
 
 

@@ -16,7 +16,7 @@ NAME = re.compile(r"checkpoint-(\d{12})\.pt")
 class Past:
     """What the database knows of a run when an attempt begins; see ``service.experiments.lifecycle.Claim``."""
 
-    began_attempt: int
+    started_attempt: int
     resumed_from: int
 
     def allows(self, attempt: int, step: int) -> bool:
@@ -25,7 +25,7 @@ class Past:
         When an attempt begins, what others measured beyond its first step is undone. An earlier attempt that did not
         notice may have written checkpoints there, which no longer fit.
         """
-        return attempt >= self.began_attempt or step <= self.resumed_from
+        return attempt >= self.started_attempt or step <= self.resumed_from
 
 
 class Checkpoints:

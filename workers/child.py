@@ -22,7 +22,7 @@ from service.artifacts import Artifacts
 from service.errors import NotFound
 from workers import bundle, training_log
 from workers.checkpoints import Checkpoints, Past
-from workers.messages import Began, Ended, Failed, Job, Progress, Saved, Stopped, Stored, Troubled
+from workers.messages import Failed, Job, Progress, RunFinished, RunStarted, Saved, Stopped, Stored, Troubled
 
 PROGRESS_SECONDS = 0.25  # between two messages that say no more than how far we are
 PASSING = {  # errors of the machine, which have nothing to do with what is trained
@@ -67,14 +67,14 @@ def work(job: Job, worker: Connection) -> None:
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_listen, args=(worker, unstored), daemon=True).start()
-    last = _last_word(job, worker, stop, unstored)
+    last = _run(job, worker, stop, unstored)
     training_log.keep(job.artifacts_url, job.run_id, job.attempt, job.log)
     worker.send(last)
 
 
-def _last_word(
+def _run(
     job: Job, worker: Connection, stop: threading.Event, unstored: Unstored
-) -> Ended | Analysed | Stopped | Troubled | Failed:
+) -> RunFinished | Analysed | Stopped | Troubled | Failed:
     try:
         training_log.write_to(job.log)
         return _Training(job, worker, stop, unstored).until_end()
@@ -105,13 +105,13 @@ class _Training:
         self._job, self._worker, self._stop, self._unstored = job, worker, stop, unstored
         with _store_is_needed():
             self._store = Artifacts(job.artifacts_url)
-        past = Past(job.began_attempt, job.resumed_from)
+        past = Past(job.started_attempt, job.resumed_from)
         self._checkpoints = Checkpoints(self._store, job.run_id, job.attempt, past, job.checkpoint_seconds)
         self._has_measured = False
         self._told = 0.0  # when progress was last told
         self._untold: Progress | None = None
 
-    def until_end(self) -> Ended | Analysed | Stopped:
+    def until_end(self) -> RunFinished | Analysed | Stopped:
         """Train, telling the worker what happens.
 
         Returns:
@@ -126,7 +126,7 @@ class _Training:
                 return end
         raise AssertionError("unreachable: a run's last event ends it")
 
-    def _take(self, event: Event) -> Ended | Analysed | Stopped | None:
+    def _take(self, event: Event) -> RunFinished | Analysed | Stopped | None:
         match event:
             case Stepped():
                 return self._stepped(event)
@@ -142,7 +142,7 @@ class _Training:
                 log.info("%s: test %s %s, selected at step %s", outcome, result.metric, result.value, result.step)
                 with _store_is_needed():
                     self._store.write(self._job.run_id, self._job.attempt, "model.pt", event.model())
-                return Ended(outcome, result)
+                return RunFinished(outcome, result)
         return None
 
     def _stepped(self, event: Stepped) -> Stopped | None:
@@ -185,7 +185,7 @@ class _Training:
         with _store_is_needed():
             self._store.write(self._job.run_id, self._job.attempt, "environment.json", environment.encode())
         log.info("attempt %d on %s from step %d on", self._job.attempt, self._job.device, started.step)
-        self._worker.send(Began(started, resumed_from, measured, tuple(notes)))
+        self._worker.send(RunStarted(started, resumed_from, measured, tuple(notes)))
         yield from events
 
     def _first_event(self, notes: list[str]) -> tuple[Iterator[Event], Started, int | None, tuple[Measured, ...]]:

@@ -34,6 +34,7 @@ from service.experiments.turns import (
     next_turn,
     turn_behind_its_own,
 )
+from service.queue import Notification
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +57,7 @@ class Claim:
     """A run that was taken from the queue, with all a worker needs to train it.
 
     Attributes:
-        began_attempt, resumed_from: the attempt that trained last, if one did, and the step that it went on from. All
+        started_attempt, resumed_from: the attempt that trained last, if one did, and the step that it went on from. All
             measurements up to there are stored, and none of earlier attempts beyond it.
         model_attempt: for an analysis of a trained model, the attempt that left it; else 0.
     """
@@ -64,17 +65,9 @@ class Claim:
     lease: Lease
     seed: int
     spec: Mapping[str, Any]
-    began_attempt: int
+    started_attempt: int
     resumed_from: int
     model_attempt: int
-
-
-@dataclass(frozen=True, slots=True)
-class Bell:
-    """A message to send once the transaction is committed."""
-
-    run_id: str
-    queue: str
 
 
 class LeaseLost(Exception):
@@ -105,7 +98,7 @@ def cancel(session: Session, experiment_id: str) -> None:
     )
 
 
-def retry(session: Session, experiment_id: str) -> list[Bell]:
+def retry(session: Session, experiment_id: str) -> list[Notification]:
     """Open a new attempt of every failed and cancelled run; it goes on from its last checkpoint. What ended the last
     attempt is kept in the run's history.
 
@@ -125,7 +118,7 @@ def retry(session: Session, experiment_id: str) -> list[Bell]:
         "cancel_requested": False,
         "error": None,
         "finished_at": None,
-        "rung_at": epoch_now(),
+        "notified_at": epoch_now(),
     }
     for k, run in enumerate(ended):
         session.execute(
@@ -136,7 +129,7 @@ def retry(session: Session, experiment_id: str) -> list[Bell]:
             )
             .execution_options(synchronize_session=False)
         )
-    return [Bell(run.id, run.queue) for run in ended]
+    return [Notification(run.id, run.queue) for run in ended]
 
 
 # -- the workers' door ----------------------------------------------------------------------------
@@ -154,7 +147,7 @@ def claim(session: Session, *, queues: Sequence[str], worker_id: str, lease_seco
                 lease_expires_at=epoch_now() + lease_seconds,
                 started_at=func.coalesce(Run.started_at, utc_now()),
             )
-            .returning(Run.id, Run.attempt, Run.seed, Run.experiment_id, Run.began_attempt, Run.resumed_from_step)
+            .returning(Run.id, Run.attempt, Run.seed, Run.experiment_id, Run.started_attempt, Run.resumed_from_step)
             .execution_options(synchronize_session=False)
         ).one_or_none()
         if run is not None:
@@ -163,7 +156,7 @@ def claim(session: Session, *, queues: Sequence[str], worker_id: str, lease_seco
                 Lease(run.id, run.attempt, lease_seconds),
                 run.seed,
                 spec,
-                began_attempt=run.began_attempt or 0,
+                started_attempt=run.started_attempt or 0,
                 resumed_from=run.resumed_from_step or 0,
                 model_attempt=_model_attempt(session, spec),
             )
@@ -175,7 +168,7 @@ def _model_attempt(session: Session, spec: Mapping[str, Any]) -> int:
     return (session.scalars(select(Run.attempt).where(Run.id == trained)).one_or_none() or 0) if trained else 0
 
 
-def begin(
+def start(
     session: Session,
     lease: Lease,
     started: Started,
@@ -208,7 +201,7 @@ def begin(
         environment=dict(started.environment),
         step=started.step,
         max_steps=started.max_steps,
-        began_attempt=lease.attempt,
+        started_attempt=lease.attempt,
         resumed_from_step=resumed_from,
         history=_longer(run.history, *(_history_entry(lease, note) for note in notes)),
         **progress,
@@ -328,7 +321,7 @@ def cancelled(session: Session, lease: Lease) -> None:
     _write(session, lease, state="cancelled", **_ended())
 
 
-def release(session: Session, lease: Lease, reason: str) -> Bell | None:
+def release(session: Session, lease: Lease, reason: str) -> Notification | None:
     """Give the run back unfinished, through no fault of its own: its worker stops.
 
     Returns:
@@ -340,7 +333,7 @@ def release(session: Session, lease: Lease, reason: str) -> Bell | None:
     return _give_back(session, _held_run(session, lease), lease, reason)
 
 
-def defer(session: Session, lease: Lease, reason: str) -> Bell | None:
+def defer(session: Session, lease: Lease, reason: str) -> Notification | None:
     """Something that the training needs is in trouble, a disk or a network: the run is queued again after a pause,
     which grows each time until the run gets to a new checkpoint.
 
@@ -357,9 +350,9 @@ def defer(session: Session, lease: Lease, reason: str) -> Bell | None:
         turn=run.turn,
         times_deferred=run.times_deferred + 1,
         not_before=epoch_now() + pause,
-        rung_at=0.0,
+        notified_at=0.0,
     )
-    return None  # the scheduler rings when the pause is over
+    return None  # the scheduler notifies the workers when the pause is over
 
 
 def end_pauses(session: Session) -> None:
@@ -374,7 +367,7 @@ def end_pauses(session: Session) -> None:
         )
 
 
-def lose(session: Session, lease: Lease, reason: str, *, max_attempts: int) -> Bell | None:
+def lose(session: Session, lease: Lease, reason: str, *, max_attempts: int) -> Notification | None:
     """The attempt broke off. The run is queued again, or fails if that happened ``max_attempts`` times since it last
     got to a new checkpoint.
 
@@ -390,37 +383,37 @@ def lose(session: Session, lease: Lease, reason: str, *, max_attempts: int) -> B
     return _give_back(session, run, lease, reason, lost=True, times_lost=run.times_lost + 1)
 
 
-def take_back(session: Session, *, max_attempts: int) -> list[Bell]:
+def take_back(session: Session, *, max_attempts: int) -> list[Notification]:
     """Queue again the runs whose lease ran out: their worker is gone, or cut off."""
     expired = Run.lease_expires_at < epoch_now()
     return _take_back(session, expired, "worker {worker} stopped renewing its lease", max_attempts)
 
 
-def take_back_from(session: Session, worker_id: str, *, max_attempts: int) -> list[Bell]:
+def take_back_from(session: Session, worker_id: str, *, max_attempts: int) -> list[Notification]:
     """Queue again what this worker held, which is known to be gone."""
     return _take_back(session, Run.worker_id == worker_id, "worker {worker} ended", max_attempts)
 
 
-def _take_back(session: Session, which: ColumnElement[bool], reason: str, max_attempts: int) -> list[Bell]:
-    bells = []
+def _take_back(session: Session, which: ColumnElement[bool], reason: str, max_attempts: int) -> list[Notification]:
+    notifications = []
     for run in _locked(session, Run.state == "running", which, skip_locked=True):
         said = reason.format(worker=run.worker_id)
         log.warning("%s, attempt %d: %s", run.id, run.attempt, said)
-        bell = lose(session, Lease(run.id, run.attempt, 0.0), said, max_attempts=max_attempts)
-        bells += [bell] if bell else []
-    return bells
+        notification = lose(session, Lease(run.id, run.attempt, 0.0), said, max_attempts=max_attempts)
+        notifications += [notification] if notification else []
+    return notifications
 
 
-def ring_again(session: Session, *, idle: Mapping[str, int], after_seconds: float) -> list[Bell]:
-    """Ring for queued runs whose message seems lost: workers are idle, and the last message is some time ago.
+def notify_again(session: Session, *, idle: Mapping[str, int], after_seconds: float) -> list[Notification]:
+    """Notify workers again of queued runs whose message seems lost: workers are idle, and it was sent long ago.
 
     Args:
-        idle: how many idle workers listen to each queue; so many runs at most are rung for.
-        after_seconds: how long ago a run's last message must be.
+        idle: how many idle workers take runs from each queue; workers are notified of so many runs at most.
+        after_seconds: how long ago a run's last message must have been sent.
     """
-    bells = []
+    notifications = []
     for queue, workers in idle.items():
-        long_ago = Run.rung_at < epoch_now() - after_seconds
+        long_ago = Run.notified_at < epoch_now() - after_seconds
         waiting = session.scalars(
             select(Run.id)
             .where(Run.queue == queue, long_ago, *READY)
@@ -431,11 +424,11 @@ def ring_again(session: Session, *, idle: Mapping[str, int], after_seconds: floa
         session.execute(
             update(Run)
             .where(Run.id.in_(waiting))
-            .values(rung_at=epoch_now())
+            .values(notified_at=epoch_now())
             .execution_options(synchronize_session=False)
         )
-        bells += [Bell(run_id, queue) for run_id in waiting]
-    return bells
+        notifications += [Notification(run_id, queue) for run_id in waiting]
+    return notifications
 
 
 # -- shared by all verbs ---------------------------------------------------------------------------
@@ -483,7 +476,7 @@ def _ended() -> dict[str, Any]:
 
 def _give_back(
     session: Session, run: Run, lease: Lease, reason: str, *, lost: bool = False, **values: Any
-) -> Bell | None:
+) -> Notification | None:
     if run.cancel_requested:
         cancelled(session, lease)
         return None
@@ -494,10 +487,10 @@ def _give_back(
         "history": _longer(run.history, _history_entry(lease, reason, lost=lost)),
         "worker_id": None,
         "lease_expires_at": None,
-        "rung_at": epoch_now(),
+        "notified_at": epoch_now(),
     }
     _write(session, lease, **given_back | values)
-    return Bell(run.id, run.queue)
+    return Notification(run.id, run.queue)
 
 
 def _history_entry(lease: Lease, reason: str, *, lost: bool = False) -> dict[str, Any]:

@@ -28,7 +28,6 @@ from service.experiments import (
     submission,
     trained,
 )
-from service.experiments.lifecycle import Bell
 from service.experiments.tables import Run
 from service.group_commit import GroupCommit
 from service.http.bodies import SpecBody
@@ -38,6 +37,7 @@ from service.http.pages import Cursor, Limit, Page, page
 from service.http.parts import DatabaseDep, PartsDep
 from service.http.ranges import read_range
 from service.http.routing import Router, check_known
+from service.queue import Notification
 
 router = Router(prefix="/v1", tags=["experiments"])
 
@@ -70,7 +70,7 @@ async def submit_experiment(
         return await run_in_threadpool(_plan, parts.db, spec)
     experiment, created = await _submit(parts.group_commit, spec, digest(body), idempotency_key)
     if created:
-        parts.doorbell.ring(Bell(run.id, experiment.spec["device"]) for run in experiment.runs)
+        parts.notifier.notify(Notification(run.id, experiment.spec["device"]) for run in experiment.runs)
     return Response(
         experiment.model_dump_json(),
         status.HTTP_201_CREATED if created else status.HTTP_200_OK,
@@ -167,8 +167,8 @@ def cancel_experiment(experiment_id: parameters.ExperimentId, db: DatabaseDep) -
 def retry_experiment(experiment_id: parameters.ExperimentId, parts: PartsDep) -> schemas.ExperimentOut:
     """Open a new attempt of each failed and cancelled run; it goes on from the last checkpoint there is."""
     with parts.db.transaction() as session:
-        bells = lifecycle.retry(session, experiment_id)
-    parts.doorbell.ring(bells)
+        notifications = lifecycle.retry(session, experiment_id)
+    parts.notifier.notify(notifications)
     return get_experiment(experiment_id, parts.db)
 
 

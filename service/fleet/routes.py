@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pydantic import BaseModel, Field
 
 from service.experiments.examples import CREATED, RUN_ID
-from service.fleet import attendance, backlog
+from service.fleet import backlog, registration
 from service.http.openapi import answers
 from service.http.parts import PartsDep
 from service.http.routing import Router
@@ -79,7 +79,7 @@ def get_queue(parts: PartsDep) -> QueueList:
 def list_workers(parts: PartsDep) -> WorkerList:
     """Workers whose heartbeat was heard lately."""
     with parts.db.snapshot() as session:
-        present = attendance.live(session, parts.settings.heartbeat_seconds)
+        present = registration.live(session, parts.settings.heartbeat_seconds)
     return WorkerList(
         items=[
             WorkerOut(

@@ -11,7 +11,7 @@ from fastapi import Depends, Request
 from service.artifacts import Artifacts
 from service.db import Database
 from service.group_commit import GroupCommit
-from service.queue import Doorbell
+from service.queue import Notifier
 from service.settings import Settings
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class Parts(Protocol):
     db: Database
     group_commit: GroupCommit
     artifacts: Artifacts
-    doorbell: Doorbell
+    notifier: Notifier
     store_check: "StoreCheck"
 
 

@@ -45,7 +45,7 @@ def claimed(db: Database, *, worker_id: str = "wrk_1", lease_seconds: float = LE
 def begun(db: Database, lease: Lease, step: int = 0, resumed_from: int | None = None) -> None:
     """The run's training is under way."""
     with db.transaction() as session:
-        lifecycle.begin(session, lease, started(step), device="cpu", resumed_from=resumed_from)
+        lifecycle.start(session, lease, started(step), device="cpu", resumed_from=resumed_from)
 
 
 def recorded(db: Database, lease: Lease, *measured: Measured, saved: int = 0) -> bool:

@@ -12,8 +12,8 @@ from starlette.testclient import TestClient
 from service import health
 from service.artifacts import Artifacts
 from service.db import Database
-from service.fleet import attendance
-from service.fleet.attendance import Badge
+from service.fleet import registration
+from service.fleet.registration import WorkerIdentity
 from service.settings import Settings
 from tests.service.given import claimed, finished, submitted
 
@@ -58,7 +58,9 @@ def test_workers_that_there_are_not_are_zeros_so_that_an_alert_can_ask_for_them(
     claimed(db, worker_id="wrk_0")
     with db.transaction() as session:
         for k in range(4):
-            attendance.beat(session, Badge(f"wrk_{k}", "host", k, f"cuda:{k}" if k < 2 else "cpu", ("auto",)))
+            registration.heartbeat(
+                session, WorkerIdentity(f"wrk_{k}", "host", k, f"cuda:{k}" if k < 2 else "cpu", ("auto",))
+            )
     counts = {("true", "cuda"): 1, ("false", "cuda"): 1, ("false", "cpu"): 2}
     assert samples(client, "normbench_workers") == none | counts
 

@@ -7,7 +7,7 @@ import pytest
 from service.artifacts import Artifacts
 from workers.checkpoints import Checkpoints, Past, clear
 
-NEW = Past(began_attempt=0, resumed_from=0)
+NEW = Past(started_attempt=0, resumed_from=0)
 
 
 @pytest.fixture

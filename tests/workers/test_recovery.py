@@ -28,7 +28,7 @@ HOPELESS: dict[str, Any] = {"training": {"max_steps": 1_000_000, "eval_every": 1
 ENDLESS: dict[str, Any] = {"training": {"max_steps": 1_000_000, "eval_every": 5, "target": None}}
 
 
-IMPATIENT = {"checkpoint_seconds": 0.5, "lease_seconds": 3, "heartbeat_seconds": 1, "ring_again_seconds": 1}
+IMPATIENT = {"checkpoint_seconds": 0.5, "lease_seconds": 3, "heartbeat_seconds": 1, "notify_again_seconds": 1}
 
 
 @pytest.fixture(scope="module")

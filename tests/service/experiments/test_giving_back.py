@@ -12,8 +12,9 @@ from sqlalchemy.orm import Session
 
 from service.db import Database, epoch_now
 from service.experiments import lifecycle
-from service.experiments.lifecycle import MAX_HISTORY, MAX_PAUSE_SECONDS, Bell, Lease, LeaseLost
+from service.experiments.lifecycle import MAX_HISTORY, MAX_PAUSE_SECONDS, Lease, LeaseLost
 from service.experiments.tables import Run
+from service.queue import Notification
 from tests.processes import until
 from tests.service.given import (
     ALL_QUEUES,
@@ -44,9 +45,11 @@ def done(db: Database, verb: Callable[[Session], Any]) -> Any:
         return verb(session)
 
 
-def lost(db: Database, lease: Lease) -> Bell | None:
-    bell: Bell | None = done(db, lambda s: lifecycle.lose(s, lease, "killed", max_attempts=MAX_ATTEMPTS))
-    return bell
+def lost(db: Database, lease: Lease) -> Notification | None:
+    notification: Notification | None = done(
+        db, lambda s: lifecycle.lose(s, lease, "killed", max_attempts=MAX_ATTEMPTS)
+    )
+    return notification
 
 
 def deferred(db: Database, lease: Lease, reason: str = "disk full") -> None:
@@ -94,8 +97,8 @@ def test_a_checkpoint_that_is_not_beyond_where_the_attempt_began_is_no_progress(
         lease = claimed(db).lease
         begun(db, lease, step=40, resumed_from=40)
         recorded(db, lease, saved=40)
-        bell = lost(db, lease)
-    assert bell is None
+        notification = lost(db, lease)
+    assert notification is None
     assert run_of(db, lease.run_id).state == "failed"
 
 
@@ -104,8 +107,8 @@ def test_a_run_that_dies_again_and_again_at_one_place_fails(db: Database) -> Non
     for _ in range(MAX_ATTEMPTS):
         lease = claimed(db).lease
         begun(db, lease, step=10, resumed_from=10)
-        bell = lost(db, lease)
-    assert bell is None
+        notification = lost(db, lease)
+    assert notification is None
     run = run_of(db, lease.run_id)
     assert run.state == "failed"
     assert run.error is not None
@@ -154,7 +157,7 @@ def test_pauses_begin_anew_once_the_run_gets_to_a_new_checkpoint(db: Database) -
     assert 0 <= 1 - pause_of(db, lease.run_id) < 1
 
 
-def test_a_paused_run_is_neither_claimed_nor_rung_for_until_its_pause_is_over(db: Database) -> None:
+def test_a_paused_run_is_neither_claimed_nor_notified_of_until_its_pause_is_over(db: Database) -> None:
     submitted(db)
     lease = claimed(db).lease
     deferred(db, lease)
@@ -162,14 +165,14 @@ def test_a_paused_run_is_neither_claimed_nor_rung_for_until_its_pause_is_over(db
     def claim(session: Session) -> object:
         return lifecycle.claim(session, queues=ALL_QUEUES, worker_id="wrk_2", lease_seconds=60)
 
-    def ring(session: Session) -> list[Bell]:
-        return lifecycle.ring_again(session, idle={"auto": 1}, after_seconds=5)
+    def notify(session: Session) -> list[Notification]:
+        return lifecycle.notify_again(session, idle={"auto": 1}, after_seconds=5)
 
     done(db, lifecycle.end_pauses)
     assert done(db, claim) is None
-    assert done(db, ring) == []
+    assert done(db, notify) == []
     end_pauses(db)
-    assert done(db, ring) == [Bell(lease.run_id, "auto")], "at the scheduler's next look"
+    assert done(db, notify) == [Notification(lease.run_id, "auto")], "at the scheduler's next look"
     assert done(db, claim) is not None
 
 
@@ -225,24 +228,24 @@ def test_beginning_stores_what_the_checkpoint_brought_along(db: Database) -> Non
     lease = claimed(db).lease
     brought = [measured(10, loss=1.0), measured(20, loss=0.5)]
     with db.transaction() as session:
-        lifecycle.begin(session, lease, started(20), device="cpu", resumed_from=20, measured=brought)
+        lifecycle.start(session, lease, started(20), device="cpu", resumed_from=20, measured=brought)
     assert [(step, value) for step, _, value, *_ in rows_of(db, lease.run_id)] == [(10, 1.0), (20, 0.5)]
 
 
 def test_a_claim_says_which_checkpoints_still_fit(db: Database) -> None:
     submitted(db)
     first = claimed(db)
-    assert (first.began_attempt, first.resumed_from) == (0, 0)
+    assert (first.started_attempt, first.resumed_from) == (0, 0)
     begun(db, first.lease)
     lost(db, first.lease)
     second = claimed(db)
-    assert (second.began_attempt, second.resumed_from) == (1, 0)
+    assert (second.started_attempt, second.resumed_from) == (1, 0)
     begun(db, second.lease, step=30, resumed_from=30)
     lost(db, second.lease)
     third = claimed(db)
-    assert (third.began_attempt, third.resumed_from) == (2, 30)
+    assert (third.started_attempt, third.resumed_from) == (2, 30)
     lost(db, third.lease)
-    assert (claimed(db).began_attempt, third.lease.attempt) == (2, 3), "the third never began"
+    assert (claimed(db).started_attempt, third.lease.attempt) == (2, 3), "the third never began"
 
 
 # -- cancel wins ------------------------------------------------------------------------------------
@@ -310,13 +313,13 @@ def is_waited_for(db: Database) -> bool:
         return bool(session.scalar(waiting))
 
 
-def test_cancelling_and_ringing_at_the_same_time_never_wait_for_each_other(db: Database) -> None:
+def test_cancelling_and_notifying_at_the_same_time_never_wait_for_each_other(db: Database) -> None:
     experiments = [submitted(db, seeds=range(30)) for _ in range(2)]
     stop = threading.Event()
 
-    def ring() -> None:
+    def notify() -> None:
         while not stop.is_set():
-            done(db, lambda s: lifecycle.ring_again(s, idle={"auto": 60}, after_seconds=-1))
+            done(db, lambda s: lifecycle.notify_again(s, idle={"auto": 60}, after_seconds=-1))
 
     def cancel_and_retry() -> None:
         for _ in range(10):
@@ -325,12 +328,12 @@ def test_cancelling_and_ringing_at_the_same_time_never_wait_for_each_other(db: D
                 done(db, partial(lifecycle.retry, experiment_id=experiment.id))
 
     with ThreadPoolExecutor(4) as pool:
-        ringing = [pool.submit(ring) for _ in range(2)]
+        notifying = [pool.submit(notify) for _ in range(2)]
         changing = [pool.submit(cancel_and_retry) for _ in range(2)]
         for future in changing:
             future.result(timeout=120)
         stop.set()
-        for future in ringing:
+        for future in notifying:
             future.result(timeout=120)
 
 
@@ -346,16 +349,16 @@ def test_what_somebody_holds_is_passed_over_and_not_waited_for(db: Database) -> 
             other.execute(text("SET LOCAL lock_timeout = '2s'"))
             claim = lifecycle.claim(other, queues=ALL_QUEUES, worker_id="wrk_2", lease_seconds=60)
             taken = lifecycle.take_back(other, max_attempts=9)
-            rung = lifecycle.ring_again(other, idle={"auto": 9}, after_seconds=-1)
+            notified = lifecycle.notify_again(other, idle={"auto": 9}, after_seconds=-1)
     assert claim is not None
     assert run_of(db, claim.lease.run_id).seed == 3
-    assert taken == rung == [Bell(expired.run_id, "auto")]
+    assert taken == notified == [Notification(expired.run_id, "auto")]
 
 
 def test_a_worker_that_is_gone_loses_its_own_runs_only(db: Database) -> None:
     submitted(db, seeds=[0, 1])
     theirs, ours = claimed(db, worker_id="wrk_gone").lease, claimed(db, worker_id="wrk_here").lease
-    bells = done(db, lambda s: lifecycle.take_back_from(s, "wrk_gone", max_attempts=9))
-    assert bells == [Bell(theirs.run_id, "auto")]
+    notifications = done(db, lambda s: lifecycle.take_back_from(s, "wrk_gone", max_attempts=9))
+    assert notifications == [Notification(theirs.run_id, "auto")]
     assert run_of(db, theirs.run_id).history[0]["reason"] == "worker wrk_gone ended"
     assert run_of(db, ours.run_id).state == "running"

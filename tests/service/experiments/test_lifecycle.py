@@ -15,8 +15,9 @@ from normcore.spec import digest, resolve
 from service.db import Database, epoch_now
 from service.errors import Conflict, NotFound
 from service.experiments import lifecycle, submission
-from service.experiments.lifecycle import Bell, Claim, Lease, LeaseLost
+from service.experiments.lifecycle import Claim, Lease, LeaseLost
 from service.experiments.tables import Experiment, Label, Run
+from service.queue import Notification
 from tests.service.given import (
     ALL_QUEUES,
     MAX_STEPS,
@@ -42,12 +43,12 @@ def claim_one(db: Database, worker_id: str = "wrk_1", queues: Sequence[str] = AL
         return lifecycle.claim(session, queues=queues, worker_id=worker_id, lease_seconds=60)
 
 
-def taken_back(db: Database, max_attempts: int = MAX_ATTEMPTS) -> list[Bell]:
+def taken_back(db: Database, max_attempts: int = MAX_ATTEMPTS) -> list[Notification]:
     with db.transaction() as session:
         return lifecycle.take_back(session, max_attempts=max_attempts)
 
 
-def released(db: Database, lease: Lease, reason: str = "its worker stopped") -> Bell | None:
+def released(db: Database, lease: Lease, reason: str = "its worker stopped") -> Notification | None:
     with db.transaction() as session:
         return lifecycle.release(session, lease, reason)
 
@@ -57,7 +58,7 @@ def cancel(db: Database, experiment_id: str) -> None:
         lifecycle.cancel(session, experiment_id)
 
 
-def retry(db: Database, experiment_id: str) -> list[Bell]:
+def retry(db: Database, experiment_id: str) -> list[Notification]:
     with db.transaction() as session:
         return lifecycle.retry(session, experiment_id)
 
@@ -88,7 +89,7 @@ def test_a_submitted_experiment_is_stored_with_one_queued_run_for_each_seed(db: 
             assert (run.state, run.attempt, run.queue, run.priority) == ("queued", 1, "cpu", 7)
             assert (run.step, run.max_steps, run.history, run.cancel_requested) == (0, MAX_STEPS, [], False)
             assert run.started_at is None
-            assert run.rung_at == pytest.approx(database_time(db), abs=30)
+            assert run.notified_at == pytest.approx(database_time(db), abs=30)
         labels = session.execute(select(Label.key, Label.value).where(Label.experiment_id == stored.id)).all()
         assert sorted(tuple(label) for label in labels) == [("day", "1"), ("team", "vision")]
 
@@ -183,7 +184,7 @@ def test_a_worker_gets_only_runs_of_its_own_queues(db: Database) -> None:
 # -- the fence --------------------------------------------------------------------------------------
 
 WRITES: dict[str, Callable[[Session, Lease], Any]] = {
-    "begin": lambda s, lease: lifecycle.begin(s, lease, started(0), device="cuda:0", resumed_from=None, notes=["n"]),
+    "start": lambda s, lease: lifecycle.start(s, lease, started(0), device="cuda:0", resumed_from=None, notes=["n"]),
     "record": lambda s, lease: lifecycle.record(s, lease, [measured(15)], step=15, seconds=9.0, pace=1.0),
     "finish": lambda s, lease: lifecycle.finish(s, lease, "completed", result_of()),
     "finish_analysis": lambda s, lease: lifecycle.finish_analysis(s, lease, Analysed((), 1.0)),
@@ -231,7 +232,7 @@ def test_who_holds_the_run_can_write(db: Database, write: str) -> None:
 def test_a_run_whose_lease_ran_out_is_queued_again_with_a_new_attempt_and_a_history(db: Database) -> None:
     submitted(db)
     lost = claimed(db, worker_id="wrk_dead", lease_seconds=-1).lease
-    assert taken_back(db) == [Bell(lost.run_id, "auto")]
+    assert taken_back(db) == [Notification(lost.run_id, "auto")]
     run = run_of(db, lost.run_id)
     assert (run.state, run.attempt, run.times_lost) == ("queued", 2, 1)
     assert (run.worker_id, run.lease_expires_at) == (None, None)
@@ -246,7 +247,7 @@ def test_a_lease_that_still_holds_is_not_taken_back(db: Database) -> None:
     submitted(db, seeds=[0, 1])
     kept = claimed(db, lease_seconds=60).lease
     gone = claimed(db, lease_seconds=-1).lease
-    assert [bell.run_id for bell in taken_back(db)] == [gone.run_id]
+    assert [notification.run_id for notification in taken_back(db)] == [gone.run_id]
     assert run_of(db, kept.run_id).state == "running"
 
 
@@ -264,22 +265,22 @@ def test_many_schedulers_that_take_back_at_once_open_one_attempt(db: Database) -
         claimed(db, lease_seconds=-1)
     ready = threading.Barrier(4)
 
-    def look(_: int) -> list[Bell]:
+    def look(_: int) -> list[Notification]:
         ready.wait()
         return taken_back(db)
 
     with ThreadPoolExecutor(4) as pool:
-        bells = [bell for found in pool.map(look, range(4)) for bell in found]
-    assert len({bell.run_id for bell in bells}) == len(bells) == 6
-    assert {run_of(db, bell.run_id).attempt for bell in bells} == {2}
+        notifications = [notification for found in pool.map(look, range(4)) for notification in found]
+    assert len({notification.run_id for notification in notifications}) == len(notifications) == 6
+    assert {run_of(db, notification.run_id).attempt for notification in notifications} == {2}
 
 
 def test_a_run_lost_too_often_fails_and_says_why_each_time(db: Database) -> None:
     submitted(db)
     for k in range(MAX_ATTEMPTS):
         lease = claimed(db, worker_id=f"wrk_{k}", lease_seconds=-1).lease
-        bells = taken_back(db)
-        assert bool(bells) == (k < MAX_ATTEMPTS - 1)
+        notifications = taken_back(db)
+        assert bool(notifications) == (k < MAX_ATTEMPTS - 1)
     run = run_of(db, lease.run_id)
     assert (run.state, run.attempt) == ("failed", MAX_ATTEMPTS)
     assert run.error is not None
@@ -293,7 +294,7 @@ def test_giving_a_run_back_in_order_does_not_count_as_losing_it(db: Database) ->
     submitted(db)
     for _ in range(MAX_ATTEMPTS + 2):
         lease = claimed(db).lease
-        assert released(db, lease) == Bell(lease.run_id, "auto")
+        assert released(db, lease) == Notification(lease.run_id, "auto")
     run = run_of(db, lease.run_id)
     assert (run.state, run.attempt, run.times_lost) == ("queued", MAX_ATTEMPTS + 3, 0)
     assert [entry["attempt"] for entry in run.history] == list(range(1, MAX_ATTEMPTS + 3))
@@ -352,9 +353,12 @@ def test_retry_opens_a_new_attempt_of_failed_and_cancelled_runs_only(db: Databas
         run.state, run.finished_at = "cancelled", datetime(2026, 1, 2, tzinfo=UTC)
     untouched = {id: everything_of(run_of(db, id)) for id in (succeeded.run_id, running.run_id, waiting)}
 
-    bells = retry(db, experiment.id)
+    notifications = retry(db, experiment.id)
 
-    assert sorted(bells, key=lambda bell: bell.run_id) == [Bell(broken.run_id, "cpu"), Bell(stopped, "cpu")]
+    assert sorted(notifications, key=lambda notification: notification.run_id) == [
+        Notification(broken.run_id, "cpu"),
+        Notification(stopped, "cpu"),
+    ]
     for id in (broken.run_id, stopped):
         run = run_of(db, id)
         assert (run.state, run.attempt, run.error, run.finished_at) == ("queued", 2, None, None)
@@ -426,7 +430,7 @@ def test_beginning_at_a_checkpoint_undoes_what_was_measured_after_it(db: Databas
     released(db, first)
     second = claimed(db).lease
     with db.transaction() as session:
-        lifecycle.begin(session, second, started(10), device="cuda:0", resumed_from=10, notes=["a torn checkpoint"])
+        lifecycle.start(session, second, started(10), device="cuda:0", resumed_from=10, notes=["a torn checkpoint"])
     assert [(row[0], row[4]) for row in rows_of(db, first.run_id)] == [(5, 1), (10, 1)]
     run = run_of(db, first.run_id)
     assert (run.step, run.resumed_from_step, run.device, run.kernel) == (10, 10, "cuda:0", "reference")
@@ -451,34 +455,37 @@ def test_a_run_that_ends_keeps_its_result_and_nobodys_lease(db: Database) -> Non
     assert taken_back(db) == []
 
 
-# -- ringing again ----------------------------------------------------------------------------------
+# -- notifying again ----------------------------------------------------------------------------------
 
 
-def rung(db: Database, idle: dict[str, int], after_seconds: float) -> list[str]:
+def notified_again(db: Database, idle: dict[str, int], after_seconds: float) -> list[str]:
     with db.transaction() as session:
-        return sorted(bell.run_id for bell in lifecycle.ring_again(session, idle=idle, after_seconds=after_seconds))
+        return sorted(
+            notification.run_id
+            for notification in lifecycle.notify_again(session, idle=idle, after_seconds=after_seconds)
+        )
 
 
-def test_only_queues_with_idle_workers_are_rung_again_and_once_for_each_worker(db: Database) -> None:
+def test_only_queues_with_idle_workers_are_notified_again_and_once_for_each_worker(db: Database) -> None:
     cpu = submitted(db, seeds=range(3), device="cpu")
     cuda = submitted(db, device="cuda")
-    assert rung(db, {}, after_seconds=-1) == []
-    assert rung(db, {"cpu": 2}, after_seconds=-1) == [run.id for run in cpu.runs[:2]]
-    assert rung(db, {"auto": 1, "cuda": 5}, after_seconds=-1) == [cuda.runs[0].id]
+    assert notified_again(db, {}, after_seconds=-1) == []
+    assert notified_again(db, {"cpu": 2}, after_seconds=-1) == [run.id for run in cpu.runs[:2]]
+    assert notified_again(db, {"auto": 1, "cuda": 5}, after_seconds=-1) == [cuda.runs[0].id]
 
 
 def test_a_run_is_not_rung_again_before_its_last_message_is_some_time_ago(db: Database) -> None:
     experiment = submitted(db)
     run_id = experiment.runs[0].id
-    assert rung(db, {"auto": 1}, after_seconds=60) == []
+    assert notified_again(db, {"auto": 1}, after_seconds=60) == []
     with db.transaction() as session:
-        session.get_one(Run, run_id).rung_at = database_time(db) - 61
-    assert rung(db, {"auto": 1}, after_seconds=60) == [run_id]
-    assert rung(db, {"auto": 1}, after_seconds=60) == [], "the bell itself counts as the last message"
+        session.get_one(Run, run_id).notified_at = database_time(db) - 61
+    assert notified_again(db, {"auto": 1}, after_seconds=60) == [run_id]
+    assert notified_again(db, {"auto": 1}, after_seconds=60) == [], "the notification itself counts as the last message"
 
 
 def test_only_queued_runs_are_rung_again(db: Database) -> None:
     submitted(db, seeds=[0, 1])
     claimed(db)
     finished(db, claimed(db).lease)
-    assert rung(db, {"auto": 9}, after_seconds=-1) == []
+    assert notified_again(db, {"auto": 9}, after_seconds=-1) == []

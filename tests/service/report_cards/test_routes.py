@@ -27,7 +27,7 @@ def analysed(db: Database, spec: dict[str, Any], *findings: Finding) -> str:
     lease = claimed(db).lease
     assert lease.run_id == run_id
     with db.transaction() as session:
-        lifecycle.begin(session, lease, Started(0, 3, "reference", 0, {}), device="cpu", resumed_from=None)
+        lifecycle.start(session, lease, Started(0, 3, "reference", 0, {}), device="cpu", resumed_from=None)
         lifecycle.finish_analysis(session, lease, Analysed(findings, 1.5))
     return run_id
 
