@@ -94,6 +94,46 @@ def test_no_room_of_the_service_reads_another_rooms_tables_but_the_ones_it_repor
                     assert parts[1] in {room, *others}, f"{path} imports {name}"
 
 
+ROOMS: Mapping[str, set[str]] = {  # and the other rooms that each may use, besides http
+    "catalogue": set(),
+    "experiments": {"fleet"},
+    "fleet": {"experiments"},
+    "http": set(),
+    "keys": set(),
+    "leaderboards": {"experiments"},
+    "report_cards": {"experiments", "leaderboards"},
+}
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_of_the_service_uses_no_rooms_but_the_ones_that_it_builds_on(room: str) -> None:
+    for path in modules(f"service/{room}"):
+        for name in imported(path):
+            top, _, rest = name.partition(".")
+            other = rest.partition(".")[0]
+            assert top != "service" or other not in ROOMS or other in {room, "http", *ROOMS[room]}, (
+                f"{path} imports {name}"
+            )
+
+
+def test_every_room_of_the_service_has_its_rule() -> None:
+    folders = {path.parent.name for path in (ROOT / "service").glob("*/__init__.py")}
+    assert folders == set(ROOMS)
+
+
+def test_only_results_ends_runs_and_refreshes_entries() -> None:
+    """A caller that did one and forgot the other would leave a board that does not show what its runs say."""
+    verbs = {"lifecycle.finish", "lifecycle.finish_analysis", "entries.refresh"}
+    callers = {
+        path.relative_to(ROOT).as_posix()
+        for package in ("service", "workers", "normbench")
+        for path in modules(package)
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in verbs
+    }
+    assert callers == {"service/results.py"}
+
+
 WITHOUT_TORCH = [
     "import service.app",
     "import normbench, normbench.cli",

@@ -15,10 +15,10 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from normcore.events import Analysed, Measured
+from service import results
 from service.db import Database, one_line
 from service.experiments import lifecycle
 from service.experiments.lifecycle import Lease, LeaseLost
-from service.leaderboards import entries
 from service.queue import Notification
 from workers.messages import Progress, RunFinished, RunStarted, Saved
 from workers.settings import WorkerSettings
@@ -106,15 +106,14 @@ class Report:
         return max(stored, default=None)
 
     def finished(self, message: RunFinished | Analysed) -> None:
-        """Write the last measurements and the result in one transaction, with a training's leaderboard entry."""
+        """Write the last measurements and the result in one transaction."""
 
         def write(session: Session) -> None:
             self._write(session, self._pace())
             if isinstance(message, Analysed):
-                lifecycle.finish_analysis(session, self._lease, message)
-                return
-            fingerprint = lifecycle.finish(session, self._lease, message.outcome, message.result)
-            entries.refresh(session, fingerprint)
+                results.finish_analysis(session, self._lease, message)
+            else:
+                results.finish(session, self._lease, message.outcome, message.result)
 
         try:
             self._insist(write)

@@ -256,7 +256,7 @@ def record(
 
 
 def finish_analysis(session: Session, lease: Lease, analysed: Analysed) -> None:
-    """The analysis is done.
+    """The analysis is complete. Called by ``service.results`` only.
 
     Raises:
         LeaseLost: the run has moved on.
@@ -273,10 +273,10 @@ def finish_analysis(session: Session, lease: Lease, analysed: Analysed) -> None:
 
 
 def finish(session: Session, lease: Lease, outcome: Outcome, result: Result) -> str:
-    """The training ended by itself, diverged or not.
+    """The training is complete, diverged or not. Called by ``service.results`` only.
 
     Returns:
-        The fingerprint whose leaderboard entry is to be pooled anew, in this transaction.
+        The experiment's fingerprint, under which the result counts.
 
     Raises:
         LeaseLost: the run has moved on.
