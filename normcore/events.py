@@ -7,7 +7,7 @@ event.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal, Self
 
 Outcome = Literal["completed", "reached_target", "diverged"]
@@ -77,11 +77,18 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The run is over. ``model()`` gives the selected weights and population statistics, as ``torch.save`` does."""
+    """The run is over.
+
+    Attributes:
+        model: gives the selected weights and population statistics, as ``torch.save`` does.
+        artifacts: gives what else the task makes of the model, by file name: letters, digits, ``_``, ``-`` and ``.``,
+            perhaps in the folder ``figures/``.
+    """
 
     outcome: Outcome
     result: Result
     model: Callable[[], bytes]
+    artifacts: Mapping[str, Callable[[], bytes]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +143,7 @@ def to_json(event: Event) -> dict[str, Any]:
     plain = {name: value for name, value in values.items() if not callable(value)}
     if isinstance(event, Finished):
         plain["result"] = asdict(event.result)
+        del plain["artifacts"]
     if isinstance(event, Analysed):
         plain["findings"] = [asdict(finding) for finding in event.findings]
     return {"event": type(event).__name__.lower(), **plain}

@@ -88,7 +88,7 @@ class RequestMetrics:
         try:
             await self._app(scope, receive, note_status)
         finally:
-            route = getattr(scope.get("route"), "path", "other")
+            route = getattr(scope.get("route"), "path_format", "other")
             self._count.labels(scope["method"], route, status).inc()
             self._time.labels(scope["method"], route).observe(time.perf_counter() - began)
 

@@ -37,6 +37,7 @@ MODULES = (
     "workers/test_recovery.py",
     "workers/test_tasks.py",
     "workers/test_trainer.py",
+    "workers/test_training.py",
 )
 LONGEST = (  # first, and by turns what waits much and what computes much
     "workers/test_recovery.py",

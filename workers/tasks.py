@@ -18,7 +18,7 @@ from service.experiments import lifecycle
 from service.experiments.lifecycle import Claim, Lease, LeaseLost
 from service.fleet.registration import WorkerIdentity
 from service.queue import RUN_EXPERIMENT, Notification, Notifier
-from workers import checkpoints, training_log, warm
+from workers import outputs, training_log, warm
 from workers.messages import Failed, Job, Message, Progress, RunFinished, RunStarted, Saved, Stopped, Stored, Troubled
 from workers.report import GaveUp, Report
 from workers.settings import WorkerSettings
@@ -110,7 +110,7 @@ class Executor:
             notification = watch.until_end()()
         except LeaseLost:
             if watch.finished:
-                self._tell_store(claim.lease, checkpoints.forget)
+                self._tell_store(claim.lease, outputs.discard)
             raise
         self._in_trouble = watch.trouble
         if notification is not None:
@@ -122,7 +122,7 @@ class Executor:
         if watch.broke_off:
             training_log.keep(self._settings.artifacts_url, lease.run_id, lease.attempt, printed)
         if watch.finished:
-            self._tell_store(lease, checkpoints.clear)
+            self._tell_store(lease, outputs.settle)
 
     def _tell_store(self, lease: Lease, tidy: Callable[[Artifacts, str, int], None]) -> None:
         try:

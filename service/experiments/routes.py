@@ -227,7 +227,8 @@ def _events(db: Database, chosen: stream.Stream, session: Session) -> Response:
 
 @router.get("/runs/{run_id}/artifacts", responses=answers(examples.ARTIFACTS) | refusals(NotFound))
 def list_artifacts(run_id: parameters.RunId, parts: PartsDep) -> schemas.ArtifactList:
-    """Files of a run: checkpoints while it runs, its log and environment, and the selected model once it has succeeded.
+    """Files of a run: checkpoints while it runs, its log and environment, and once it has succeeded the selected model
+    and what else its task makes of it, such as figures.
 
     Those of earlier attempts are named with the attempt, as `1.log.txt`."""
     with parts.db.snapshot() as session:
@@ -240,7 +241,7 @@ def list_artifacts(run_id: parameters.RunId, parts: PartsDep) -> schemas.Artifac
     )
 
 
-@router.get("/runs/{run_id}/artifacts/{name}", response_class=StreamingResponse, responses=described.DOWNLOADED)
+@router.get("/runs/{run_id}/artifacts/{name:path}", response_class=StreamingResponse, responses=described.DOWNLOADED)
 def get_artifact(
     run_id: parameters.RunId,
     name: parameters.FileName,
@@ -261,7 +262,7 @@ def get_artifact(
     start, stop = part or (0, found.size)
     about = {
         "Accept-Ranges": "bytes",
-        "Content-Disposition": f'attachment; filename="{name}"',
+        "Content-Disposition": f'attachment; filename="{name.rpartition("/")[2]}"',
         "Content-Length": str(stop - start),
         **cached,
     }
