@@ -27,6 +27,7 @@ from service.leaderboards import routes as leaderboards
 from service.queue import Notifier, make_celery
 from service.report_cards import routes as report_cards
 from service.settings import Settings
+from service.store_check import StoreCheck
 
 
 def create_app(settings: Settings, *, require_keys: bool) -> FastAPI:
@@ -58,7 +59,7 @@ def create_app(settings: Settings, *, require_keys: bool) -> FastAPI:
     app.state.settings, app.state.db, app.state.celery = settings, db, celery
     app.state.group_commit = GroupCommit(db)
     app.state.artifacts = Artifacts(settings.artifacts_url)
-    app.state.store_check = health.StoreCheck(app.state.artifacts)
+    app.state.store_check = StoreCheck(app.state.artifacts)
     for inner_first in (Revalidate, CompressGet, AnswerHead, RefuseNul):
         app.add_middleware(inner_first)
     app.add_middleware(RefuseStrangers, allowed_hosts=settings.hosts, require_keys=require_keys)

@@ -29,7 +29,7 @@ MODULES = (
     "normcore/test_trained.py",
     "service/experiments/test_state_diagram.py",
     "service/test_connections.py",
-    "service/test_local.py",
+    "service/processes/test_local.py",
     "service/test_schema.py",
     "test_journey.py",
     "workers/test_app.py",
@@ -41,7 +41,7 @@ MODULES = (
 )
 LONGEST = (  # first, and by turns what waits much and what computes much
     "workers/test_recovery.py",
-    "service/test_local.py",
+    "service/processes/test_local.py",
     "normcore/cells/test_equations.py",
     "workers/test_trainer.py",
     "test_journey.py",

@@ -14,8 +14,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from service.db import Database, one_line
 from service.fleet import registration
 from service.fleet.registration import WorkerIdentity
+from service.processes.startup import StartupError, prepare
 from service.queue import Notifier, make_celery, queue_name
-from service.startup import StartupError, prepare
 from workers import node, tasks, warm
 from workers.settings import WorkerSettings
 
@@ -31,7 +31,7 @@ def run_worker(settings: WorkerSettings, *, worker_id: str | None = None, follow
             does when the parent dies.
 
     Raises:
-        StartupError: nothing can be trained on the device, or see ``service.startup``.
+        StartupError: nothing can be trained on the device, or see ``service.processes.startup``.
     """
     db = prepare(settings)
     identity = node.identify(settings.device or node.choose_device(), worker_id)

@@ -1,13 +1,11 @@
-"""Register, heartbeat and remove workers. Which run a worker holds is stored on the run."""
+"""Register, heartbeat and remove workers. Which run a worker holds is stored on the run; see ``queries``."""
 
-from collections import Counter
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, and_, delete, exists, func, select, update
+from sqlalchemy import ColumnElement, delete, exists, update
 from sqlalchemy.orm import Session
 
 from service.db import epoch_now, utc_now
-from service.experiments.tables import Run
 from service.fleet.tables import Worker
 
 MISSED_HEARTBEATS = 3  # after so many a worker counts as gone
@@ -61,20 +59,6 @@ def remove_silent(session: Session, heartbeat_seconds: float) -> None:
     session.execute(delete(Worker).where(Worker.heartbeat_at < epoch_now() - MISSED_HEARTBEATS * heartbeat_seconds))
 
 
-def live(session: Session, heartbeat_seconds: float) -> list[tuple[Worker, str | None]]:
-    """Workers with a recent heartbeat, oldest first, each with the id of the run that it trains, if any."""
-    lately = Worker.heartbeat_at >= epoch_now() - MISSED_HEARTBEATS * heartbeat_seconds
-    held = and_(Run.worker_id == Worker.id, Run.state == "running")
-    query = select(Worker, func.max(Run.id)).outerjoin(Run, held).where(lately).group_by(Worker.id).order_by(Worker.id)
-    return [(worker, run_id) for worker, run_id in session.execute(query)]
-
-
 def any_on(kind: str) -> ColumnElement[bool]:
     """Whether a worker is registered on this kind of device, as a condition in a query."""
     return exists().where(Worker.device.startswith(kind))
-
-
-def idle(session: Session, heartbeat_seconds: float) -> dict[str, int]:
-    """How many live workers without a run take runs from each queue."""
-    listening = [w.queues.split(",") for w, run_id in live(session, heartbeat_seconds) if run_id is None]
-    return Counter(queue for queues in listening for queue in queues)

@@ -4,7 +4,7 @@ Dependencies are ``async def``, because FastAPI runs plain functions in a thread
 needs more than the database takes ``PartsDep``.
 """
 
-from typing import TYPE_CHECKING, Annotated, Protocol
+from typing import Annotated, Protocol
 
 from fastapi import Depends, Request
 
@@ -13,9 +13,7 @@ from service.db import Database
 from service.group_commit import GroupCommit
 from service.queue import Notifier
 from service.settings import Settings
-
-if TYPE_CHECKING:
-    from service.health import StoreCheck
+from service.store_check import StoreCheck
 
 
 class Parts(Protocol):
@@ -26,7 +24,7 @@ class Parts(Protocol):
     group_commit: GroupCommit
     artifacts: Artifacts
     notifier: Notifier
-    store_check: "StoreCheck"
+    store_check: StoreCheck
 
 
 async def parts(request: Request) -> Parts:

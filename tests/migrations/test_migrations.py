@@ -17,7 +17,7 @@ from service.experiments import tables as experiments
 from service.fleet import tables as fleet  # noqa: F401
 from service.keys import tables as keys  # noqa: F401
 from service.leaderboards import tables as leaderboards  # noqa: F401
-from service.migrate import migrate
+from service.processes.migrate import migrate
 from tests.processes import until
 from tests.service.given import claimed, finished, submitted
 
@@ -25,7 +25,7 @@ SECONDS = 60.0
 PROGRAM = """
 import sys
 from service.db import Database
-from service.migrate import migrate
+from service.processes.migrate import migrate
 sys.stdin.readline()
 migrate(Database(sys.argv[1]))
 """

@@ -16,10 +16,11 @@ from service.db import Database
 from service.experiments import lifecycle, queries, submission
 from service.experiments.lifecycle import Claim, LeaseLost
 from service.experiments.tables import Run
+from service.fleet import queries as fleet
 from service.fleet import registration
 from service.fleet.registration import WorkerIdentity
 from service.leaderboards import queries as boards
-from service.migrate import migrate
+from service.processes.migrate import migrate
 from tests.processes import until
 from workers.messages import Progress, RunFinished, RunStarted, Saved
 from workers.report import GaveUp, Report
@@ -169,7 +170,7 @@ def test_the_end_brings_last_measurements_result_and_board_together(db: Database
         board = boards.leaderboard(
             session, "permuted_digits", "smoke", rank_by="metric", baseline="none", published=False
         )
-        [(_, training)] = registration.live(session, 1000)
+        [(_, training)] = fleet.live(session, 1000)
     assert (run.state, run.outcome, run.progress.step) == ("succeeded", "reached_target", 40)
     assert [(e.method, e.n_runs, e.value and e.value.mean) for e in board.entries] == [("layer_norm", 1, 0.8)]
     assert training is None

@@ -11,7 +11,7 @@ import pytest
 from service.artifacts import Artifacts
 from service.db import Database
 from service.experiments import lifecycle
-from service.migrate import migrate
+from service.processes.migrate import migrate
 from service.queue import Notifier, make_celery
 from service.settings import read_settings
 from tests.processes import until

@@ -17,7 +17,7 @@ from service.experiments import lifecycle, submission
 from service.experiments.lifecycle import Lease, LeaseLost
 from service.experiments.tables import Run
 from service.experiments.turns import AT_ONCE
-from service.migrate import migrate
+from service.processes.migrate import migrate
 from tests.service.given import ALL_QUEUES, result_of, started, written
 
 MAX_ATTEMPTS = 2

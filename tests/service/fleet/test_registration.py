@@ -7,6 +7,7 @@ from sqlalchemy import CursorResult, update
 from starlette.testclient import TestClient
 
 from service.db import Database, epoch_now
+from service.fleet import queries as fleet
 from service.fleet import registration
 from service.fleet.registration import WorkerIdentity
 from service.fleet.tables import Worker
@@ -35,12 +36,12 @@ def silent_for(db: Database, worker_id: str, seconds: float) -> None:
 
 def live(db: Database) -> list[str]:
     with db.snapshot() as session:
-        return [worker.id for worker, _ in registration.live(session, HEARTBEAT)]
+        return [worker.id for worker, _ in fleet.live(session, HEARTBEAT)]
 
 
 def idle(db: Database) -> dict[str, int]:
     with db.snapshot() as session:
-        return registration.idle(session, HEARTBEAT)
+        return fleet.idle(session, HEARTBEAT)
 
 
 def test_a_worker_lives_from_its_first_heartbeat_until_it_leaves(db: Database) -> None:

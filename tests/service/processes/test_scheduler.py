@@ -12,9 +12,9 @@ from service.experiments.tables import Run
 from service.fleet import registration
 from service.fleet.registration import WorkerIdentity
 from service.fleet.tables import Worker
-from service.migrate import migrate
+from service.processes.migrate import migrate
+from service.processes.scheduler import look, run_scheduler
 from service.queue import Notification
-from service.scheduler import look, run_scheduler
 from service.settings import Settings
 from tests.service.given import claimed, run_of, submitted
 

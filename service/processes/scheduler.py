@@ -14,10 +14,10 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from service.db import Database, one_line
 from service.experiments import lifecycle
-from service.fleet import registration
+from service.fleet import queries, registration
+from service.processes.startup import exit_on_signals, prepare
 from service.queue import Notification, Notifier, make_celery
 from service.settings import Settings
-from service.startup import exit_on_signals, prepare
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ def schedule(settings: Settings, ready: Callable[[], None]) -> None:
         ready: called once the database answers.
 
     Raises:
-        StartupError: see ``service.startup``.
+        StartupError: see ``service.processes.startup``.
     """
     exit_on_signals()
     db = prepare(settings)
@@ -74,7 +74,7 @@ def look(db: Database, settings: Settings, *, take_back: bool = True) -> list[No
             notifications += lifecycle.take_back(session, max_attempts=settings.max_attempts)
         lifecycle.end_pauses(session)
         registration.remove_silent(session, settings.heartbeat_seconds)
-        idle = registration.idle(session, settings.heartbeat_seconds)
+        idle = queries.idle(session, settings.heartbeat_seconds)
         notifications += lifecycle.notify_again(session, idle=idle, after_seconds=settings.notify_again_seconds)
     for notification in notifications:
         log.info("notifying workers of %s", notification.run_id)
