@@ -150,6 +150,18 @@ def test_every_room_of_the_service_has_its_rule() -> None:
     assert folders == set(ROOMS)
 
 
+def test_only_the_lifecycle_changes_a_runs_state() -> None:
+    """All statements that update runs stand there, and no row that was read is changed anywhere."""
+    for package in ("service", "workers", "normbench"):
+        for path in modules(package):
+            tree = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+            updates = [node for node in tree if isinstance(node, ast.Call) and ast.unparse(node) == "update(Run)"]
+            changes = [node for node in tree if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)]
+            changed_states = [node for node in changes if node.attr == "state" and ast.unparse(node) != "app.state"]
+            if path.parent != ROOT / "service" / "experiments" / "lifecycle":
+                assert updates + changed_states == [], path
+
+
 def test_only_results_ends_runs_and_refreshes_entries() -> None:
     """A caller that did one and forgot the other would leave a board that does not show what its runs say."""
     verbs = {"lifecycle.finish", "lifecycle.finish_analysis", "entries.refresh"}

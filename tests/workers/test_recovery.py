@@ -181,7 +181,9 @@ def test_a_run_that_is_lost_again_and_again_fails_with_the_reasons(tmp_path: Pat
             running.training_process().kill()
         run = running.wait_ended(victim)
         assert run["state"] == "failed"
-        assert run["error"].startswith("lost 2 times at one place: the training process was killed by SIGKILL; ")
+        assert run["error"].startswith(
+            "lost 2 times without a new checkpoint: the training process was killed by SIGKILL; "
+        )
         assert running.wait_ended(running.submit())["state"] == "succeeded", "the worker goes on"
 
 
