@@ -86,7 +86,8 @@ class Finished:
 
     Attributes:
         model: gives the selected weights and population statistics, as ``torch.save`` does.
-        artifacts: further files by name, made when they are asked for; ``figures/<name>.json`` holds a figure.
+        artifacts: gives what else the task makes of the model, by file name: letters, digits, ``_``, ``-`` and ``.``,
+            perhaps in the folder ``figures/``; ``figures/<name>.json`` holds a figure.
     """
 
     outcome: Outcome

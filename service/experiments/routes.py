@@ -27,7 +27,6 @@ from service.experiments import (
     submission,
     trained,
 )
-from service.experiments.lifecycle import Bell
 from service.experiments.tables import Run
 from service.group_commit import GroupCommit
 from service.http.bodies import SpecBody
@@ -37,6 +36,7 @@ from service.http.pages import Cursor, Limit, Page, page
 from service.http.parts import DatabaseDep, PartsDep
 from service.http.ranges import read_range
 from service.http.routing import Router, check_known
+from service.queue import Notification
 
 router = Router(prefix="/v1", tags=["experiments"])
 
@@ -69,7 +69,7 @@ async def submit_experiment(
         return await run_in_threadpool(_plan, parts.db, spec)
     experiment, created = await _submit(parts.group_commit, spec, digest(body), idempotency_key)
     if created:
-        parts.doorbell.ring(Bell(run.id, experiment.spec["device"]) for run in experiment.runs)
+        parts.notifier.notify(Notification(run.id, experiment.spec["device"]) for run in experiment.runs)
     return Response(
         experiment.model_dump_json(),
         status.HTTP_201_CREATED if created else status.HTTP_200_OK,
@@ -166,8 +166,8 @@ def cancel_experiment(experiment_id: parameters.ExperimentId, db: DatabaseDep) -
 def retry_experiment(experiment_id: parameters.ExperimentId, parts: PartsDep) -> schemas.ExperimentOut:
     """Open a new attempt of each failed and cancelled run; it goes on from the last checkpoint there is."""
     with parts.db.transaction() as session:
-        bells = lifecycle.retry(session, experiment_id)
-    parts.doorbell.ring(bells)
+        notifications = lifecycle.retry(session, experiment_id)
+    parts.notifier.notify(notifications)
     return get_experiment(experiment_id, parts.db)
 
 
@@ -226,7 +226,8 @@ def _events(db: Database, chosen: stream.Stream, session: Session) -> Response:
 
 @router.get("/runs/{run_id}/artifacts", responses=answers(examples.ARTIFACTS) | refusals(NotFound))
 def list_artifacts(run_id: parameters.RunId, parts: PartsDep) -> schemas.ArtifactList:
-    """Files of a run: checkpoints while it runs, its log and environment, and the selected model once it has succeeded.
+    """Files of a run: checkpoints while it runs, its log and environment, and once it has succeeded the selected model
+    and what else its task makes of it, such as figures.
 
     Those of earlier attempts are named with the attempt, as `1.log.txt`."""
     with parts.db.snapshot() as session:
@@ -239,7 +240,7 @@ def list_artifacts(run_id: parameters.RunId, parts: PartsDep) -> schemas.Artifac
     )
 
 
-@router.get("/runs/{run_id}/artifacts/{name}", response_class=StreamingResponse, responses=described.DOWNLOADED)
+@router.get("/runs/{run_id}/artifacts/{name:path}", response_class=StreamingResponse, responses=described.DOWNLOADED)
 def get_artifact(
     run_id: parameters.RunId,
     name: parameters.FileName,
@@ -260,7 +261,7 @@ def get_artifact(
     start, stop = part or (0, found.size)
     about = {
         "Accept-Ranges": "bytes",
-        "Content-Disposition": f'attachment; filename="{name}"',
+        "Content-Disposition": f'attachment; filename="{name.rpartition("/")[2]}"',
         "Content-Length": str(stop - start),
         **cached,
     }

@@ -15,7 +15,7 @@ from service.experiments.turns import ROUND, next_turn
 from service.ids import new_id
 
 NEW_EXPERIMENT = insert(rows_of(Experiment))
-NEW_RUN = insert(rows_of(Run)).values(rung_at=epoch_now())
+NEW_RUN = insert(rows_of(Run)).values(notified_at=epoch_now())
 NEW_LABEL = insert(rows_of(Label))
 
 
