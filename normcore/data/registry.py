@@ -80,7 +80,7 @@ def _pin_pydoc(task: CharLM, datasets_dir: Path | None) -> CharLM:
     return task
 
 
-def _pin_ptb(task: CharLM, datasets_dir: Path | None) -> CharLM:
+def _pin_official(task: CharLM, datasets_dir: Path | None) -> CharLM:
     return task
 
 
@@ -93,7 +93,9 @@ def _pin_file(task: CharLM, datasets_dir: Path | None) -> CharLM:
 
 PINS: Mapping[str, Callable[[CharLM, Path | None], CharLM]] = {
     "pydoc": _pin_pydoc,
-    "ptb": _pin_ptb,
+    "ptb": _pin_official,
+    "text8": _pin_official,
+    "text8_prefix": _pin_official,
     "file": _pin_file,
 }
 """What is checked of a text, by ``task.corpus``."""

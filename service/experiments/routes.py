@@ -17,6 +17,7 @@ from service.errors import Invalid, NotFound
 from service.experiments import (
     described,
     examples,
+    figures,
     files,
     lifecycle,
     parameters,
@@ -202,6 +203,18 @@ def get_measurements(
     """Curves of a run: step, value, training seconds."""
     with db.snapshot() as session:
         return queries.measurements(session, run_id, series=series, max_points=max_points)
+
+
+@router.get("/runs/{run_id}/figures/{name}", response_class=Response, responses=described.FIGURE)
+def get_figure(
+    run_id: parameters.RunId, name: parameters.FigureName, parts: PartsDep, theme: parameters.FigureTheme = "light"
+) -> Response:
+    """A figure of a run as Plotly JSON: `curves` at any time, and once it has succeeded those that its task made."""
+    with parts.db.snapshot() as session:
+        run = queries.run(session, run_id)
+        figure = figures.curves_of(session, run) if name == figures.CURVES else None
+    figure = figure or figures.stored(parts.artifacts, run, name)
+    return Response(figures.in_colours(figure, theme), media_type="application/json")
 
 
 @router.get("/runs/{run_id}/events", response_class=EventStream, responses=described.EVENTS)

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Float, ForeignKey, Index, Integer, String, text
+from sqlalchemy import BigInteger, Float, ForeignKey, Index, Integer, String, text
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from service.db import Base, Json, UTCDateTime
@@ -22,6 +22,8 @@ class Experiment(Base):
     task: Mapped[str] = mapped_column(String(64))
     profile: Mapped[str] = mapped_column(String(16))
     method: Mapped[str | None] = mapped_column(String(64))  # none, where an analysis takes no norm
+    problem: Mapped[str | None] = mapped_column(String(16))  # what its board ranks; none of an analysis
+    budget: Mapped[int | None] = mapped_column(BigInteger)  # examples that its training may see; none likewise
     spec: Mapped[dict[str, Any]] = mapped_column(Json)
     idempotency_key: Mapped[str | None] = mapped_column(String(255), unique=True)
     request_digest: Mapped[str] = mapped_column(String(64))
