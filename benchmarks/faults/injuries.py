@@ -78,7 +78,7 @@ def _kill_child(scene: Scene, fault: Fault) -> Injury:
 
 
 def _kill_in_quiet(scene: Scene, fault: Fault) -> Injury:
-    """Wait until nothing has happened for a while; then kill a worker, or in one of three cases its training process."""
+    """Wait a while without faults; then kill a worker, or in one of three cases its training process."""
     time.sleep(QUIET_SECONDS)
     return _kill_child(scene, fault) if fault.luck < 1 / 3 else _kill_worker(scene, fault)
 
@@ -114,8 +114,7 @@ def _burst(scene: Scene, fault: Fault) -> Injury:
 
 
 def _freeze(scene: Scene, fault: Fault) -> Injury:
-    """Stop a worker and all its processes for longer than its lease, then continue them, like a machine that was
-    suspended."""
+    """Stop a worker and its processes for longer than its lease, then continue them, like a suspended machine."""
     victim, hit = _victim(scene)
     frozen = [victim.worker, *victim.worker.children(recursive=True)]
     began = time.monotonic()
