@@ -21,13 +21,9 @@ class Experiment(Base):
     setting: Mapped[str] = mapped_column(String(64))  # fingerprint of everything but the norm
     task: Mapped[str] = mapped_column(String(64))
     profile: Mapped[str] = mapped_column(String(16))
-<<<<<<< HEAD
     method: Mapped[str | None] = mapped_column(String(64))  # none, where an analysis takes no norm
     problem: Mapped[str | None] = mapped_column(String(16))  # what its board ranks; none of an analysis
     budget: Mapped[int | None] = mapped_column(BigInteger)  # examples that its training may see; none likewise
-=======
-    method: Mapped[str | None] = mapped_column(String(64))  # None if an analysis takes no norm
->>>>>>> helper-service
     spec: Mapped[dict[str, Any]] = mapped_column(Json)
     idempotency_key: Mapped[str | None] = mapped_column(String(255), unique=True)
     request_digest: Mapped[str] = mapped_column(String(64))
