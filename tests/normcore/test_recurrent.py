@@ -14,7 +14,7 @@ def test_layers_and_directions_are_stacked_as_in_torch(num_layers: int, bidirect
     torch.manual_seed(0)
     theirs = torch.nn.LSTM(3, 5, num_layers, bidirectional=bidirectional)
     ours = recurrent("lstm", 3, 5, num_layers, bidirectional)
-    ours.load_torch_state_dict(theirs.state_dict())
+    load_torch_state_dict(ours, theirs.state_dict())
     x = torch.randn(9, 4, 3)
     y, (h, c) = theirs(x)
     ours_y, state = ours(x)
@@ -31,20 +31,20 @@ def test_a_state_dict_of_another_network_is_refused() -> None:
         (torch.nn.LSTM(3, 5, bias=False), "expected bias_ih_l0, which is not there"),
     ):
         with pytest.raises(ValueError, match=message):
-            ours.load_torch_state_dict(theirs.state_dict())
+            load_torch_state_dict(ours, theirs.state_dict())
 
 
 def test_a_state_dict_is_taken_over_whole_or_not_at_all() -> None:
     ours, theirs = recurrent("lstm", 3, 5), torch.nn.LSTM(3, 5)
     before = {name: value.clone() for name, value in ours.state_dict().items()}
     with pytest.raises(ValueError, match="besides"):
-        ours.load_torch_state_dict({**theirs.state_dict(), "extra": torch.zeros(1)})
+        load_torch_state_dict(ours, {**theirs.state_dict(), "extra": torch.zeros(1)})
     assert all(torch.equal(value, before[name]) for name, value in ours.state_dict().items())
 
 
 def test_a_parametrized_network_takes_torchs_weights_too() -> None:
     ours, theirs = recurrent("lstm", 3, 5, norm={"method": "weight_norm"}), torch.nn.LSTM(3, 5)
-    ours.load_torch_state_dict(theirs.state_dict())
+    load_torch_state_dict(ours, theirs.state_dict())
     x = torch.randn(4, 2, 3)
     torch.testing.assert_close(ours(x)[0], theirs(x)[0], rtol=0, atol=1e-6)
 
@@ -52,7 +52,7 @@ def test_a_parametrized_network_takes_torchs_weights_too() -> None:
 def test_a_gru_takes_no_second_bias_of_its_candidate() -> None:
     theirs, ours = torch.nn.GRU(3, 5), recurrent("gru", 3, 5)
     with pytest.raises(ValueError, match=r"bias_hh_l0\[10:\] to be zero"):
-        ours.load_torch_state_dict(theirs.state_dict())
+        load_torch_state_dict(ours, theirs.state_dict())
 
 
 @pytest.mark.parametrize("cell", ["rnn", "lstm", "gru"])
