@@ -1,0 +1,45 @@
+"""A cell over time, whose batch norms leave behind what they saw of this sequence."""
+
+import pytest
+import torch
+
+from normcore.norms.population import population_statistics
+from normcore.recurrent import states, unroll
+from tests.normcore.networks import recurrent
+
+RUNNING = {"method": "recurrent_batch_norm", "population": "running"}
+
+
+@pytest.mark.parametrize("cell", ["rnn", "lstm", "gru"])
+def test_the_states_one_by_one_are_those_of_the_whole(cell: str) -> None:
+    torch.manual_seed(0)
+    built = recurrent(cell, 3, 5, norm=RUNNING).cells[0]
+    x, start = torch.randn(4, 6, 3), built.initial_state(6)
+    y, end, moments = unroll(built, x, start)
+    every = list(states(built, x, start))
+    assert torch.equal(torch.stack([state.h for state in every]), y)
+    assert all(torch.equal(last, other) for last, other in zip(every[-1], end, strict=True))
+    assert {len(seen[0]) for seen in moments.values()} == {4}
+
+
+def test_what_an_earlier_pass_left_behind_is_not_counted_to_this_one() -> None:
+    """Whoever goes through ``states``, or breaks off, asks for no moments."""
+    torch.manual_seed(0)
+    network = recurrent("lstm", 3, 5, norm=RUNNING)
+    cell, x = network.cells[0], torch.randn(4, 6, 3)
+    list(states(cell, torch.randn(7, 6, 3), cell.initial_state(6)))
+    network(x)
+    assert len(network.get_buffer("cells.0.norm_h.running_mean")) == 4
+
+
+def test_nor_is_what_a_pass_for_the_population_left_that_was_broken_off() -> None:
+    torch.manual_seed(0)
+    network = recurrent("lstm", 3, 5, norm={"method": "recurrent_batch_norm"})
+    x = torch.randn(4, 6, 3)
+    with pytest.raises(KeyboardInterrupt), torch.no_grad(), population_statistics(network):
+        for k, _ in enumerate(states(network.cells[0], x, network.cells[0].initial_state(6))):
+            if k == 2:
+                raise KeyboardInterrupt
+    with torch.no_grad(), population_statistics(network):
+        network(x)
+    assert len(network.get_buffer("cells.0.norm_h.running_mean")) == 4
