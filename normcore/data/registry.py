@@ -80,7 +80,7 @@ def _pin_pydoc(task: CharLM, datasets_dir: Path | None) -> CharLM:
     return task
 
 
-def _pin_ptb(task: CharLM, datasets_dir: Path | None) -> CharLM:
+def _as_it_is(task: CharLM, datasets_dir: Path | None) -> CharLM:
     return task
 
 
@@ -93,10 +93,12 @@ def _pin_file(task: CharLM, datasets_dir: Path | None) -> CharLM:
 
 PINS: Mapping[str, Callable[[CharLM, Path | None], CharLM]] = {
     "pydoc": _pin_pydoc,
-    "ptb": _pin_ptb,
+    "ptb": _as_it_is,
+    "text8": _as_it_is,
+    "text8_prefix": _as_it_is,
     "file": _pin_file,
 }
-"""What is checked of a text, by ``task.corpus``."""
+"""What is checked of a text, by ``task.corpus``. Where nothing is, the longest examples that a spec may have fit."""
 
 
 def _check_lengths(task: CharLM, characters: int) -> None:

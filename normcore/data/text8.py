@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from normcore.data.corpus import Corpus
 from normcore.data.registry import DATASETS, Dataset, read_chunks
-from normcore.data.text import Corpus
 
 SYMBOLS = " " + string.ascii_lowercase
 UNKNOWN = 255  # stands for a byte that is no symbol

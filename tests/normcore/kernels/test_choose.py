@@ -23,5 +23,5 @@ def test_the_reference_is_the_loop_that_everybody_can_read(kernel: str) -> None:
 
 
 def test_a_kernel_that_there_is_not_is_an_error() -> None:
-    with pytest.raises(KernelUnavailable, match="no fused kernel for lstm with none on cpu.*use auto or reference"):
+    with pytest.raises(KernelUnavailable, match=r"no fused kernel for lstm with none on cpu.*use auto or reference"):
         build("fused").recurrent(LSTM(), 3)

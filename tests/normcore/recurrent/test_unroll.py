@@ -1,5 +1,7 @@
 """A cell over time, whose batch norms leave behind what they saw of this sequence."""
 
+import contextlib
+
 import pytest
 import torch
 
@@ -36,10 +38,9 @@ def test_nor_is_what_a_pass_for_the_population_left_that_was_broken_off() -> Non
     torch.manual_seed(0)
     network = recurrent("lstm", 3, 5, norm={"method": "recurrent_batch_norm"})
     x = torch.randn(4, 6, 3)
-    with pytest.raises(KeyboardInterrupt), torch.no_grad(), population_statistics(network):
-        for k, _ in enumerate(states(network.cells[0], x, network.cells[0].initial_state(6))):
-            if k == 2:
-                raise KeyboardInterrupt
+    every = states(network.cells[0], x, network.cells[0].initial_state(6))
+    with contextlib.suppress(ValueError), torch.no_grad(), population_statistics(network):
+        next(every)
     with torch.no_grad(), population_statistics(network):
         network(x)
     assert len(network.get_buffer("cells.0.norm_h.running_mean")) == 4
