@@ -58,17 +58,19 @@ def test_of_two_packages_that_offer_one_name_the_first_is_taken() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "message"),
+    ("registry", "value", "message"),
     [
-        ({"cell": "transformer"}, "unknown 'transformer'; choose from gru, lstm, rnn"),
-        ({"cell": "lstn"}, "did you mean 'lstm'?"),
-        ({}, "it is required; choose from gru, lstm, rnn"),
-        ({"cell": ["gru"]}, "unknown"),
-        ("gru", 'expected an object, as {"cell": "gru"}'),
-        (None, 'expected an object, as {"cell": '),
+        (CELLS, {"cell": "transformer"}, "unknown 'transformer'; choose from gru, lstm, rnn"),
+        (CELLS, {"cell": "lstn"}, "did you mean 'lstm'?"),
+        (CELLS, {}, "it is required; choose from gru, lstm, rnn"),
+        (CELLS, {"cell": ["gru"]}, 'unknown ["gru"]; choose from'),
+        (CELLS, "gru", 'expected an object, as {"cell": "gru"}'),
+        (CELLS, None, 'expected an object, as {"cell": '),
+        (METHODS, {"method": "layernorm"}, "did you mean 'layer_norm'? choose from "),
+        (METHODS, "layer_norm", 'expected an object, as {"method": "layer_norm"}'),
     ],
 )
-def test_what_is_none_of_them_is_refused_with_those_there_are(value: Any, message: str) -> None:
+def test_what_is_none_of_them_is_refused_with_those_there_are(registry: Any, value: Any, message: str) -> None:
     with pytest.raises(PydanticCustomError) as refused:
-        CELLS.validate(value)
+        registry.validate(value)
     assert message in str(refused.value)

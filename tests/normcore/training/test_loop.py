@@ -12,13 +12,14 @@ import torch
 
 from normcore.events import Event, Finished, Measured, Started, Stepped
 from normcore.spec import TrainingSpec
+from normcore.spec.cells import CELLS
 from normcore.spec.methods import METHODS
 from normcore.tasks.pixel_sequences import PixelSequences
 from normcore.training.checkpoint import CorruptCheckpoint
 from normcore.training.loop import train
 from tests.normcore.training_specs import training_spec
 
-RECURRENT = [name for name, method in METHODS.items() if method.cells]
+RECURRENT = [name for name, method in METHODS.items() if any(map(method.fits, CELLS.values()))]
 
 STEPS, EVERY = 7, 3
 THIS = Path(__file__)  # the text that language models are trained on here
@@ -62,6 +63,7 @@ def told(events: list[Event]) -> list[Any]:
         elif isinstance(event, Finished):
             result = event.result
             said.append((event.outcome, result.metric, result.value, result.valid_value, result.step))
+            said.append((dict(result.values), result.no_skill))
             said.append((result.steps_to_target, weights_of(event)))
     return said
 
