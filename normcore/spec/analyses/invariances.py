@@ -8,7 +8,7 @@ from normcore.spec.models.model import Model
 
 
 class Layer(FeedForward):
-    """One layer, of as many units as a method asks for: 8, or 8 to each of its groups."""
+    """A single layer, with as many units as its norm asks for: no number of groups is wrong."""
 
     @property
     def channels(self) -> tuple[int, ...]:
