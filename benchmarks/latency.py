@@ -1,10 +1,10 @@
 """From POST to the first step on an idle machine, and time in the queue with and without Redis.
 
 *First step* is what a client sees: from sending the POST until ``GET /v1/runs/{id}``, asked every 15 ms, shows one step
-or more. It includes the answer, the bell, the claim, the fork, the data, the model, the first step, the worker's flush
-(up to 0.25 s after the claim) and the answer that shows it. *Queue* is ``started_at - created_at``: from before the
-commit until the claim. Embedded service and cluster take turns, each idle while the other trains, and pauses of random
-length keep clear of the rhythm of anybody's polling.
+or more. It includes the answer, the notification, the claim, the fork, the data, the model, the first step, the
+worker's flush (up to 0.25 s after the claim) and the answer that shows it. *Queue* is ``started_at - created_at``: from
+before the commit until the claim. Embedded service and cluster take turns, each idle while the other trains, and pauses
+of random length keep clear of the rhythm of anybody's polling.
 """
 
 import os

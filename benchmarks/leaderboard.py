@@ -22,8 +22,8 @@ from service.db import Database, utc_now
 from service.experiments.tables import Experiment, Run
 from service.ids import new_id
 from service.leaderboards import entries
+from service.processes.startup import prepare
 from service.settings import Settings
-from service.startup import prepare
 
 ENTRIES, SEEDS = 1000, 10
 METHODS = ("none", "layer_norm", "recurrent_batch_norm")

@@ -20,7 +20,7 @@ from normcore.spec import resolve
 from service.db import Database
 from service.experiments import lifecycle, submission
 from service.experiments.tables import Measurement
-from service.startup import prepare
+from service.processes.startup import prepare
 from workers.report import Report
 from workers.settings import WorkerSettings
 

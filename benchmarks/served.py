@@ -3,8 +3,8 @@
 from fastapi import FastAPI
 
 from service.app import create_app
+from service.processes.startup import prepare
 from service.settings import Settings, read_settings
-from service.startup import prepare
 
 
 def application() -> FastAPI:

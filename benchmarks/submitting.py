@@ -1,7 +1,7 @@
 """Eight clients POST experiments; beside it, eight clients create MLflow runs.
 
 Bursts of ours, MLflow's and ours-with-a-worker take turns. The spec asks for a GPU, which no worker here has, so that
-nothing trains meanwhile; all else is as for any spec: validated, resolved, stored and committed, and the bell rung.
+nothing trains meanwhile; all else is as for any spec: validated, resolved, stored and committed, and workers notified.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Alembic's door: run the migrations on the connection that ``service.migrate`` holds."""
+"""Alembic's door: run the migrations on the connection that ``service.processes.migrate`` holds."""
 
 from alembic import context
 

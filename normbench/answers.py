@@ -100,14 +100,17 @@ class Artifact(TypedDict):
 
 
 class Leaderboard(TypedDict):
-    """One task at one size, best entry first."""
+    """One problem of a task at one size, best entry first."""
 
     task: str
     profile: str
+    problem: dict[str, Any]
+    problems: list[dict[str, Any]]
     metric: str
     unit: str
     direction: Literal["maximize", "minimize"]
     target: float | None
+    budget: int
     rank_by: RankBy
     baseline: str
     entries: list[dict[str, Any]]

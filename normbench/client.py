@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 from urllib.parse import quote
 
 import httpx
@@ -305,6 +305,16 @@ class Client:
 
         return self._service.patiently(once)
 
+    def figure(
+        self, run_id: str, name: str = "curves", *, theme: Literal["light", "dark"] | None = None
+    ) -> dict[str, Any]:
+        """A figure of a run as Plotly JSON, which ``plotly.graph_objects.Figure`` takes.
+
+        Raises:
+            NotFound: the run has no such figure; the message tells which it has.
+        """
+        return self._get(_path("runs", run_id, "figures", name), **_given(theme=theme))
+
     # -- what was found --------------------------------------------------------------------------
 
     def leaderboard(
@@ -314,16 +324,27 @@ class Client:
         profile: str | None = None,
         rank_by: answers.RankBy | None = None,
         baseline: str | None = None,
+        problem: str | None = None,
         published: bool = False,
+        over_budget: bool = False,
     ) -> answers.Leaderboard:
         """Which method wins a task.
 
         Args:
             profile: ``paper``, ``small`` or ``smoke``; the service's default if omitted.
             baseline: the method that speed-ups are measured against; ``none`` if omitted.
+            problem: the id of one of the board's problems; the profile's own if omitted.
             published: rank the papers' numbers as well, where they have any.
+            over_budget: rank entries that had more than the board's budget as well.
         """
-        options = _given(profile=profile, rank_by=rank_by, baseline=baseline, published=published or None)
+        options = _given(
+            profile=profile,
+            rank_by=rank_by,
+            baseline=baseline,
+            problem=problem,
+            published=published or None,
+            over_budget=over_budget or None,
+        )
         return cast(answers.Leaderboard, self._get(_path("leaderboards", task), **options))
 
     def leaderboard_frame(self, task: str, **options: Any) -> "DataFrame":
@@ -338,7 +359,7 @@ class Client:
         return frames.leaderboard(self.leaderboard(task, **options))
 
     def leaderboards(self) -> list[dict[str, Any]]:
-        """The tasks and profiles that have entries."""
+        """The boards that have entries: task, profile and problem."""
         return cast(list[dict[str, Any]], self._get("/v1/leaderboards")["items"])
 
     def report_card(self, method: str) -> answers.ReportCard:

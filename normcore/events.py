@@ -63,7 +63,7 @@ class Result:
             diverged before it had selected one.
         value: that of ``metric``.
         valid_value: the validation metric of that model when it was selected.
-        no_skill: what a model gets that ignores its input.
+        no_skill: what a model gets that ignores its input; None in results of before it was kept.
         step: the step at which it was selected.
         steps_to_target, seconds_to_target: when validation first reached the target, if it did.
         train_seconds: training time in all, evaluation included.
@@ -73,7 +73,7 @@ class Result:
     values: Mapping[str, float]
     value: float | None
     valid_value: float | None
-    no_skill: float
+    no_skill: float | None
     step: int | None
     steps_to_target: int | None
     seconds_to_target: float | None
@@ -86,7 +86,8 @@ class Finished:
 
     Attributes:
         model: gives the selected weights and population statistics, as ``torch.save`` does.
-        artifacts: further files by name, made when they are asked for; ``figures/<name>.json`` holds a figure.
+        artifacts: gives what else the task makes of the model, by file name: letters, digits, ``_``, ``-`` and ``.``,
+            perhaps in the folder ``figures/``; ``figures/<name>.json`` holds a figure.
     """
 
     outcome: Outcome
@@ -115,6 +116,7 @@ class Finding:
         claim: what the source says of it; after "corrected:", what it should say instead.
         holds: whether the measurement agrees with the claim; None if nothing is claimed.
         source: where it is claimed.
+        parameters: what it was measured at, such as a gain.
     """
 
     name: str
@@ -124,6 +126,7 @@ class Finding:
     claim: str | None = None
     holds: bool | None = None
     source: str | None = None
+    parameters: Mapping[str, float | str] = field(default_factory=dict)
 
     def against(self, claim: str, holds: bool, source: str) -> Self:
         """The same, held against what a source claims."""

@@ -24,9 +24,10 @@ from service.http.routing import refuse_parameters
 from service.http.strangers import RefuseStrangers
 from service.keys.guard import require_key
 from service.leaderboards import routes as leaderboards
-from service.queue import Doorbell, make_celery
+from service.queue import Notifier, make_celery
 from service.report_cards import routes as report_cards
 from service.settings import Settings
+from service.store_check import StoreCheck
 
 
 def create_app(settings: Settings, *, require_keys: bool) -> FastAPI:
@@ -40,9 +41,9 @@ def create_app(settings: Settings, *, require_keys: bool) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        app.state.doorbell = Doorbell(celery)
+        app.state.notifier = Notifier(celery)
         yield
-        app.state.doorbell.close()
+        app.state.notifier.close()
         db.close()
 
     app = FastAPIOffline(  # /docs comes from files at hand, not from the internet
@@ -58,7 +59,7 @@ def create_app(settings: Settings, *, require_keys: bool) -> FastAPI:
     app.state.settings, app.state.db, app.state.celery = settings, db, celery
     app.state.group_commit = GroupCommit(db)
     app.state.artifacts = Artifacts(settings.artifacts_url)
-    app.state.store_check = health.StoreCheck(app.state.artifacts)
+    app.state.store_check = StoreCheck(app.state.artifacts)
     for inner_first in (Revalidate, CompressGet, AnswerHead, RefuseNul):
         app.add_middleware(inner_first)
     app.add_middleware(RefuseStrangers, allowed_hosts=settings.hosts, require_keys=require_keys)

@@ -12,15 +12,24 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
+from typing import Any
 
 import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
 from service.errors import NotFound
 
+Entries = list[dict[str, Any]]  # ``list`` is a method below
 CHUNK = 1 << 20
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,127}")
+NAME = re.compile(r"(?!figures\Z)(?:figures/)?[A-Za-z0-9][A-Za-z0-9_.\-]{0,127}")
 FILE = re.compile(rf"([1-9][0-9]{{0,8}})\.({NAME.pattern})")  # attempt and name
+MODEL, LOG, ENVIRONMENT = "model.pt", "log.txt", "environment.json"
+CHECKPOINT = re.compile(r"checkpoint-(\d{12})\.pt")  # its step
+
+
+def is_output(name: str) -> bool:
+    """Whether a file is part of the run's result: the model, and what else the task makes of it."""
+    return name not in (LOG, ENVIRONMENT) and not CHECKPOINT.fullmatch(name)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -99,21 +108,28 @@ class Artifacts:
             raise NotFound(f"run {run_id} has no artifact {name!r}") from None
 
     def list(self, run_id: str) -> list[Artifact]:
-        """What a run has stored, by attempt and name.
+        """What a run has stored, by attempt and name, in ``figures/`` too.
 
         Raises:
             NotADirectoryError: a file stands where the run's folder should be.
         """
         folder = f"{self._root}/{run_id}"
+        entries = self._entries(folder)
+        if [entry["name"] for entry in entries if entry["type"] == "file"] == [folder]:
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), folder)
+        for subfolder in [entry["name"] for entry in entries if entry["type"] == "directory"]:
+            entries += self._entries(subfolder)
+        files = [entry for entry in entries if entry["type"] == "file"]
+        found = [(FILE.fullmatch(file["name"].removeprefix(f"{folder}/")), file["size"]) for file in files]
+        return sorted(Artifact(int(match[1]), match[2], size) for match, size in found if match)
+
+    def _entries(self, folder: str) -> Entries:
+        """The files and folders in a folder, as fsspec describes them; none if there is no such folder."""
         self._fs.invalidate_cache(folder)
         try:
-            files = self._fs.ls(folder, detail=True)
+            return [*self._fs.ls(folder, detail=True)]
         except FileNotFoundError:
             return []
-        if [f["name"] for f in files if f["type"] == "file"] == [folder]:
-            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), folder)
-        found = [(FILE.fullmatch(f["name"].rpartition("/")[2]), f["size"]) for f in files if f["type"] == "file"]
-        return sorted(Artifact(int(match[1]), match[2], size) for match, size in found if match)
 
     def remove(self, run_id: str, attempt: int, name: str) -> None:
         """Forget a file, if it is there."""

@@ -19,7 +19,7 @@ from service.db import Database
 from service.experiments.schemas import State
 from service.experiments.tables import Run
 from service.experiments.turns import SERVED_TOGETHER
-from service.fleet import attendance
+from service.fleet import queries
 from service.fleet.backlog import backlogs
 from service.http.openapi import Responses
 from service.http.routing import Router
@@ -45,7 +45,7 @@ class StoreCollector(Collector):
     def collect(self) -> Iterable[Metric]:
         with self._db.snapshot() as session:
             by_state = dict(session.execute(select(Run.state, func.count()).group_by(Run.state)).all())
-            live = attendance.live(session, self._settings.heartbeat_seconds)
+            live = queries.live(session, self._settings.heartbeat_seconds)
             waiting = backlogs(session, self._settings.heartbeat_seconds)
         runs = GaugeMetricFamily("normbench_runs", "Runs by state.", labels=["state"])
         for state in get_args(State):
@@ -88,7 +88,7 @@ class RequestMetrics:
         try:
             await self._app(scope, receive, note_status)
         finally:
-            route = getattr(scope.get("route"), "path", "other")
+            route = getattr(scope.get("route"), "path_format", "other")
             self._count.labels(scope["method"], route, status).inc()
             self._time.labels(scope["method"], route).observe(time.perf_counter() - began)
 

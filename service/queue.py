@@ -1,7 +1,7 @@
-"""The doorbell. A run's row is the queue; a message only says that there is something to look at.
+"""Notifications to workers. The table of runs is the queue; a notification only says that a run waits there.
 
-It may be lost or come twice without harm: the scheduler rings again for what waits too long, and ``claim`` gives
-a run to one worker only. So messages are acknowledged early, have no result, no delay and no remote control.
+It may be lost or arrive twice without harm: the scheduler sends another for a run that waits too long, and
+``lifecycle.claim`` gives a run to one worker only. So messages are acknowledged early and have no result.
 """
 
 import logging
@@ -10,6 +10,7 @@ import queue
 import threading
 import time
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,24 +19,25 @@ from kombu import Exchange, Queue
 from kombu.transport import TRANSPORT_ALIASES, filesystem, virtual
 from kombu.utils.json import dumps
 
-from service.experiments.lifecycle import Bell
 from service.settings import Settings
 
 log = logging.getLogger(__name__)
 
 RUN_EXPERIMENT = "normbench.run_experiment"
 QUEUES = ("auto", "cpu", "cuda")  # what a run may ask for
-PAUSE = 10  # after a message, in the time that it took; a flood of them would cost the answers that they are for
+PAUSE = 10  # after a message, times what sending it took, so that a flood of messages does not slow down answers
 PAUSE_SECONDS = 0.05  # at most
-HEALTH_CHECK_SECONDS = 3  # a broker that says nothing for twice so long is connected to anew
+HEALTH_CHECK_SECONDS = 3  # after twice as long without a word, connect to the broker again
 BROKER_HEARTBEAT_SECONDS = 10  # the same for RabbitMQ, which has heartbeats
-PUBLISH_TIMEOUT = 2.0  # seconds; a message that cannot be sent by then is left to the scheduler
+PUBLISH_TIMEOUT = 2.0  # seconds; then a message is dropped, and the scheduler sends another
 
 
 class AtomicChannel(filesystem.Channel):  # type: ignore[misc]
-    """A message appears in the folder whole; kombu's own can be read while it is being written. Which queue is bound to
-    what every process declares for itself; kombu's own keeps it in a file, which a power cut leaves torn for ever. Its
-    threads share what was declared, and two at once would have an exchange forget its queues.
+    """Kombu's transport through files, made safe in three ways.
+
+    A message is renamed into the folder once it is complete; kombu's can be read half written. Every process keeps its
+    declared queues in memory; kombu keeps them in a file, which a power cut may leave torn for ever. And declarations
+    take a lock: two threads that declare at the same time could make an exchange lose its queues.
     """
 
     supports_fanout = False
@@ -95,7 +97,7 @@ def make_celery(settings: Settings) -> Celery:
 
 
 def _transport_options(settings: Settings) -> dict[str, Any]:
-    """No call to a broker waits for long; it is made again, or the scheduler rings again."""
+    """Short time-outs: a call that fails is made again, or the scheduler sends another message."""
     scheme = settings.broker_url.partition(":")[0]
     if scheme == "filesystem":
         folder = settings.data_dir / "broker" / "messages"
@@ -120,7 +122,7 @@ def _transport_options(settings: Settings) -> dict[str, Any]:
 
 
 def broker_problem(app: Celery) -> str | None:
-    """Why the broker cannot be reached, or None; found out by what every message begins with, declaring its queue."""
+    """Why the broker cannot be reached, or None. Declares a queue, as sending a message does first."""
     try:
         with app.connection_for_write(connect_timeout=PUBLISH_TIMEOUT) as connection:
             connection.ensure_connection(max_retries=1, timeout=PUBLISH_TIMEOUT)
@@ -130,42 +132,54 @@ def broker_problem(app: Celery) -> str | None:
     return None
 
 
-class Doorbell:
-    """Sends messages from threads of its own, one for each queue, so that no answer ever waits for a broker, and no
-    message for those of a queue that others listen to."""
+@dataclass(frozen=True, slots=True)
+class Notification:
+    """A message to send once the transaction is committed: this run waits in the queue of this device."""
+
+    run_id: str
+    queue: str
+
+
+class Notifier:
+    """Sends notifications from threads of its own, one for each queue: no HTTP answer waits for a broker, and no queue
+    waits for another."""
 
     def __init__(self, app: Celery) -> None:
         self._app = app
         self._closing = threading.Event()
-        self._bells: dict[str, queue.SimpleQueue[Bell | None]] = {device: queue.SimpleQueue() for device in QUEUES}
+        self._unsent: dict[str, queue.SimpleQueue[Notification | None]] = {d: queue.SimpleQueue() for d in QUEUES}
         self._threads = [
-            threading.Thread(target=self._send_all, args=(bells,), name=f"doorbell {device}", daemon=True)
-            for device, bells in self._bells.items()
+            threading.Thread(target=self._send_all, args=(unsent,), name=f"notifier {device}", daemon=True)
+            for device, unsent in self._unsent.items()
         ]
         for thread in self._threads:
             thread.start()
 
-    def ring(self, bells: Iterable[Bell]) -> None:
-        """Send these messages soon; call it after the commit."""
-        for bell in bells:
-            self._bells[bell.queue].put(bell)
+    def notify(self, notifications: Iterable[Notification]) -> None:
+        """Send these soon; call it after the commit."""
+        for notification in notifications:
+            self._unsent[notification.queue].put(notification)
 
     def close(self, timeout: float = PUBLISH_TIMEOUT) -> None:
         """Send what is waiting, for at most ``timeout`` seconds."""
         deadline = time.monotonic() + timeout
         self._closing.set()
-        for bells in self._bells.values():
-            bells.put(None)
+        for unsent in self._unsent.values():
+            unsent.put(None)
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
 
-    def _send_all(self, bells: queue.SimpleQueue[Bell | None]) -> None:
-        while (bell := bells.get()) is not None:
+    def _send_all(self, unsent: queue.SimpleQueue[Notification | None]) -> None:
+        while (notification := unsent.get()) is not None:
             began = time.perf_counter()
             try:
                 self._app.send_task(
-                    RUN_EXPERIMENT, args=[bell.run_id], queue=queue_name(bell.queue), retry=False, ignore_result=True
+                    RUN_EXPERIMENT,
+                    args=[notification.run_id],
+                    queue=queue_name(notification.queue),
+                    retry=False,
+                    ignore_result=True,
                 )
-            except Exception as error:  # every transport has errors of its own; the scheduler rings again
-                log.warning("no message for %s: %s: %s", bell.run_id, type(error).__name__, error)
+            except Exception as error:  # every transport has errors of its own; the scheduler sends another
+                log.warning("no message for %s: %s: %s", notification.run_id, type(error).__name__, error)
             self._closing.wait(min(PAUSE * (time.perf_counter() - began), PAUSE_SECONDS))

@@ -75,7 +75,7 @@ class Settings(BaseSettings):
     database_call_seconds: PositiveFloat = 6.0  # a statement that is not answered by then has failed
     max_attempts: PositiveInt = 5  # a run lost so many times fails
     scheduler_seconds: PositiveFloat = 1.0  # between two looks at what was lost
-    ring_again_seconds: PositiveFloat = 5.0  # a queued run's message counts as missing after so long
+    notify_again_seconds: PositiveFloat = 5.0  # after so long a queued run's message counts as lost
     broker_polling_seconds: PositiveFloat = 0.05  # of the broker that needs no server
     max_body_bytes: PositiveInt = 1_000_000
     allowed_hosts: Annotated[str, AfterValidator(_hosts)] = ""  # names the API is reached by, with commas; * is any

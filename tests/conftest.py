@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 
 from service.app import create_app
 from service.db import Database
-from service.migrate import migrate
+from service.processes.migrate import migrate
 from service.settings import Settings
 from tests.servers import NotInstalled, postgres_database, private_postgres, private_rabbitmq, private_redis
 from tests.slow import is_slow, start_early

@@ -3,7 +3,8 @@
 import ast
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -95,10 +96,90 @@ def test_no_room_of_the_service_reads_another_rooms_tables_but_the_ones_it_repor
                     assert parts[1] in {room, *others}, f"{path} imports {name}"
 
 
+ROOMS: Mapping[str, set[str]] = {  # and the other rooms that each may use, besides http
+    "catalogue": set(),
+    "experiments": {"fleet"},
+    "fleet": {"experiments"},
+    "http": set(),
+    "keys": set(),
+    "leaderboards": {"experiments"},
+    "processes": {"experiments", "fleet", "keys"},
+    "report_cards": {"experiments", "leaderboards"},
+}
+BRING_ROOMS_TOGETHER = {"app", "metrics", "results"}  # modules beside the rooms
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_of_the_service_uses_no_rooms_but_the_ones_that_it_builds_on(room: str) -> None:
+    foreign = ROOMS.keys() - {room, "http", *ROOMS[room]}
+    for path in modules(f"service/{room}"):
+        assert rooms_in(path).isdisjoint(foreign), path
+
+
+def test_what_serves_all_rooms_of_the_service_uses_none() -> None:
+    for path in (ROOT / "service").glob("*.py"):
+        if path.stem not in BRING_ROOMS_TOGETHER:
+            assert rooms_in(path) <= {"http"}, path
+
+
+def rooms_in(path: Path) -> set[str]:
+    """The rooms of the service that a module imports."""
+    names = [name.split(".") for name in imported(path)]
+    return {parts[1] for parts in names if parts[0] == "service" and len(parts) > 1} & ROOMS.keys()
+
+
+@pytest.mark.parametrize("package", ["service", "workers", "normcore"])
+def test_modules_do_not_import_each_other_in_a_circle(package: str) -> None:
+    names = {".".join(path.relative_to(ROOT).with_suffix("").parts) for path in modules(package)}
+    below = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts): {
+            found for name in imported(path) if (found := module_of(name, names)) is not None
+        }
+        for path in modules(package)
+    }
+    TopologicalSorter(below).prepare()
+
+
+def module_of(name: str, modules: Collection[str]) -> str | None:
+    """The module that an import of ``name``, or of something in it, loads."""
+    above = name.rpartition(".")[0]
+    return next((module for module in (name, above) if module in modules), None)
+
+
+def test_every_room_of_the_service_has_its_rule() -> None:
+    folders = {path.parent.name for path in (ROOT / "service").glob("*/__init__.py")}
+    assert folders == set(ROOMS)
+
+
+def test_only_the_lifecycle_changes_a_runs_state() -> None:
+    """All statements that update runs stand there, and no row that was read is changed anywhere."""
+    for package in ("service", "workers", "normbench"):
+        for path in modules(package):
+            tree = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+            updates = [node for node in tree if isinstance(node, ast.Call) and ast.unparse(node) == "update(Run)"]
+            changes = [node for node in tree if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)]
+            changed_states = [node for node in changes if node.attr == "state" and ast.unparse(node) != "app.state"]
+            if path.parent != ROOT / "service" / "experiments" / "lifecycle":
+                assert updates + changed_states == [], path
+
+
+def test_only_results_ends_runs_and_refreshes_entries() -> None:
+    """A caller that did one and forgot the other would leave a board that does not show what its runs say."""
+    verbs = {"lifecycle.finish", "lifecycle.finish_analysis", "entries.refresh"}
+    callers = {
+        path.relative_to(ROOT).as_posix()
+        for package in ("service", "workers", "normbench")
+        for path in modules(package)
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in verbs
+    }
+    assert callers == {"service/results.py"}
+
+
 WITHOUT_TORCH = [
     "import service.app",
     "import normbench, normbench.cli",
-    "import service.local, service.scheduler, service.serve",
+    "import service.processes.local, service.processes.scheduler, service.processes.serve",
     "import workers.app",
     "import normcore.spec, normcore.events, normcore.data.registry, normcore.variables",
     "from normcore.published import papers; assert papers()",

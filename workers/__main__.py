@@ -25,8 +25,8 @@ def main() -> int:
 
 
 def _serve(arguments: argparse.Namespace) -> int:
+    from service.processes.startup import StartupError, exit_on_signals
     from service.settings import InvalidSettings, read_settings
-    from service.startup import StartupError, exit_on_signals
     from workers.app import run_worker
     from workers.settings import WorkerSettings
 

@@ -1,4 +1,4 @@
-"""The worker as a process: Celery listens for the bell, a thread keeps the heartbeat, a fork server stays warm."""
+"""The worker as a process: Celery receives notifications, a thread sends heartbeats, a fork server stays warm."""
 
 import logging
 import os
@@ -12,10 +12,10 @@ from celery.signals import setup_logging, worker_shutting_down
 from sqlalchemy.exc import SQLAlchemyError
 
 from service.db import Database, one_line
-from service.fleet import attendance
-from service.fleet.attendance import Badge
-from service.queue import Doorbell, make_celery, queue_name
-from service.startup import StartupError, prepare
+from service.fleet import registration
+from service.fleet.registration import WorkerIdentity
+from service.processes.startup import StartupError, prepare
+from service.queue import Notifier, make_celery, queue_name
 from workers import node, tasks, warm
 from workers.settings import WorkerSettings
 
@@ -26,42 +26,42 @@ def run_worker(settings: WorkerSettings, *, worker_id: str | None = None, follow
     """Serve until SIGTERM or SIGINT; a run in training is given back with a checkpoint.
 
     Args:
-        worker_id: the name that whoever started this worker knows it by; None for a new one.
-        follow_stdin: begin at the first byte of standard input, and stop when it ends, as it does when the parent is
-            gone.
+        worker_id: the id that the process which started this one gave it; None for a new one.
+        follow_stdin: wait for one byte on standard input before starting, and stop when standard input closes, as it
+            does when the parent dies.
 
     Raises:
-        StartupError: nothing can be trained on the device, or see ``service.startup``.
+        StartupError: nothing can be trained on the device, or see ``service.processes.startup``.
     """
     db = prepare(settings)
-    badge = node.badge(settings.device or node.choose_device(), worker_id)
+    identity = node.identify(settings.device or node.choose_device(), worker_id)
     celery = make_celery(settings)
-    doorbell = Doorbell(celery)
-    attendant = tasks.Attendant(db, settings, badge, doorbell)
-    tasks.register(celery, attendant)
+    notifier = Notifier(celery)
+    executor = tasks.Executor(db, settings, identity, notifier)
+    tasks.register(celery, executor)
     warnings.simplefilter("ignore", SecurityWarning)  # of root and pickle; our messages are JSON
     setup_logging.connect(lambda **_: None, weak=False)  # Celery leaves logging as it is
 
     def stop(**_: object) -> None:
-        attendant.stopping.set()
+        executor.stopping.set()
         db.hurry()
 
     worker_shutting_down.connect(stop, weak=False)
     gone = threading.Event()
-    heart = threading.Thread(target=_beat, args=(db, settings, badge, gone), name="heart")
+    heartbeats = threading.Thread(target=_send_heartbeats, args=(db, settings, identity, gone), name="heartbeats")
     try:
         if follow_stdin:
             if not os.read(sys.stdin.fileno(), 1):
                 return
             threading.Thread(target=_stop_when_stdin_closes, name="parent", daemon=True).start()
-        heart.start()
-        if not warm.can_train_on(badge.device):
-            raise StartupError(f"cannot train on {badge.device} here; name another with --device")
+        heartbeats.start()
+        if not warm.can_train_on(identity.device):
+            raise StartupError(f"cannot train on {identity.device} here; name another with --device")
         consumer = celery.Worker(
             pool_cls="solo",
             concurrency=1,
-            queues=[queue_name(device) for device in badge.queues],
-            hostname=badge.id,
+            queues=[queue_name(device) for device in identity.queues],
+            hostname=identity.id,
             without_gossip=True,
             without_mingle=True,
             without_heartbeat=True,
@@ -74,20 +74,20 @@ def run_worker(settings: WorkerSettings, *, worker_id: str | None = None, follow
     finally:
         db.hurry()
         gone.set()
-        if heart.is_alive():
-            heart.join()
-        doorbell.close()
+        if heartbeats.is_alive():
+            heartbeats.join()
+        notifier.close()
         db.close()
 
 
-def _beat(db: Database, settings: WorkerSettings, badge: Badge, gone: threading.Event) -> None:
+def _send_heartbeats(db: Database, settings: WorkerSettings, identity: WorkerIdentity, gone: threading.Event) -> None:
     while True:
         try:
             with db.transaction() as session:
                 if gone.is_set():
-                    attendance.leave(session, badge.id)
+                    registration.remove(session, identity.id)
                     return
-                attendance.beat(session, badge)
+                registration.heartbeat(session, identity)
         except SQLAlchemyError as error:
             log.warning("no heartbeat: %s", one_line(error))
             if gone.is_set():

@@ -1,31 +1,29 @@
-"""Checkpoints of a run in the artifact store: when to write one, how many to keep, which to go on from."""
+"""Checkpoints of a run in the artifact store: when to write one, how many to keep, which to resume from."""
 
-import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from service.artifacts import Artifact, Artifacts
+from service.artifacts import CHECKPOINT, Artifact, Artifacts
 from service.errors import NotFound
 
-KEPT = 2  # the newest may be torn; then the one before it serves
-NAME = re.compile(r"checkpoint-(\d{12})\.pt")
+KEPT = 2  # if the newest is torn, the run resumes from the one before
 
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What the database knows of a run when an attempt begins; see ``service.experiments.lifecycle.Claim``."""
+    """What the database knows of a run when an attempt starts; see ``service.experiments.lifecycle.Claim``."""
 
-    began_attempt: int
+    started_attempt: int
     resumed_from: int
 
     def allows(self, attempt: int, step: int) -> bool:
-        """Whether all measurements up to this checkpoint are stored, or in it.
+        """Whether all measurements up to this checkpoint are in the database or in the checkpoint.
 
-        When an attempt begins, what others measured beyond its first step is undone. An earlier attempt that did not
-        notice may have written checkpoints there, which no longer fit.
+        When an attempt starts at a step, measurements after that step are deleted. An earlier attempt that did not
+        notice may have written checkpoints after that step; without those measurements, they cannot be used.
         """
-        return attempt >= self.began_attempt or step <= self.resumed_from
+        return attempt >= self.started_attempt or step <= self.resumed_from
 
 
 class Checkpoints:
@@ -42,7 +40,7 @@ class Checkpoints:
         self._first = True
 
     def is_due(self, *, measured: bool) -> bool:
-        """Whether to write one now; ``measured`` says that this process has measured something."""
+        """Whether to write one now. ``measured``: this process has measured something."""
         return (self._first and measured) or time.monotonic() - self._last >= self._every
 
     def write(self, step: int, content: bytes) -> None:
@@ -60,12 +58,12 @@ class Checkpoints:
         self._last, self._first = time.monotonic(), False
 
     def newest_first(self) -> Iterator[tuple[str, bytes]]:
-        """Names and contents of those to go on from."""
+        """Names and contents of those that the run may resume from."""
         for checkpoint in _checkpoints(self._store, self._run_id):
             if self._is_usable(checkpoint):
                 try:
                     content = self._store.read(self._run_id, checkpoint.attempt, checkpoint.name)
-                except NotFound:  # removed since, by an attempt that does not know that it lost the run
+                except NotFound:  # removed meanwhile, by an attempt that does not know that it lost the run
                     continue
                 yield f"{checkpoint.attempt}.{checkpoint.name}", content
 
@@ -73,26 +71,13 @@ class Checkpoints:
         return self._past.allows(checkpoint.attempt, _step(checkpoint))
 
 
-def clear(store: Artifacts, run_id: str, attempt: int) -> None:
-    """The run has succeeded with this attempt: its checkpoints have served, and no other attempt's model counts."""
-    for artifact in store.list(run_id):
-        is_other_model = artifact.name == "model.pt" and artifact.attempt != attempt
-        if NAME.fullmatch(artifact.name) or is_other_model:
-            store.remove(run_id, artifact.attempt, artifact.name)
-
-
-def forget(store: Artifacts, run_id: str, attempt: int) -> None:
-    """This attempt came to its end after the run had gone on without it: its model does not count."""
-    store.remove(run_id, attempt, "model.pt")
-
-
 def _checkpoints(store: Artifacts, run_id: str) -> list[Artifact]:
     """Latest attempt first, then latest step."""
-    found = [a for a in store.list(run_id) if NAME.fullmatch(a.name)]
+    found = [a for a in store.list(run_id) if CHECKPOINT.fullmatch(a.name)]
     return sorted(found, key=lambda a: (a.attempt, _step(a)), reverse=True)
 
 
 def _step(checkpoint: Artifact) -> int:
-    match = NAME.fullmatch(checkpoint.name)
+    match = CHECKPOINT.fullmatch(checkpoint.name)
     assert match is not None
     return int(match[1])

@@ -1,5 +1,5 @@
-"""What a worker and its training process tell each other: a job and ``Stored`` down; the others, and the events
-``Measured`` and ``Analysed``, up."""
+"""Messages between a worker and its training process. The worker sends a ``Job`` and ``Stored``; the training process
+sends the others, and the events ``Measured`` and ``Analysed`` as they are."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,16 +14,16 @@ class Job:
     """All that a training process needs to know.
 
     Attributes:
-        began_attempt, resumed_from: see ``service.experiments.lifecycle.Claim``.
-        model_attempt: for an analysis of a trained model, the attempt that left it; else 0.
-        log: where what the process prints goes.
+        started_attempt, resumed_from: see ``service.experiments.lifecycle.Claim``.
+        model_attempt: for an analysis of a trained model, the attempt that stored it; else 0.
+        log: the file for what the process prints.
     """
 
     run_id: str
     attempt: int
     seed: int
     spec: Mapping[str, Any]
-    began_attempt: int
+    started_attempt: int
     resumed_from: int
     model_attempt: int
     device: str
@@ -42,11 +42,12 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class Began:
-    """Training begins.
+class RunStarted:
+    """The first update, or the first piece of an analysis, is next.
 
     Attributes:
-        measured: what the checkpoint brought along: measurements that may not be stored yet.
+        resumed_from: the step of the checkpoint that the training resumes from, if there is one.
+        measured: the checkpoint's measurements, which may not be in the database yet.
         notes: which checkpoints could not be used, and why.
     """
 
@@ -58,7 +59,7 @@ class Began:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """So many updates are done, in so many training seconds."""
+    """How many updates are done, and how many seconds of training they took."""
 
     step: int
     seconds: float
@@ -72,7 +73,7 @@ class Saved:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class RunFinished:
     """The training is complete and its artifacts are stored."""
 
     outcome: Outcome
@@ -100,4 +101,4 @@ class Failed:
     error: str
 
 
-Message = Began | Progress | Measured | Saved | Ended | Analysed | Stopped | Troubled | Failed
+Message = RunStarted | Progress | Measured | Saved | RunFinished | Analysed | Stopped | Troubled | Failed

@@ -5,7 +5,7 @@ import shutil
 import socket
 import subprocess
 
-from service.fleet.attendance import Badge
+from service.fleet.registration import WorkerIdentity
 from service.ids import new_id
 
 
@@ -18,11 +18,11 @@ def choose_device() -> str:
     return "cuda:0" if listed.returncode == 0 and "GPU 0" in listed.stdout else "cpu"
 
 
-def badge(device: str, worker_id: str | None) -> Badge:
+def identify(device: str, worker_id: str | None) -> WorkerIdentity:
     """A worker's identity. It serves runs that asked for its kind of device and those that left it open.
 
     Args:
         worker_id: None for a new one.
     """
     kind = device.partition(":")[0]
-    return Badge(worker_id or new_id("wrk"), socket.gethostname(), os.getpid(), device, ("auto", kind))
+    return WorkerIdentity(worker_id or new_id("wrk"), socket.gethostname(), os.getpid(), device, ("auto", kind))

@@ -1,7 +1,7 @@
-"""Events to the store: batches of measurements, the lease, the wish to cancel, and how a run ended.
+"""Write to the database what a training reports: measurements in batches, lease renewals, and how the run ended.
 
-While the database is away the training goes on and what it measures is kept here; a lease that ran out meanwhile
-is noticed at the first write, which is then refused.
+While the database does not answer, training continues and measurements are kept here. If the lease ran out meanwhile,
+the next write raises ``LeaseLost``.
 """
 
 import logging
@@ -15,11 +15,12 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from normcore.events import Analysed, Measured
+from service import results
 from service.db import Database, one_line
 from service.experiments import lifecycle
-from service.experiments.lifecycle import Bell, Lease, LeaseLost
-from service.leaderboards import entries
-from workers.messages import Began, Ended, Progress, Saved
+from service.experiments.lifecycle import Lease, LeaseLost
+from service.queue import Notification
+from workers.messages import Progress, RunFinished, RunStarted, Saved
 from workers.settings import WorkerSettings
 
 log = logging.getLogger(__name__)
@@ -27,18 +28,18 @@ Answer = TypeVar("Answer")
 
 PROGRESS_SECONDS = 1.0  # between two writes that say no more than how far the training is
 RETRY_SECONDS = 1.0  # between two tries to write to a database that is away
-INSIST_SECONDS = 5.0  # for those tries, once the worker stops
+INSIST_SECONDS = 5.0  # of such tries, once the worker stops
 
 
 class GaveUp(Exception):
-    """The worker stops and the database is away: what was to be written is not, and the lease will run out."""
+    """The worker stops while the database does not answer. Nothing was written; the lease will run out."""
 
 
 class Report:
     """Everything that one attempt writes.
 
-    Every method that writes raises ``LeaseLost`` once the run belongs to another. Those that must write before they
-    return raise ``GaveUp`` if the worker stops and the database stays away.
+    Every method that writes raises ``LeaseLost`` once the run belongs to another attempt. Those that write the end of
+    the attempt raise ``GaveUp`` if the worker stops while the database does not answer.
     """
 
     def __init__(
@@ -46,20 +47,20 @@ class Report:
     ) -> None:
         self.cancel_requested = False
         self._db, self._settings, self._lease, self._device, self._stopping = db, settings, lease, device, stopping
-        self._to_begin: Began | None = None
+        self._to_start: RunStarted | None = None
         self._measured: list[Measured] = []
         self._step, self._seconds, self._saved = 0, 0.0, 0
-        self._began: tuple[float, int] | None = None  # when this attempt's training began, and at which step
+        self._started_at: tuple[float, int] | None = None  # when this attempt started, and at which step
         self._flushed = time.monotonic()
         self._dirty = False
 
-    def began(self, message: Began) -> None:
-        """The training is under way."""
+    def started(self, message: RunStarted) -> None:
+        """The training has started; ``flush`` writes it."""
         for note in message.notes:
             log.warning("%s: %s", self._lease.run_id, note)
-        self._to_begin = message
+        self._to_start = message
         self._step = message.started.step
-        self._began = (time.monotonic(), self._step)
+        self._started_at = (time.monotonic(), self._step)
         self._flushed = -math.inf  # written at once
 
     def note(self, message: Progress | Measured | Saved) -> None:
@@ -67,7 +68,7 @@ class Report:
         if isinstance(message, Saved):
             self._saved, self._dirty = message.step, True
             return
-        if self._began is not None and self._step == self._began[1]:
+        if self._started_at is not None and self._step == self._started_at[1]:
             self._flushed = -math.inf  # the first step is written at once
         if isinstance(message, Measured):
             self._measured.append(message)
@@ -76,8 +77,8 @@ class Report:
 
     @property
     def is_due(self) -> bool:
-        """Whether there is something to write, or the lease wants renewing."""
-        if self._measured or self._to_begin:
+        """Whether it is time to write what was taken in, or to renew the lease."""
+        if self._measured or self._to_start:
             patience = self._settings.flush_seconds
         elif self._dirty:
             patience = PROGRESS_SECONDS
@@ -86,10 +87,10 @@ class Report:
         return time.monotonic() - self._flushed >= patience
 
     def flush(self) -> int | None:
-        """Write what was taken in and renew the lease; try again later if the database is away.
+        """Write what was taken in and renew the lease. If the database does not answer, try again later.
 
         Returns:
-            The step up to which all measurements are stored now, if that is news.
+            The step up to which all measurements are stored; None if this call stored none.
         """
         self._flushed = time.monotonic()
         try:
@@ -99,28 +100,27 @@ class Report:
             self._flushed = time.monotonic() + RETRY_SECONDS
             log.warning("measurements of %s wait: %s", self._lease.run_id, one_line(error))
             return None
-        brought = self._to_begin.measured if self._to_begin else ()
-        news = [m.step for m in (*brought, *self._measured)]
-        self._to_begin, self._measured, self._dirty = None, [], False
-        return max(news, default=None)
+        from_checkpoint = self._to_start.measured if self._to_start else ()
+        stored = [m.step for m in (*from_checkpoint, *self._measured)]
+        self._to_start, self._measured, self._dirty = None, [], False
+        return max(stored, default=None)
 
-    def ended(self, message: Ended | Analysed) -> None:
-        """Write the last measurements and the result, and a training's leaderboard entry, all or nothing."""
+    def finished(self, message: RunFinished | Analysed) -> None:
+        """Write the last measurements and the result in one transaction."""
 
         def write(session: Session) -> None:
             self._write(session, self._pace())
             if isinstance(message, Analysed):
-                lifecycle.finish_analysis(session, self._lease, message)
-                return
-            fingerprint = lifecycle.finish(session, self._lease, message.outcome, message.result)
-            entries.refresh(session, fingerprint)
+                results.finish_analysis(session, self._lease, message)
+            else:
+                results.finish(session, self._lease, message.outcome, message.result)
 
         try:
             self._insist(write)
         except LeaseLost:
             if not self._insist(lambda session: lifecycle.has_succeeded(session, self._lease)):
                 raise
-            # An earlier try was committed, and only the answer to it lost.
+            # An earlier try was committed, and only its answer was lost.
 
     def failed(self, error: str) -> None:
         """The run cannot go on."""
@@ -130,15 +130,15 @@ class Report:
         """The run was stopped because somebody asked for it."""
         self._close(lambda session: lifecycle.cancelled(session, self._lease))
 
-    def released(self, reason: str) -> Bell | None:
+    def released(self, reason: str) -> Notification | None:
         """The run was stopped because this worker stops."""
         return self._close(lambda session: lifecycle.release(session, self._lease, reason))
 
     def deferred(self, reason: str) -> None:
-        """Something that the training needs is in trouble."""
+        """Something that the training needs does not work at the moment."""
         self._close(lambda session: lifecycle.defer(session, self._lease, reason))
 
-    def lost(self, reason: str) -> Bell | None:
+    def lost(self, reason: str) -> Notification | None:
         """The attempt broke off."""
         limit = self._settings.max_attempts
         return self._close(lambda session: lifecycle.lose(session, self._lease, reason, max_attempts=limit))
@@ -152,15 +152,15 @@ class Report:
 
     def _write(self, session: Session, pace: float | None) -> bool:
         """Whether somebody asked to cancel the run."""
-        if self._to_begin is not None:
-            lifecycle.begin(
+        if self._to_start is not None:
+            lifecycle.start(
                 session,
                 self._lease,
-                self._to_begin.started,
+                self._to_start.started,
                 device=self._device,
-                resumed_from=self._to_begin.resumed_from,
-                measured=self._to_begin.measured,
-                notes=self._to_begin.notes,
+                resumed_from=self._to_start.resumed_from,
+                measured=self._to_start.measured,
+                notes=self._to_start.notes,
             )
         return lifecycle.record(
             session,
@@ -173,7 +173,7 @@ class Report:
         )
 
     def _insist(self, write: Callable[[Session], Answer]) -> Answer:
-        """Write in one transaction, as often as it takes; once the worker stops, not for long."""
+        """Write in one transaction, and repeat that until it succeeds; once the worker stops, only for a short time."""
         give_up_at = math.inf
         while True:
             try:
@@ -188,6 +188,6 @@ class Report:
             time.sleep(RETRY_SECONDS)
 
     def _pace(self) -> float | None:
-        if self._began is None or self._step <= self._began[1]:
+        if self._started_at is None or self._step <= self._started_at[1]:
             return None
-        return (self._step - self._began[1]) / (time.monotonic() - self._began[0])
+        return (self._step - self._started_at[1]) / (time.monotonic() - self._started_at[0])

@@ -1,4 +1,4 @@
-"""What a message sets off: claim a run, have it trained, see it through to its end."""
+"""What a notification causes: the worker claims a run, has it trained and writes how it ended."""
 
 import logging
 import threading
@@ -15,11 +15,11 @@ from normcore.events import Analysed, Measured
 from service.artifacts import Artifacts
 from service.db import Database, one_line
 from service.experiments import lifecycle
-from service.experiments.lifecycle import Bell, Claim, Lease, LeaseLost
-from service.fleet.attendance import Badge
-from service.queue import RUN_EXPERIMENT, Doorbell
-from workers import checkpoints, training_log, warm
-from workers.messages import Began, Ended, Failed, Job, Message, Progress, Saved, Stopped, Stored, Troubled
+from service.experiments.lifecycle import Claim, Lease, LeaseLost
+from service.fleet.registration import WorkerIdentity
+from service.queue import RUN_EXPERIMENT, Notification, Notifier
+from workers import outputs, training_log, warm
+from workers.messages import Failed, Job, Message, Progress, RunFinished, RunStarted, Saved, Stopped, Stored, Troubled
 from workers.report import GaveUp, Report
 from workers.settings import WorkerSettings
 from workers.trainer import Trainer
@@ -30,44 +30,44 @@ PROBE_BYTES = 1 << 20  # that the artifact store must take before a worker that 
 LISTEN_SECONDS = 0.2  # between two looks at what is due while the training is silent
 
 
-def register(app: Celery, attendant: "Attendant") -> None:
+def register(app: Celery, executor: "Executor") -> None:
     """Give the task its name on the queue."""
 
     @app.task(name=RUN_EXPERIMENT)  # type: ignore[untyped-decorator]
     def run_experiment(run_id: str) -> None:
-        """Somebody rang for ``run_id``; the most urgent run that waits is taken, which may be another."""
-        attendant.answer()
+        """Workers were notified of ``run_id``; the most urgent waiting run is executed, which may be another."""
+        executor.execute_next()
 
 
-class Attendant:
-    """Answers the doorbell of one worker, one run at a time."""
+class Executor:
+    """Executes runs for one worker, one at a time."""
 
-    def __init__(self, db: Database, settings: WorkerSettings, badge: Badge, doorbell: Doorbell) -> None:
+    def __init__(self, db: Database, settings: WorkerSettings, identity: WorkerIdentity, notifier: Notifier) -> None:
         self.stopping = threading.Event()
-        self._db, self._settings, self._badge, self._doorbell = db, settings, badge, doorbell
+        self._db, self._settings, self._identity, self._notifier = db, settings, identity, notifier
         self._in_trouble = False
 
-    def answer(self) -> None:
-        """Claim a run, if there is one, and train it to its end."""
+    def execute_next(self) -> None:
+        """Claim a run, if one waits, and train it to its end."""
         if self.stopping.is_set() or not self._is_out_of_trouble():
             return
         try:
             claim = self._claim()
         except SQLAlchemyError as error:
-            log.warning("cannot claim a run: %s", one_line(error))  # the scheduler rings again
+            log.warning("cannot claim a run: %s", one_line(error))  # the scheduler sends another
             return
         if claim is not None:
-            self._attend(claim)
+            self._execute(claim)
 
     def _is_out_of_trouble(self) -> bool:
-        """After trouble, whether the artifact store takes files again and processes can be started; until then runs
-        are better left to others."""
+        """Whether there was no trouble, or the artifact store takes files and processes can be started again. Until
+        then other workers should take the runs."""
         if self._in_trouble:
             try:
                 Artifacts(self._settings.artifacts_url).check_writable(PROBE_BYTES)
                 with NamedTemporaryFile(prefix="normbench-"):
-                    warm.can_train_on(self._badge.device)
-            except Exception as error:  # every file system has errors of its own; the scheduler rings again
+                    warm.can_train_on(self._identity.device)
+            except Exception as error:  # every file system has errors of its own; the scheduler sends another
                 log.warning("claiming nothing, still in trouble: %s: %s", type(error).__name__, error)
                 return False
         self._in_trouble = False
@@ -77,15 +77,15 @@ class Attendant:
         with self._db.transaction() as session:
             return lifecycle.claim(
                 session,
-                queues=self._badge.queues,
-                worker_id=self._badge.id,
+                queues=self._identity.queues,
+                worker_id=self._identity.id,
                 lease_seconds=self._settings.lease_seconds,
             )
 
-    def _attend(self, claim: Claim) -> None:
+    def _execute(self, claim: Claim) -> None:
         lease = claim.lease
         log.info("training %s, attempt %d", lease.run_id, lease.attempt)
-        report = Report(self._db, self._settings, lease, self._badge.device, self.stopping)
+        report = Report(self._db, self._settings, lease, self._identity.device, self.stopping)
         try:
             with ExitStack() as ends:
                 try:
@@ -107,22 +107,22 @@ class Attendant:
         grace = 0.0 if claim.spec.get("kind") == "analysis" else self._settings.grace_seconds
         watch = Watch(trainer, report, self._settings, grace, self.stopping)
         try:
-            bell = watch.until_end()()
+            notification = watch.until_end()()
         except LeaseLost:
-            if watch.ended:
-                self._tell_store(claim.lease, checkpoints.forget)
+            if watch.finished:
+                self._tell_store(claim.lease, outputs.discard)
             raise
         self._in_trouble = watch.trouble
-        if bell is not None:
-            self._doorbell.ring([bell])
+        if notification is not None:
+            self._notifier.notify([notification])
         self._tidy_up(claim.lease, printed, watch)
 
     def _tidy_up(self, lease: Lease, printed: Path, watch: "Watch") -> None:
-        """What nobody waits for, and no run depends on."""
+        """Files that may stay behind if this fails."""
         if watch.broke_off:
             training_log.keep(self._settings.artifacts_url, lease.run_id, lease.attempt, printed)
-        if watch.ended:
-            self._tell_store(lease, checkpoints.clear)
+        if watch.finished:
+            self._tell_store(lease, outputs.settle)
 
     def _tell_store(self, lease: Lease, tidy: Callable[[Artifacts, str, int], None]) -> None:
         try:
@@ -136,10 +136,10 @@ class Attendant:
             attempt=claim.lease.attempt,
             seed=claim.seed,
             spec=claim.spec,
-            began_attempt=claim.began_attempt,
+            started_attempt=claim.started_attempt,
             resumed_from=claim.resumed_from,
             model_attempt=claim.model_attempt,
-            device=self._badge.device,
+            device=self._identity.device,
             threads=self._settings.threads,
             datasets_dir=self._settings.datasets_dir,
             artifacts_url=self._settings.artifacts_url,
@@ -148,18 +148,20 @@ class Attendant:
         )
 
 
-End = Callable[[], Bell | None]
+WriteEnd = Callable[[], Notification | None]
+"""Writes how the attempt ended; see ``Report``."""
 
 
 class Watch:
-    """Follows one training process: relays what it says, and stops it when it must stop.
+    """Follows one training process: passes its messages to the report, and stops it when it must stop.
 
     Args:
-        grace_seconds: for a last checkpoint, before SIGKILL; an analysis leaves none.
+        grace_seconds: for a last checkpoint, before SIGKILL; an analysis writes none.
 
     Attributes:
-        ended, broke_off, trouble: whether the training came to its end, whether the process was gone without a word,
-            and whether something that it needs is in trouble.
+        finished: the training is complete.
+        broke_off: the process died or hung without saying how it ended.
+        trouble: something that the training needs, such as the artifact store, does not work.
     """
 
     def __init__(
@@ -170,17 +172,17 @@ class Watch:
         grace_seconds: float,
         stopping: threading.Event,
     ) -> None:
-        self.ended = self.broke_off = self.trouble = False
+        self.finished = self.broke_off = self.trouble = False
         self._trainer, self._report = trainer, report
         self._settings, self._grace_seconds, self._stopping = settings, grace_seconds, stopping
-        self._last_word = time.monotonic()
+        self._last_message = time.monotonic()
         self._kill_at: float | None = None
 
-    def until_end(self) -> End:
+    def until_end(self) -> WriteEnd:
         """Follow the process until it ends, by itself or by us.
 
         Returns:
-            What to write about it.
+            A function that writes how it ended.
 
         Raises:
             LeaseLost: the run belongs to another attempt.
@@ -201,16 +203,16 @@ class Watch:
         if stored is not None:
             self._trainer.tell(Stored(stored))
 
-    def _take(self, message: Message) -> End | None:
-        self._last_word = time.monotonic()
+    def _take(self, message: Message) -> WriteEnd | None:
+        self._last_message = time.monotonic()
         match message:
-            case Began():
-                self._report.began(message)
+            case RunStarted():
+                self._report.started(message)
             case Progress() | Measured() | Saved():
                 self._report.note(message)
-            case Ended() | Analysed():
-                self.ended = True
-                return lambda: self._report.ended(message)
+            case RunFinished() | Analysed():
+                self.finished = True
+                return lambda: self._report.finished(message)
             case Troubled(reason):
                 self.trouble = True
                 return lambda: self._report.deferred(reason)
@@ -220,14 +222,14 @@ class Watch:
                 return self._stopped
         return None
 
-    def _broken_off(self) -> End | None:
+    def _broken_off(self) -> WriteEnd | None:
         now = time.monotonic()
         if self._trainer.is_gone:
             self.broke_off = True
             return self._stopped if self._kill_at else lambda: self._report.lost(self._cause())
         if self._kill_at is not None and now > self._kill_at:
             self._trainer.kill()
-        elif now - self._last_word > self._settings.stall_seconds:
+        elif now - self._last_message > self._settings.stall_seconds:
             self._trainer.kill()
             self.broke_off = True
             return lambda: self._report.lost(f"no progress for {self._settings.stall_seconds:g} s")
@@ -236,7 +238,7 @@ class Watch:
     def _cause(self) -> str:
         return f"the training process was {self._trainer.close()}"
 
-    def _stopped(self) -> Bell | None:
+    def _stopped(self) -> Notification | None:
         if self._report.cancel_requested:
             self._report.cancelled()
             return None

@@ -1,4 +1,4 @@
-"""The training process' own log: what it prints, torch's warnings and a crash's traceback, in a file of its own."""
+"""The training process' log: what it prints, torch's warnings and the traceback of a crash, in a file."""
 
 import faulthandler
 import logging
@@ -6,9 +6,8 @@ import os
 import sys
 from pathlib import Path
 
-from service.artifacts import Artifacts
+from service.artifacts import LOG, Artifacts
 
-NAME = "log.txt"
 MAX_BYTES = 256 * 1024  # of the end, which is what is kept
 log = logging.getLogger(__name__)
 
@@ -28,7 +27,7 @@ def write_to(path: Path) -> None:
 def keep(artifacts_url: str, run_id: str, attempt: int, path: Path) -> None:
     """Store the end of the log. A store that is in trouble costs the log, not the run."""
     try:
-        Artifacts(artifacts_url).write(run_id, attempt, NAME, _end(path))
+        Artifacts(artifacts_url).write(run_id, attempt, LOG, _end(path))
     except Exception as error:  # every file system has errors of its own
         log.warning("the log of %s, attempt %d, is not kept: %s: %s", run_id, attempt, type(error).__name__, error)
 

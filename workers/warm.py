@@ -1,7 +1,7 @@
-"""The fork server that training processes come from: it has imported torch and never used it, so that a run starts in
-milliseconds, in a process of its own, and no process that has touched CUDA is ever forked.
+"""The fork server that training processes are forked from. It has imported torch but never used it, so that a run
+starts within milliseconds in a process of its own, and no process that has used CUDA is ever forked.
 
-It needs seconds to be warm, so it is started before all else; this module therefore imports next to nothing itself.
+Importing torch takes seconds, so the server is started first of all; this module therefore imports almost nothing.
 """
 
 import multiprocessing
@@ -27,7 +27,10 @@ def start() -> None:
 
 
 def can_train_on(device: str) -> bool:
-    """Wait until the fork server is warm; a run claimed before that could outlast its lease unstarted."""
+    """Wait until the fork server has imported torch, and say whether the device can be used.
+
+    Otherwise a claimed run's lease could expire while torch is still being imported.
+    """
     first = context.Process(target=_look_for, args=(device,), daemon=True)
     first.start()
     first.join()
@@ -35,7 +38,7 @@ def can_train_on(device: str) -> bool:
 
 
 def _look_for(device: str) -> None:
-    """Runs in the first process; torch must not touch the device in any that is forked."""
+    """Runs in a process of its own, because torch must not use the device in the fork server."""
     from normcore.environment import usable_device
 
     try:

@@ -20,7 +20,7 @@ def create(
     """Make a key. It is shown this once and never again."""
     with service_settings() as settings:
         from service.keys import keyring
-        from service.startup import prepare
+        from service.processes.startup import prepare
 
         with prepare(settings).transaction() as session:
             key, secret = keyring.create(session, name)
@@ -34,7 +34,7 @@ def list_keys(as_json: Json = False) -> None:
     """All keys, revoked ones too; not the keys themselves."""
     with service_settings() as settings:
         from service.keys import keyring
-        from service.startup import prepare
+        from service.processes.startup import prepare
 
         with prepare(settings).snapshot() as session:
             found = [
@@ -60,7 +60,7 @@ def revoke(
     """End a key."""
     with service_settings() as settings:
         from service.keys import keyring
-        from service.startup import prepare
+        from service.processes.startup import prepare
 
         with prepare(settings).transaction() as session:
             key = keyring.revoke(session, key_id)

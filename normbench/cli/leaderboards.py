@@ -16,23 +16,30 @@ def leaderboard(
     profile: Annotated[str | None, typer.Option(help="paper, small or smoke.")] = None,
     rank_by: Annotated[str | None, typer.Option(help="metric, steps_to_target or seconds_to_target.")] = None,
     baseline: Annotated[str | None, typer.Option(help="The method that speed-ups are measured against.")] = None,
+    problem: Annotated[str | None, typer.Option(help="One of the board's problems; else the profile's own.")] = None,
     published: Annotated[bool, typer.Option("--published", help="Rank the papers' numbers, too.")] = False,
+    over_budget: Annotated[
+        bool, typer.Option("--over-budget", help="Rank entries that had more than the board's budget, too.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Show which method wins a task."""
     client = command.client()
-    options: dict[str, Any] = {"profile": profile, "rank_by": rank_by, "baseline": baseline}
-    board = client.leaderboard(task, published=published, **options)
+    options: dict[str, Any] = {"profile": profile, "rank_by": rank_by, "baseline": baseline, "problem": problem}
+    board = client.leaderboard(task, published=published, over_budget=over_budget, **options)
     command.show(as_json, board, *([display(board)] if board["entries"] else []))
     if not board["entries"]:
         command.note(_nothing_here(client, board))
-    elif published and all(entry["source"] != "published" for entry in board["entries"]):
+    for other in board["problems"]:
+        if other["id"] != board["problem"]["id"]:
+            command.note(f"another problem, with a board of its own: --problem {other['id']} ({other['title']})")
+    if board["entries"] and published and all(entry["source"] != "published" for entry in board["entries"]):
         command.note(f"no paper has published numbers for {task} at {board['profile']}")
 
 
 def _nothing_here(client: Client, board: Leaderboard) -> str:
     """That the board is empty, and where the task has entries."""
     task, profile = board["task"], board["profile"]
-    others = [found["profile"] for found in client.leaderboards() if found["task"] == task]
+    others = dict.fromkeys(found["profile"] for found in client.leaderboards() if found["task"] == task)
     elsewhere = f"; there are some at {' and '.join(f'--profile {other}' for other in others)}" if others else ""
     return f"{task} has no entries at {profile}{elsewhere}"

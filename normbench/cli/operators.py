@@ -21,8 +21,8 @@ def service_settings() -> Iterator["Settings"]:
     """
     require("server")
     from service.errors import ServiceError
+    from service.processes.startup import StartupError
     from service.settings import InvalidSettings, Settings, read_settings
-    from service.startup import StartupError
 
     try:
         yield read_settings(Settings)

@@ -37,7 +37,7 @@ def up(
     """Run API, scheduler and workers on this machine; nothing else is needed."""
     require("server", "worker")
     with service_settings() as settings:
-        from service.local import up as run_up
+        from service.processes.local import up as run_up
 
         def ready(port: int) -> None:
             url = _url(host, port)
@@ -50,7 +50,7 @@ def up(
 def api(host: Host = "127.0.0.1", port: Port = 8000, as_json: Json = False) -> None:
     """Run the HTTP API alone."""
     with service_settings() as settings:
-        from service.serve import serve
+        from service.processes.serve import serve
 
         def ready(port: int) -> None:
             url = _url(host, port)
@@ -73,7 +73,7 @@ def worker(device: Device = None, as_json: Json = False) -> None:
 def scheduler(as_json: Json = False) -> None:
     """Run the scheduler: it takes back what lost workers held and notifies workers again of what waits."""
     with service_settings() as settings:
-        from service.scheduler import schedule
+        from service.processes.scheduler import schedule
 
         schedule(settings, lambda: say(as_json, {"scheduler": "running"}, "scheduler running"))
 
@@ -81,7 +81,7 @@ def scheduler(as_json: Json = False) -> None:
 def migrate(as_json: Json = False) -> None:
     """Bring the database up to date; every process does it as well when it starts."""
     with service_settings() as settings:
-        from service.startup import prepare
+        from service.processes.startup import prepare
 
         prepare(settings).close()
         say(as_json, {"database": "up to date"}, "the database is up to date")

@@ -11,7 +11,7 @@ from normbench.display.table import Column, Table
 def leaderboard(board: Leaderboard) -> Table:
     """Ranked entries with their intervals and times to the target."""
     unit = f", {board['unit']}" if board["unit"] else ""
-    differs = any(e["citation"] or e["changes"] for e in board["entries"])
+    differs = any(_differs(entry) for entry in board["entries"])
     columns = [
         Column("#"),
         Column("method"),
@@ -26,7 +26,7 @@ def leaderboard(board: Leaderboard) -> Table:
         (
             entry["rank"],
             entry["method"],
-            *([entry["citation"] or _changes(entry["changes"]) or None] if differs else []),
+            *([_differs(entry)] if differs else []),
             interval(entry["value"]),
             _seeds(entry),
             _time(entry["steps_to_target"], "{:g}"),
@@ -41,11 +41,17 @@ def leaderboard(board: Leaderboard) -> Table:
 def _title(board: Leaderboard) -> str:
     better = "higher is better" if board["direction"] == "maximize" else "lower is better"
     target = f"; steps and time to {board['target']:g} on validation data" if board["target"] is not None else ""
-    return f"{board['task']} ({board['profile']}): {better}{target}"
+    own = board["problem"]["id"] == board["problems"][0]["id"]
+    problem = "" if own else f", {board['problem']['title']}"
+    return f"{board['task']} ({board['profile']}{problem}): {better}{target}"
 
 
-def _changes(changes: Mapping[str, Any]) -> str:
-    return ", ".join(f"{path}={value}" for path, value in changes.items())
+def _differs(entry: Mapping[str, Any]) -> str | None:
+    """What an entry is, besides its method: whose number, or in what it departs from the profile."""
+    if entry["citation"]:
+        return f"{entry['model']}: {entry['citation']}"
+    changes = [f"{path}={value}" for path, value in entry["changes"].items()]
+    return ", ".join([*changes, *(["over budget"] if entry["over_budget"] else [])]) or None
 
 
 def _seeds(entry: Mapping[str, Any]) -> str | None:

@@ -93,8 +93,8 @@ def _flow(measured: Mapping[str, Any] | None) -> str | None:
     gains: dict[str, list[str]] = {}
     for finding in measured["findings"]:
         if finding["name"].startswith("gradient_norm"):
-            gain = finding["name"].partition("gain=")[2].partition(":")[0]
-            gains.setdefault(finding["verdict"], []).append(gain)
+            gain = finding.get("parameters", {}).get("gain")
+            gains.setdefault(finding["verdict"], []).append("" if gain is None else f"{gain:g}")
     return "; ".join(f"{verdict} {', '.join(filter(None, values))}".strip() for verdict, values in gains.items())
 
 

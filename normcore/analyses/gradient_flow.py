@@ -5,7 +5,7 @@ Shapes: T steps, B cases, F inputs, H hidden units.
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from statistics import NormalDist
@@ -93,7 +93,10 @@ def prepare(spec: AnalysisSpec, seed: int, resources: Resources) -> Work:
         flow = gradient_flow(model, _with_gain(norm, gain), images.sequences(torch.float64), images.labels, seed)
         name = "gradient_norm" if gain is None else f"gradient_norm gain={gain:g}"
         claimed = figure_1a_findings(name, gain, flow) if gain is not None and _is_figure_1a(spec) else ()
-        return Report([flow_finding(name, flow), *claimed], {name: list(enumerate(flow))})
+        finding = flow_finding(name, flow)
+        if gain is not None:
+            finding = replace(finding, parameters={"gain": gain})
+        return Report([finding, *claimed], {name: list(enumerate(flow))})
 
     has_gain = "gain_init" in type(norm).model_fields
     gains = task.gains if has_gain and task.gains else (None,)

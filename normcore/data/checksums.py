@@ -3,11 +3,13 @@
 import hashlib
 import sys
 from collections.abc import Mapping
+from functools import cache
 
 from normcore.data.datasets import DATASETS
 from normcore.data.pydoc import pydoc_text
 
 
+@cache
 def checksums(name: str) -> Mapping[str, str]:
     """The digests of the data set called ``name``: the keys and values that its module gives as ``checksums``.
 

@@ -65,7 +65,7 @@ def _fetch_files(dataset: Dataset, files: list[DataFile], datasets_dir: Path, pr
         finally:
             downloads.remove_corrupt()
         if not failures:
-            shutil.rmtree(scratch)
+            shutil.rmtree(scratch, ignore_errors=True)
             return
     kind = DatasetCorrupt if any(isinstance(failure, DatasetCorrupt) for failure in failures) else DownloadFailed
     reasons = "; ".join(dict.fromkeys(map(str, failures)))  # those of an archive are the same for all its members
@@ -90,8 +90,8 @@ def _on_the_way(dataset: Dataset, datasets_dir: Path) -> Iterator[Path]:
         try:
             yield scratch
         finally:
-            lock.unlink(missing_ok=True)
             with suppress(OSError):  # what an interrupted download left stays
+                lock.unlink(missing_ok=True)
                 scratch.rmdir()
 
 

@@ -80,7 +80,7 @@ def _pin_pydoc(task: CharLM, datasets_dir: Path | None) -> CharLM:
     return task
 
 
-def _as_it_is(task: CharLM, datasets_dir: Path | None) -> CharLM:
+def _pin_official(task: CharLM, datasets_dir: Path | None) -> CharLM:
     return task
 
 
@@ -93,12 +93,12 @@ def _pin_file(task: CharLM, datasets_dir: Path | None) -> CharLM:
 
 PINS: Mapping[str, Callable[[CharLM, Path | None], CharLM]] = {
     "pydoc": _pin_pydoc,
-    "ptb": _as_it_is,
-    "text8": _as_it_is,
-    "text8_prefix": _as_it_is,
+    "ptb": _pin_official,
+    "text8": _pin_official,
+    "text8_prefix": _pin_official,
     "file": _pin_file,
 }
-"""What is checked of a text, by ``task.corpus``. Where nothing is, the longest examples that a spec may have fit."""
+"""What is checked of a text, by ``task.corpus``."""
 
 
 def _check_lengths(task: CharLM, characters: int) -> None:

@@ -7,10 +7,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from normcore.data import text8
 from normcore.data.corpus import Corpus
 from normcore.data.pydoc import pydoc_text
 from normcore.data.registry import DATASETS, checksums, read_bytes
-from normcore.data.text8 import text8, text8_prefix
 from normcore.data.text_file import read_text, split_points
 from normcore.spec.tasks.char_lm import CharLM
 
@@ -86,8 +86,8 @@ def _numbers(text: str, symbols: str) -> Tensor:
 LOADERS: Mapping[str, Callable[[CharLM, Path | None], Corpus]] = {
     "pydoc": lambda task, datasets_dir: pydoc(),
     "ptb": lambda task, datasets_dir: ptb(datasets_dir),
-    "text8": lambda task, datasets_dir: text8(datasets_dir),
-    "text8_prefix": lambda task, datasets_dir: text8_prefix(datasets_dir),
+    "text8": lambda task, datasets_dir: text8.text8(datasets_dir),
+    "text8_prefix": lambda task, datasets_dir: text8.text8_prefix(datasets_dir),
     "file": text_file,
 }
 """By ``task.corpus``."""

@@ -1,8 +1,8 @@
 """Download one file over HTTP, and go on where an earlier attempt stopped.
 
 While it is incomplete, the file is called ``<name>.part``, and ``<name>.part.json`` beside it says which version of the
-file on the server it is a part of. The rest is asked for only of that version, and what the caller does with the
-complete file is check it: a server that breaks its own rules cannot do more harm than a second download.
+file on the server it is a part of: only of that version is the rest asked for. The caller must check the complete file,
+since a server may give no sign that it has changed it.
 """
 
 import json

@@ -4,6 +4,6 @@ One module a figure. Functions take plain numbers and give ``{"data": [...], "la
 and ground; ``themed`` adds those of a light or a dark page. Torch-free.
 """
 
-from normcore.figures.figure import Figure, as_json, themed
+from normcore.figures.figure import Figure, Theme, as_json, themed
 
-__all__ = ["Figure", "as_json", "themed"]
+__all__ = ["Figure", "Theme", "as_json", "themed"]

@@ -43,6 +43,7 @@ class Task(Part):
     Attributes:
         model: the family of models that it takes; None if it takes none.
         may_look_ahead: whether a model may read the sequence backwards, too.
+        x: what its curves go over.
     """
 
     kind: ClassVar[Kind]
@@ -52,6 +53,7 @@ class Task(Part):
     model: ClassVar[type[Model] | None]
     takes_norm: ClassVar[bool]
     may_look_ahead: ClassVar[bool] = True
+    x: ClassVar[str] = "step"
 
     name: str
     profile: ProfileName = DEFAULT_PROFILE

@@ -8,8 +8,10 @@ from typing import Any
 from normcore.data import registry
 from normcore.spec import TASKS, resolve
 from normcore.spec.analyses.analysis import TrainedAnalysis
+from normcore.spec.cells import CELLS
 from normcore.spec.methods import METHODS
 from normcore.spec.metric import Metric
+from normcore.spec.models import MODELS
 from normcore.spec.task import ProfileName, Task
 from normcore.spec.tasks.benchmark import Benchmark
 from service.catalogue import schemas
@@ -29,7 +31,10 @@ def task(name: str) -> schemas.TaskOut:
         title=known.title,
         description=inspect.getdoc(known) or "",
         citation=known.citation,
-        metric=_metric(known.metric) if issubclass(known, Benchmark) else None,
+        metric=_metric(known.metric()) if issubclass(known, Benchmark) else None,
+        metrics=[_metric(metric) for metric in known.metrics] if issubclass(known, Benchmark) else [],
+        models={tag: kind.model_json_schema() for tag, kind in known.model.kinds().items()} if known.model else {},
+        methods=_methods(known),
         profiles=dict(profiles),
         options=known.model_json_schema(),
     )
@@ -44,7 +49,9 @@ def method(name: str) -> schemas.MethodOut:
         title=known.title,
         description=inspect.getdoc(known) or "",
         citation=known.citation,
-        cells=list(known.cells),
+        takes=sorted(known.takes),
+        cells=[tag for tag, cell in CELLS.items() if known.fits(cell)],
+        models=[tag for tag, model in MODELS.items() if any(map(known.fits, model.kinds().values()))],
         options=known.model_json_schema(),
     )
 
@@ -71,4 +78,10 @@ def _default_spec(task: type[Task], profile: ProfileName) -> dict[str, Any] | No
 
 
 def _metric(metric: Metric) -> schemas.MetricOut:
-    return schemas.MetricOut(name=metric.name, unit=metric.unit, direction=metric.direction)
+    return schemas.MetricOut(name=metric.name, unit=metric.unit, direction=metric.direction, no_skill=metric.no_skill)
+
+
+def _methods(task: type[Task]) -> list[str]:
+    """Those that have a place in one of the task's models."""
+    kinds = task.model.kinds().values() if task.model and task.takes_norm else ()
+    return [tag for tag, method in METHODS.items() if any(map(method.fits, kinds))]

@@ -14,6 +14,7 @@ class MetricOut(BaseModel):
     name: str
     unit: str
     direction: Literal["maximize", "minimize"]
+    no_skill: str | None = Field(description="What a model gets that ignores its input.")
 
 
 class ProfileOut(BaseModel):
@@ -31,7 +32,10 @@ class TaskOut(BaseModel):
     title: str
     description: str
     citation: str
-    metric: MetricOut | None
+    metric: MetricOut | None = Field(description="The one that ranks.")
+    metrics: list[MetricOut]
+    models: dict[str, dict[str, Any]] = Field(description="JSON Schema of each model that it takes, by tag.")
+    methods: list[str] = Field(description="Methods that have a place in one of its models.")
     profiles: dict[str, ProfileOut]
     options: dict[str, Any] = Field(description="JSON Schema of its options.")
 
@@ -43,7 +47,9 @@ class MethodOut(BaseModel):
     title: str
     description: str
     citation: str
-    cells: list[str]
+    takes: list[str] = Field(description="The places where it can stand.")
+    cells: list[str] = Field(description="Recurrent cells that it fits.")
+    models: list[str] = Field(description="Architectures that it fits.")
     options: dict[str, Any] = Field(description="JSON Schema of its options.")
 
 

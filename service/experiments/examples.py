@@ -1,8 +1,12 @@
 """What the description of the API shows: an experiment of one seed, as this service answered it."""
 
 from datetime import UTC, datetime, timedelta
+from typing import cast
 
-from normcore.spec import resolve
+from normcore.figures import themed
+from normcore.figures.curves import curves
+from normcore.problem import problem_of
+from normcore.spec import TrainingSpec, resolve
 from service.experiments import schemas
 from service.experiments.schemas import State
 
@@ -23,7 +27,9 @@ RUN = schemas.RunOut(
     progress=schemas.ProgressOut(step=200, max_steps=200, eta_seconds=None),
     result={
         "metric": "accuracy",
+        "values": {"accuracy": 0.677},
         "value": 0.677,
+        "no_skill": 0.1,
         "valid_value": 0.713,
         "step": 200,
         "steps_to_target": 100,
@@ -66,9 +72,16 @@ RETRIED_RUN = QUEUED_RUN.model_copy(update={"attempt": 2})
 
 def experiment(state: State, run: schemas.RunOut) -> schemas.ExperimentOut:
     """The experiment with its run."""
-    spec = resolve(WRITTEN).model_dump(mode="json")
+    spec = cast(TrainingSpec, resolve(WRITTEN))
     return schemas.ExperimentOut(
-        id=EXPERIMENT_ID, fingerprint=FINGERPRINT, state=state, spec=spec, runs=[run], created_at=CREATED
+        id=EXPERIMENT_ID,
+        fingerprint=FINGERPRINT,
+        state=state,
+        problem=problem_of(spec.task).id,
+        budget=spec.budget,
+        spec=spec.model_dump(mode="json"),
+        runs=[run],
+        created_at=CREATED,
     )
 
 
@@ -95,6 +108,7 @@ PLAN = schemas.PlanOut(
     queue_position=1,
 )
 MEASUREMENTS = schemas.MeasurementsOut(
+    x="step",
     series={
         "valid.accuracy": schemas.SeriesOut(
             unit="", direction="maximize", points=[(100, 0.57, 5.74), (200, 0.713, 10.81)]
@@ -102,8 +116,9 @@ MEASUREMENTS = schemas.MeasurementsOut(
         "valid.loss": schemas.SeriesOut(
             unit="nats", direction="minimize", points=[(100, 1.297, 5.74), (200, 0.867, 10.81)]
         ),
-    }
+    },
 )
+FIGURE = themed(curves({"valid.accuracy": [(100, 0.57), (200, 0.713)]}, f"{RUN_ID}, seed 0"), "light")
 ARTIFACTS = schemas.ArtifactList(
     items=[schemas.ArtifactOut(name="model.pt", size=178_944, url=f"/v1/runs/{RUN_ID}/artifacts/model.pt")]
 )

@@ -1,16 +1,14 @@
 """A run's artifacts under the names by which users know them.
 
-Those of the run's present attempt go by their own names, earlier attempts' as ``1.log.txt``. A model is a run's only
-once the run has succeeded, and only if the attempt that succeeded wrote it.
+Files of the run's present attempt have their own names, those of earlier attempts are named ``1.log.txt``. The model
+and other outputs are shown only once the run has succeeded, and only those of the attempt that succeeded.
 """
 
 from collections.abc import Iterable
 
-from service.artifacts import Artifact
+from service.artifacts import Artifact, is_output
 from service.errors import NotFound
 from service.experiments.schemas import RunOut
-
-MODEL = "model.pt"
 
 
 def shown(run: RunOut, stored: Iterable[Artifact]) -> dict[str, Artifact]:
@@ -18,7 +16,7 @@ def shown(run: RunOut, stored: Iterable[Artifact]) -> dict[str, Artifact]:
     return {
         artifact.name if artifact.attempt == run.attempt else f"{artifact.attempt}.{artifact.name}": artifact
         for artifact in stored
-        if artifact.name != MODEL or (artifact.attempt == run.attempt and run.state == "succeeded")
+        if not is_output(artifact.name) or (artifact.attempt == run.attempt and run.state == "succeeded")
     }
 
 

@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import Header, Path, Query
 from pydantic import AfterValidator, Field
 
+from normcore.figures import Theme
 from normcore.spec import TASKS
 from normcore.spec.messages import Form, quoted
 from normcore.spec.methods import METHODS
@@ -87,6 +88,9 @@ LastEventIdParameter = Annotated[
         examples=["1-20"],
     ),
 ]
+
+FigureName = Annotated[str, Path(pattern=NO_NUL, description="The figure's name, as `curves`.", examples=["curves"])]
+FigureTheme = Annotated[Theme, Query(alias="theme", description="Its colours.", examples=["dark"])]
 
 Range = Annotated[str | None, Header(description="`bytes=FIRST-LAST`: only these bytes.", examples=["bytes=0-1023"])]
 IfRange = Annotated[

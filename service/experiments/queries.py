@@ -2,13 +2,15 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 from sqlalchemy import Select, exists, select
 from sqlalchemy.orm import Session, selectinload
 
-from normcore.spec import SpecError
+from normcore.spec import TASKS, SpecError
 from normcore.spec.messages import choose, quoted
-from normcore.spec.metric import METRICS
+from normcore.spec.metric import OF_EVERY_TASK, Metric
+from normcore.spec.tasks import BENCHMARKS
 from service.errors import Invalid, NotFound
 from service.experiments import schemas
 from service.experiments.downsampling import downsample
@@ -112,7 +114,8 @@ def measurements(
         NotFound: no such run.
         Invalid: the run has ended and measured other series only. Before that, a series may still come.
     """
-    state = run(session, run_id).state
+    found = run(session, run_id)
+    task = session.scalars(select(Experiment.task).where(Experiment.id == found.experiment_id)).one()
     query = (
         select(Measurement.series, Measurement.step, Measurement.value, Measurement.seconds)
         .where(Measurement.run_id == run_id)
@@ -124,13 +127,14 @@ def measurements(
     for row in session.execute(query):
         curves.setdefault(row.series, []).append((row.step, row.value, row.seconds))
     unmeasured = [name for name in series if name not in curves]
-    if unmeasured and state in ENDED:
+    if unmeasured and found.state in ENDED:
         _check_measured(session, run_id, unmeasured)
     return schemas.MeasurementsOut(
+        x=TASKS[task].x if task in TASKS else "step",
         series={
             name: _series(name, points if max_points is None else downsample(points, max_points))
             for name, points in sorted(curves.items())
-        }
+        },
     )
 
 
@@ -148,8 +152,15 @@ def _check_measured(session: Session, run_id: str, unmeasured: Sequence[str]) ->
         )
 
 
+@cache
+def _metrics() -> Mapping[str, Metric]:
+    """By the name in which a series such as ``valid.accuracy`` ends."""
+    known = [metric for task in BENCHMARKS.values() for metric in task.metrics]
+    return {metric.name: metric for metric in (*OF_EVERY_TASK, *known)}
+
+
 def _series(name: str, points: list[tuple[int, float, float]]) -> schemas.SeriesOut:
-    metric = METRICS.get(name.rpartition(".")[2])
+    metric = _metrics().get(name.rpartition(".")[2])
     return schemas.SeriesOut(
         unit=metric.unit if metric else "", direction=metric.direction if metric else None, points=points
     )

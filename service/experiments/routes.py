@@ -17,6 +17,7 @@ from service.errors import Invalid, NotFound
 from service.experiments import (
     described,
     examples,
+    figures,
     files,
     lifecycle,
     parameters,
@@ -27,7 +28,6 @@ from service.experiments import (
     submission,
     trained,
 )
-from service.experiments.lifecycle import Bell
 from service.experiments.tables import Run
 from service.group_commit import GroupCommit
 from service.http.bodies import SpecBody
@@ -37,6 +37,7 @@ from service.http.pages import Cursor, Limit, Page, page
 from service.http.parts import DatabaseDep, PartsDep
 from service.http.ranges import read_range
 from service.http.routing import Router, check_known
+from service.queue import Notification
 
 router = Router(prefix="/v1", tags=["experiments"])
 
@@ -69,7 +70,7 @@ async def submit_experiment(
         return await run_in_threadpool(_plan, parts.db, spec)
     experiment, created = await _submit(parts.group_commit, spec, digest(body), idempotency_key)
     if created:
-        parts.doorbell.ring(Bell(run.id, experiment.spec["device"]) for run in experiment.runs)
+        parts.notifier.notify(Notification(run.id, experiment.spec["device"]) for run in experiment.runs)
     return Response(
         experiment.model_dump_json(),
         status.HTTP_201_CREATED if created else status.HTTP_200_OK,
@@ -166,8 +167,8 @@ def cancel_experiment(experiment_id: parameters.ExperimentId, db: DatabaseDep) -
 def retry_experiment(experiment_id: parameters.ExperimentId, parts: PartsDep) -> schemas.ExperimentOut:
     """Open a new attempt of each failed and cancelled run; it goes on from the last checkpoint there is."""
     with parts.db.transaction() as session:
-        bells = lifecycle.retry(session, experiment_id)
-    parts.doorbell.ring(bells)
+        notifications = lifecycle.retry(session, experiment_id)
+    parts.notifier.notify(notifications)
     return get_experiment(experiment_id, parts.db)
 
 
@@ -204,6 +205,18 @@ def get_measurements(
         return queries.measurements(session, run_id, series=series, max_points=max_points)
 
 
+@router.get("/runs/{run_id}/figures/{name}", response_class=Response, responses=described.FIGURE)
+def get_figure(
+    run_id: parameters.RunId, name: parameters.FigureName, parts: PartsDep, theme: parameters.FigureTheme = "light"
+) -> Response:
+    """A figure of a run as Plotly JSON: `curves` at any time, and once it has succeeded those that its task made."""
+    with parts.db.snapshot() as session:
+        run = queries.run(session, run_id)
+        figure = figures.curves_of(session, run) if name == figures.CURVES else None
+    figure = figure or figures.stored(parts.artifacts, run, name)
+    return Response(figures.in_colours(figure, theme), media_type="application/json")
+
+
 @router.get("/runs/{run_id}/events", response_class=EventStream, responses=described.EVENTS)
 def stream_run(
     run_id: parameters.RunId,
@@ -226,7 +239,8 @@ def _events(db: Database, chosen: stream.Stream, session: Session) -> Response:
 
 @router.get("/runs/{run_id}/artifacts", responses=answers(examples.ARTIFACTS) | refusals(NotFound))
 def list_artifacts(run_id: parameters.RunId, parts: PartsDep) -> schemas.ArtifactList:
-    """Files of a run: checkpoints while it runs, its log and environment, and the selected model once it has succeeded.
+    """Files of a run: checkpoints while it runs, its log and environment, and once it has succeeded the selected model
+    and what else its task makes of it, such as figures.
 
     Those of earlier attempts are named with the attempt, as `1.log.txt`."""
     with parts.db.snapshot() as session:
@@ -239,7 +253,7 @@ def list_artifacts(run_id: parameters.RunId, parts: PartsDep) -> schemas.Artifac
     )
 
 
-@router.get("/runs/{run_id}/artifacts/{name}", response_class=StreamingResponse, responses=described.DOWNLOADED)
+@router.get("/runs/{run_id}/artifacts/{name:path}", response_class=StreamingResponse, responses=described.DOWNLOADED)
 def get_artifact(
     run_id: parameters.RunId,
     name: parameters.FileName,
@@ -260,7 +274,7 @@ def get_artifact(
     start, stop = part or (0, found.size)
     about = {
         "Accept-Ranges": "bytes",
-        "Content-Disposition": f'attachment; filename="{name}"',
+        "Content-Disposition": f'attachment; filename="{name.rpartition("/")[2]}"',
         "Content-Length": str(stop - start),
         **cached,
     }

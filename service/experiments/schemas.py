@@ -77,6 +77,8 @@ class ExperimentOut(BaseModel):
     id: str
     fingerprint: str
     state: State
+    problem: str | None = Field(description="What its board ranks, see `/v1/leaderboards`; null for an analysis.")
+    budget: int | None = Field(description="Examples that each training may see; null for an analysis.")
     spec: ResolvedSpec
     runs: list[RunOut]
     created_at: datetime
@@ -106,6 +108,7 @@ class SeriesOut(BaseModel):
 class MeasurementsOut(BaseModel):
     """All or some curves of a run, by name."""
 
+    x: str = Field(description="What the curves go over: `step`, of a training; of an analysis also other things.")
     series: dict[str, SeriesOut]
 
 
@@ -154,6 +157,8 @@ def experiment_out(experiment: Experiment) -> ExperimentOut:
         id=experiment.id,
         fingerprint=experiment.fingerprint,
         state=derived_state([(run.state, run.started_at is not None) for run in experiment.runs]),
+        problem=experiment.problem,
+        budget=experiment.budget,
         spec=experiment.spec,
         runs=[run_out(run) for run in experiment.runs],
         created_at=experiment.created_at,

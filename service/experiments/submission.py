@@ -6,7 +6,8 @@ from typing import Any
 from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
-from normcore.spec import ExperimentSpec
+from normcore.problem import problem_of
+from normcore.spec import ExperimentSpec, TrainingSpec
 from service.db import epoch_now, rows_of, utc_now
 from service.errors import Conflict
 from service.experiments.schemas import ExperimentOut, experiment_out, submitted_out
@@ -15,7 +16,7 @@ from service.experiments.turns import ROUND, next_turn
 from service.ids import new_id
 
 NEW_EXPERIMENT = insert(rows_of(Experiment))
-NEW_RUN = insert(rows_of(Run)).values(rung_at=epoch_now())
+NEW_RUN = insert(rows_of(Run)).values(notified_at=epoch_now())
 NEW_LABEL = insert(rows_of(Label))
 
 
@@ -44,6 +45,7 @@ def submit(
         "task": spec.task.name,
         "profile": spec.task.profile,
         "method": spec.norm.method if spec.norm else None,
+        **_board(spec),
         "spec": spec.model_dump(mode="json"),
         "idempotency_key": idempotency_key,
         "request_digest": request_digest,
@@ -62,6 +64,13 @@ def submit(
     if labels:
         connection.execute(NEW_LABEL, labels)
     return submitted_out(row, runs), True
+
+
+def _board(spec: ExperimentSpec) -> dict[str, Any]:
+    """What decides with which others a training is ranked; nothing of an analysis."""
+    if not isinstance(spec, TrainingSpec):
+        return {"problem": None, "budget": None}
+    return {"problem": problem_of(spec.task).id, "budget": spec.budget}
 
 
 def _queued_run(experiment_id: str, seed: int, turn: int, spec: ExperimentSpec, now: datetime) -> dict[str, Any]:

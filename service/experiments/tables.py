@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Float, ForeignKey, Index, Integer, String, text
+from sqlalchemy import BigInteger, Float, ForeignKey, Index, Integer, String, text
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from service.db import Base, Json, UTCDateTime
@@ -22,6 +22,8 @@ class Experiment(Base):
     task: Mapped[str] = mapped_column(String(64))
     profile: Mapped[str] = mapped_column(String(16))
     method: Mapped[str | None] = mapped_column(String(64))  # none, where an analysis takes no norm
+    problem: Mapped[str | None] = mapped_column(String(16))  # what its board ranks; none of an analysis
+    budget: Mapped[int | None] = mapped_column(BigInteger)  # examples that its training may see; none likewise
     spec: Mapped[dict[str, Any]] = mapped_column(Json)
     idempotency_key: Mapped[str | None] = mapped_column(String(255), unique=True)
     request_digest: Mapped[str] = mapped_column(String(64))
@@ -57,14 +59,14 @@ class Run(Base):
     state: Mapped[str] = mapped_column(String(16))
     turn: Mapped[int] = mapped_column(Integer, default=0, server_default="0")  # its round of the queue, see turns.py
     attempt: Mapped[int] = mapped_column(Integer, default=1)
-    began_attempt: Mapped[int | None] = mapped_column(Integer)  # the last one that trained, from resumed_from_step on
+    started_attempt: Mapped[int | None] = mapped_column(Integer)  # the last that started training, at resumed_from_step
     times_lost: Mapped[int] = mapped_column(Integer, default=0)  # since it last got to a new checkpoint
     times_deferred: Mapped[int] = mapped_column(Integer, default=0, server_default="0")  # likewise
     history: Mapped[list[dict[str, Any]]] = mapped_column(Json, default=list)  # what went wrong, and when
     worker_id: Mapped[str | None] = mapped_column(ID)
     lease_expires_at: Mapped[float | None] = mapped_column(Float)
     not_before: Mapped[float | None] = mapped_column(Float)  # queued, but paused until then
-    rung_at: Mapped[float | None] = mapped_column(Float)
+    notified_at: Mapped[float | None] = mapped_column(Float)  # when workers were last sent a message about it
     cancel_requested: Mapped[bool] = mapped_column(default=False)
 
     step: Mapped[int] = mapped_column(Integer, default=0)
@@ -72,7 +74,7 @@ class Run(Base):
     steps_per_second: Mapped[float | None] = mapped_column(Float)
     resumed_from_step: Mapped[int | None] = mapped_column(Integer)
     device: Mapped[str | None] = mapped_column(String(32))
-    kernel: Mapped[str | None] = mapped_column(String(16))
+    kernel: Mapped[str | None] = mapped_column(String(64))
     environment: Mapped[dict[str, Any] | None] = mapped_column(Json)
 
     outcome: Mapped[str | None] = mapped_column(String(16))

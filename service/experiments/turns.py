@@ -17,7 +17,7 @@ from sqlalchemy import Select, bindparam, false, func, select, tuple_
 from sqlalchemy.orm import Session
 
 from service.experiments.tables import Run
-from service.fleet import attendance
+from service.fleet import registration
 
 SERVED_TOGETHER = {"cpu": ("auto", "cpu"), "cuda": ("auto", "cuda")}  # the queues of a worker, by its kind of device
 ROUND = 2
@@ -85,7 +85,7 @@ def _waiting(names: tuple[str, ...], kinds: tuple[str, ...]) -> Select[Any]:
         .scalar_subquery()
         for name in names
     ]
-    return select(*least, *(attendance.lives(kind) for kind in kinds))
+    return select(*least, *(registration.any_on(kind) for kind in kinds))
 
 
 def turn_behind_its_own(session: Session, run: Run) -> int:

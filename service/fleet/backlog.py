@@ -13,7 +13,7 @@ from normcore.spec import ExperimentSpec
 from service.db import utc_now
 from service.experiments.tables import Run
 from service.experiments.turns import SERVED_TOGETHER
-from service.fleet import attendance
+from service.fleet import queries
 
 DEVICES: tuple[str, ...] = get_args(ExperimentSpec.model_fields["device"].annotation)
 NEWEST = 50  # runs that an expectation rests on
@@ -49,7 +49,7 @@ def backlogs(session: Session, heartbeat_seconds: float) -> list[Backlog]:
     """One for each device that a spec may ask for."""
     counts = {(queue, state): count for queue, state, count in session.execute(_COUNTS)}
     oldest: dict[str, datetime] = dict(session.execute(_OLDEST).all())
-    live = attendance.live(session, heartbeat_seconds)
+    live = queries.live(session, heartbeat_seconds)
     workers = Counter(queue for worker, _ in live for queue in worker.queues.split(","))
     now = utc_now()
     return [

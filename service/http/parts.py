@@ -4,18 +4,16 @@ Dependencies are ``async def``, because FastAPI runs plain functions in a thread
 needs more than the database takes ``PartsDep``.
 """
 
-from typing import TYPE_CHECKING, Annotated, Protocol
+from typing import Annotated, Protocol
 
 from fastapi import Depends, Request
 
 from service.artifacts import Artifacts
 from service.db import Database
 from service.group_commit import GroupCommit
-from service.queue import Doorbell
+from service.queue import Notifier
 from service.settings import Settings
-
-if TYPE_CHECKING:
-    from service.health import StoreCheck
+from service.store_check import StoreCheck
 
 
 class Parts(Protocol):
@@ -25,8 +23,8 @@ class Parts(Protocol):
     db: Database
     group_commit: GroupCommit
     artifacts: Artifacts
-    doorbell: Doorbell
-    store_check: "StoreCheck"
+    notifier: Notifier
+    store_check: StoreCheck
 
 
 async def parts(request: Request) -> Parts:

@@ -1,13 +1,15 @@
 """Keep the entries in step with the runs."""
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import asdict
+from typing import Any, cast
 
 from sqlalchemy import select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
-from normcore.spec import TrainingSpec, changes
+from normcore.problem import problem_of
+from normcore.spec import TrainingSpec, changes, parse
 from service.experiments.tables import Experiment, Run
 from service.leaderboards.ranking import Pooled, RunResult, pool
 from service.leaderboards.tables import Entry
@@ -24,18 +26,52 @@ def refresh(session: Session, fingerprint: str) -> None:
         .limit(MAX_EXPERIMENTS)
     ).all()
     _lock(session, session.get_one(Experiment, newest[0]))
+    results = _results(session, fingerprint)
+    pooled = pool(
+        RunResult(
+            seed=result["seed"],
+            diverged=result["outcome"] == "diverged",
+            value=result["value"],
+            values=result["values"],
+            steps_to_target=result["steps_to_target"],
+            seconds_to_target=result["seconds_to_target"],
+        )
+        for result in results
+    )
+    values = {**_columns(pooled), "results": results, "experiments": list(newest)}
+    session.execute(update(Entry).where(Entry.fingerprint == fingerprint).values(values))
+
+
+def refresh_missing(session: Session) -> None:
+    """Pool the results of every fingerprint that has some and no entry, as after a migration that changed entries."""
+    missing = (
+        select(Experiment.fingerprint)
+        .join(Run)
+        .where(
+            Run.state == "succeeded",
+            Experiment.problem.is_not(None),
+            Experiment.fingerprint.not_in(select(Entry.fingerprint)),
+        )
+        .distinct()
+    )
+    for fingerprint in session.scalars(missing).all():
+        refresh(session, fingerprint)
+
+
+def _results(session: Session, fingerprint: str) -> list[dict[str, Any]]:
+    """What each succeeded run came to, the first run of a seed before others of it."""
     rows = session.execute(
-        select(Run.seed, Run.outcome, Run.value, Run.steps_to_target, Run.seconds_to_target)
+        select(Run.id, Run.seed, Run.outcome, Run.result)
         .join(Experiment)
         .where(Experiment.fingerprint == fingerprint, Run.state == "succeeded")
+        .order_by(Run.seed, Run.id)
     )
-    pooled = pool(RunResult(seed, outcome == "diverged", *rest) for seed, outcome, *rest in rows)
-    values = {**_columns(pooled), "experiments": list(newest)}
-    session.execute(update(Entry).where(Entry.fingerprint == fingerprint).values(values))
+    return [{"run_id": id, "seed": seed, "outcome": outcome, **result} for id, seed, outcome, result in rows]
 
 
 def _lock(session: Session, experiment: Experiment) -> None:
     """Make sure the row is there and ours until the commit, so that two runs that end together both count."""
+    spec = cast(TrainingSpec, parse(experiment.spec))
     dialect = postgresql if session.get_bind().dialect.name == "postgresql" else sqlite
     session.execute(
         dialect.insert(Entry)
@@ -45,7 +81,11 @@ def _lock(session: Session, experiment: Experiment) -> None:
             task=experiment.task,
             profile=experiment.profile,
             method=experiment.method,
-            changes=changes(TrainingSpec.model_validate(experiment.spec)),
+            problem=experiment.problem,
+            options=problem_of(spec.task).options,
+            budget=experiment.budget,
+            changes=changes(spec),
+            results=[],
             experiments=[],
             **_columns(pool([])),
         )
@@ -61,6 +101,7 @@ def _columns(pooled: Pooled) -> Mapping[str, Any]:
         "n_runs": pooled.n_runs,
         "n_seeds": pooled.n_seeds,
         "n_diverged": pooled.n_diverged,
+        "values": {name: asdict(center) for name, center in pooled.values.items()},
         "mean": value.mean if value else None,
         "std": value.std if value else None,
         "ci_low": low,

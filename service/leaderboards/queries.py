@@ -1,72 +1,140 @@
 """Read entries and rank them."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 from sqlalchemy import Row, func, select
 from sqlalchemy.orm import Session
 
+from normcore.problem import Problem, own_budget, own_problem, problem_of, title
+from normcore.published import Result, published
+from normcore.spec import SpecError, resolve
+from normcore.spec.messages import choose, quoted
+from normcore.spec.metric import Metric
 from normcore.spec.task import ProfileName
-from normcore.spec.tasks import BENCHMARKS, Published
+from normcore.spec.tasks import BENCHMARKS
 from normcore.spec.tasks.benchmark import Benchmark
 from service.db import rows_of
+from service.errors import Invalid
 from service.leaderboards import schemas, tables
 from service.leaderboards.ranking import Center, RankBy, Speedup, TimeToTarget, ranks, ratio
 
 
 def leaderboards(session: Session) -> list[schemas.LeaderboardSummary]:
-    """Tasks and profiles that have entries."""
+    """Tasks, profiles and problems that have entries."""
     entry = tables.Entry
     rows = session.execute(
-        select(entry.task, entry.profile, func.count(), func.sum(entry.n_runs))
-        .group_by(entry.task, entry.profile)
-        .order_by(entry.task, entry.profile)
+        select(entry.task, entry.profile, entry.problem, entry.options, func.count(), func.sum(entry.n_runs))
+        .group_by(entry.task, entry.profile, entry.problem, entry.options)
+        .order_by(entry.task, entry.profile, entry.problem)
     )
     return [
-        schemas.LeaderboardSummary(task=task, profile=profile, n_entries=n, n_runs=runs)
-        for task, profile, n, runs in rows
+        schemas.LeaderboardSummary(
+            task=task,
+            profile=profile,
+            problem=_problem(task, profile, id, options),
+            n_entries=n,
+            n_runs=runs,
+        )
+        for task, profile, id, options, n, runs in rows
+        if task in BENCHMARKS
     ]
 
 
 def leaderboard(
-    session: Session, task: str, profile: ProfileName, *, rank_by: RankBy, baseline: str, published: bool
+    session: Session,
+    task: str,
+    profile: ProfileName,
+    *,
+    problem: str | None = None,
+    rank_by: RankBy = "metric",
+    baseline: str = "none",
+    with_published: bool = False,
+    rank_over_budget: bool = False,
 ) -> schemas.Leaderboard:
-    """All entries of a known benchmark at one profile, best first."""
-    known = BENCHMARKS[task]
+    """All entries of one problem of a known benchmark at one profile, best first.
+
+    Args:
+        problem: its id; the profile's own if None.
+
+    Raises:
+        Invalid: there is no such problem on this board.
+    """
+    metric, budget = BENCHMARKS[task].metric(), own_budget(task, profile)
+    problems = _problems(session, task, profile)
+    chosen = _chosen(problems, problem)
     columns = rows_of(tables.Entry).c
-    rows = session.execute(select(*columns).where(columns.task == task, columns.profile == profile)).all()
-    baselines = _baselines(rows, baseline, known)
-    entries = [_measured(row, baseline, baselines.get(row.setting)) for row in rows]
-    if published and profile == "paper":
-        entries += map(_published, known.published)
-    direction = known.metric.direction if rank_by == "metric" else "minimize"
-    for entry, rank in zip(entries, ranks([_center(e, rank_by) for e in entries], direction), strict=True):
-        entry.rank = rank
+    rows = session.execute(
+        select(*columns).where(columns.task == task, columns.profile == profile, columns.problem == chosen.id)
+    ).all()
+    baselines = _baselines(rows, baseline, metric)
+    entries = [_measured(row, baseline, baselines.get(row.setting), row.budget > budget) for row in rows]
+    if with_published and profile == "paper":
+        entries += [
+            _published(result, metric) for result in _of_problem(task, chosen.id) if metric.name in result.values
+        ]
+    _rank(entries, rank_by, metric.direction if rank_by == "metric" else "minimize", rank_over_budget)
     return schemas.Leaderboard(
         task=task,
         profile=profile,
-        metric=known.metric.name,
-        unit=known.metric.unit,
-        direction=known.metric.direction,
-        target=known.profiles[profile].training["target"],
+        problem=chosen,
+        problems=problems,
+        metric=metric.name,
+        unit=metric.unit,
+        direction=metric.direction,
+        target=BENCHMARKS[task].profiles[profile].training["target"],
+        budget=budget,
         rank_by=rank_by,
         baseline=baseline,
-        entries=sorted(entries, key=lambda e: (e.rank, e.method, e.fingerprint or "")),
+        entries=sorted(entries, key=lambda e: (e.rank is None, e.rank, e.method, e.fingerprint or "")),
     )
 
 
-def _baselines(rows: Sequence[Row[Any]], method: str, task: type[Benchmark]) -> dict[str, Row[Any]]:
+def _problems(session: Session, task: str, profile: ProfileName) -> list[schemas.Problem]:
+    """The profile's own problem, and all others that have entries."""
+    own = own_problem(task, profile)
+    entry = tables.Entry
+    query = select(entry.problem, entry.options).where(entry.task == task, entry.profile == profile).distinct()
+    others = {id: options for id, options in session.execute(query) if id != own.id}
+    return [_problem(task, profile, id, options) for id, options in ((own.id, own.options), *sorted(others.items()))]
+
+
+def _problem(task: str, profile: str, id: str, options: Mapping[str, Any]) -> schemas.Problem:
+    own: Problem = own_problem(task, cast(ProfileName, profile))
+    named = title(options, own) if id == own.id or options != own.options else f"other data ({id})"
+    return schemas.Problem(id=id, title=named, options=dict(options))
+
+
+def _chosen(problems: Sequence[schemas.Problem], id: str | None) -> schemas.Problem:
+    if id is None:
+        return problems[0]
+    for problem in problems:
+        if problem.id == id:
+            return problem
+    wrong = f"this board has no {quoted(id)}; {choose(id, [problem.id for problem in problems])}"
+    raise Invalid([SpecError(("problem",), wrong, "unknown_problem")])
+
+
+def _rank(entries: Sequence[schemas.Entry], rank_by: RankBy, direction: Any, rank_over_budget: bool) -> None:
+    """Rank the measured entries within the budget, and all others among them."""
+    counts = [entry.source == "measured" and not entry.over_budget for entry in entries]
+    found = ranks([_center(entry, rank_by) for entry in entries], counts, direction)
+    for entry, rank in zip(entries, found, strict=True):
+        entry.rank = None if entry.over_budget and not rank_over_budget else rank
+
+
+def _baselines(rows: Sequence[Row[Any]], method: str, metric: Metric) -> dict[str, Row[Any]]:
     """For each setting (a spec less its norm) the best entry of the baseline method."""
     best: dict[str, Row[Any]] = {}
     for row in rows:
         if row.method == method and row.mean is not None:
             known = best.get(row.setting)
-            if known is None or task.metric.is_better(row.mean, than=known.mean):
+            if known is None or metric.is_better(row.mean, than=known.mean):
                 best[row.setting] = row
     return best
 
 
-def _measured(row: Row[Any], baseline: str, against: Row[Any] | None) -> schemas.Entry:
+def _measured(row: Row[Any], baseline: str, against: Row[Any] | None, over_budget: bool) -> schemas.Entry:
     speedup = against and Speedup(
         baseline=baseline,
         steps=ratio(against.steps_median, row.steps_median),
@@ -77,11 +145,14 @@ def _measured(row: Row[Any], baseline: str, against: Row[Any] | None) -> schemas
         method=row.method,
         source="measured",
         fingerprint=row.fingerprint,
+        budget=row.budget,
+        over_budget=over_budget,
         changes=row.changes,
         n_runs=row.n_runs,
         n_seeds=row.n_seeds,
         n_diverged=row.n_diverged,
         value=None if row.mean is None else Center(row.mean, row.std, interval),
+        values=row.values,
         steps_to_target=TimeToTarget(row.steps_median, row.steps_reached),
         seconds_to_target=TimeToTarget(row.seconds_median, row.seconds_reached),
         speedup=speedup,
@@ -89,9 +160,26 @@ def _measured(row: Row[Any], baseline: str, against: Row[Any] | None) -> schemas
     )
 
 
-def _published(published: Published) -> schemas.Entry:
-    value = Center(published.value, None, None)
-    return schemas.Entry(method=published.method, source="published", citation=published.citation, value=value)
+def _of_problem(task: str, problem: str) -> list[Result]:
+    """What papers say of this problem."""
+    ranked = [result for result in published(task) if result.can_be_ranked]
+    return [result for result in ranked if _problem_of(result) == problem]
+
+
+def _problem_of(result: Result) -> str:
+    spec = resolve({"task": {"name": result.task, "profile": result.profile, **result.options}})
+    return problem_of(cast(Benchmark, spec.task)).id
+
+
+def _published(result: Result, metric: Metric) -> schemas.Entry:
+    assert result.method is not None
+    return schemas.Entry(
+        method=result.method,
+        source="published",
+        citation=result.citation,
+        model=result.model,
+        value=Center(result.values[metric.name], None, None),
+    )
 
 
 def _center(entry: schemas.Entry, rank_by: RankBy) -> float | None:

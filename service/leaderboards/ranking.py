@@ -6,7 +6,8 @@ running one seed ten times would look like certainty.
 
 import math
 import statistics
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
@@ -21,11 +22,17 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """What one succeeded run contributes. ``value`` is None where it diverged before its first evaluation."""
+    """What one succeeded run contributes.
+
+    Attributes:
+        value: the test value of the task's first metric; None where the run diverged before one was selected.
+        values: of all of its metrics.
+    """
 
     seed: int
     diverged: bool
     value: float | None
+    values: Mapping[str, float]
     steps_to_target: float | None
     seconds_to_target: float | None
 
@@ -55,6 +62,7 @@ class Pooled:
     n_seeds: int
     n_diverged: int
     value: Center | None
+    values: Mapping[str, Center]
     steps_to_target: TimeToTarget
     seconds_to_target: TimeToTarget
 
@@ -78,9 +86,20 @@ def pool(results: Iterable[RunResult]) -> Pooled:
         n_seeds=len(by_seed),
         n_diverged=sum(run.diverged for run in runs),
         value=center(values) if values else None,
+        values={name: pooled for name in _metrics(runs) if (pooled := _pooled(name, by_seed)) is not None},
         steps_to_target=_time([_mean(run.steps_to_target for run in same) for same in by_seed]),
         seconds_to_target=_time([_mean(run.seconds_to_target for run in same) for same in by_seed]),
     )
+
+
+def _metrics(runs: Sequence[RunResult]) -> list[str]:
+    return sorted({name for run in runs for name in run.values})
+
+
+def _pooled(metric: str, by_seed: Sequence[Sequence[RunResult]]) -> Center | None:
+    values = [_mean(run.values.get(metric) for run in same) for same in by_seed]
+    known = [value for value in values if value is not None]
+    return center(known) if known else None
 
 
 def center(values: Sequence[float]) -> Center:
@@ -93,15 +112,17 @@ def center(values: Sequence[float]) -> Center:
     return Center(mean, std, (mean - half, mean + half))
 
 
-def ranks(centers: Sequence[float | None], direction: Direction) -> list[int]:
-    """Rank of each entry, 1 for the best; equal ones share a rank, and None comes last."""
+def ranks(centers: Sequence[float | None], counts: Sequence[bool], direction: Direction) -> list[int]:
+    """Rank of each entry: 1 more than the entries that count and are better. Equal ones share a rank, and None comes
+    last.
+
+    Args:
+        counts: which entries others are ranked against; the others are ranked among them, and move none of them.
+    """
     sign = -1 if direction == "maximize" else 1
     keys = [math.inf if value is None else sign * value for value in centers]
-    ordered = sorted(keys)
-    first: dict[float, int] = {}
-    for place, key in enumerate(ordered, start=1):
-        first.setdefault(key, place)
-    return [first[key] for key in keys]
+    ordered = sorted(key for key, counted in zip(keys, counts, strict=True) if counted)
+    return [1 + bisect_left(ordered, key) for key in keys]
 
 
 def ratio(baseline: float | None, own: float | None) -> float | None:

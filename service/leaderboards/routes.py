@@ -4,6 +4,7 @@ from typing import Annotated
 
 from fastapi import Path, Query, Response
 
+from normcore.problem import own_problem
 from normcore.spec.methods import METHODS
 from normcore.spec.task import DEFAULT_PROFILE, ProfileName
 from normcore.spec.tasks import BENCHMARKS
@@ -15,6 +16,7 @@ from service.leaderboards import examples, queries
 from service.leaderboards.ranking import RankBy
 from service.leaderboards.schemas import LEADERBOARD, Leaderboard, LeaderboardList
 
+OWN_PROBLEM = own_problem("permuted_digits", "small").id
 router = Router(prefix="/v1/leaderboards", tags=["leaderboards"])
 
 
@@ -39,13 +41,34 @@ def get_leaderboard(
             examples=["none"],
         ),
     ] = "none",
+    problem: Annotated[
+        str | None,
+        Query(
+            description="The id of one of the board's problems; the profile's own if omitted.", examples=[OWN_PROBLEM]
+        ),
+    ] = None,
     published: Annotated[
         bool, Query(description="Rank the papers' own numbers among the measured ones.", examples=[True])
+    ] = False,
+    over_budget: Annotated[
+        bool,
+        Query(
+            description="Rank entries that had more than the board's budget among those that had not.", examples=[True]
+        ),
     ] = False,
 ) -> Response:
     """Ranked entries: every succeeded run that shares a fingerprint, pooled over seeds."""
     check_found("leaderboard of", task, BENCHMARKS)
     check_known("baseline", baseline, METHODS)
     with db.snapshot() as session:
-        board = queries.leaderboard(session, task, profile, rank_by=rank_by, baseline=baseline, published=published)
+        board = queries.leaderboard(
+            session,
+            task,
+            profile,
+            problem=problem,
+            rank_by=rank_by,
+            baseline=baseline,
+            with_published=published,
+            rank_over_budget=over_budget,
+        )
     return Response(LEADERBOARD.dump_json(board), media_type="application/json")

@@ -10,18 +10,30 @@ from service.leaderboards.ranking import Center, RankBy, Speedup, TimeToTarget
 
 @dataclass(slots=True, kw_only=True)
 class Entry:
-    """All succeeded runs that share a fingerprint, or a paper's number, which has a mean only."""
+    """All succeeded runs that share a fingerprint, or a paper's number, which has a mean only.
 
-    rank: int = 0
+    Attributes:
+        rank: None if it had more than the board's budget; a paper's number is ranked among the measured ones, and moves
+            none of them.
+        citation, model: where the number stands, and what the paper calls its model.
+        budget: examples that a training may see.
+        values: all of the task's metrics.
+    """
+
+    rank: int | None = None
     method: str
     source: Literal["measured", "published"]
     fingerprint: str | None = None
     citation: str | None = None
+    model: str | None = None
+    budget: int | None = None
+    over_budget: bool = False
     changes: dict[str, Any] = field(default_factory=dict)
     n_runs: int = 0
     n_seeds: int = 0
     n_diverged: int = 0
     value: Center | None
+    values: dict[str, Center] = field(default_factory=dict)
     steps_to_target: TimeToTarget | None = None
     seconds_to_target: TimeToTarget | None = None
     speedup: Speedup | None = None
@@ -29,15 +41,32 @@ class Entry:
 
 
 @dataclass(slots=True)
+class Problem:
+    """What the entries of a board have in common: the task's own options, and its data."""
+
+    id: str
+    title: str
+    options: dict[str, Any]
+
+
+@dataclass(slots=True)
 class Leaderboard:
-    """One task at one size, best first."""
+    """One problem of a task at one size, best first.
+
+    Attributes:
+        problems: all that have a board here, the profile's own first.
+        budget: examples that a training may see to be ranked.
+    """
 
     task: str
     profile: str
+    problem: Problem
+    problems: list[Problem]
     metric: str
     unit: str
     direction: Literal["maximize", "minimize"]
     target: float | None
+    budget: int
     rank_by: RankBy
     baseline: str
     entries: list[Entry]
@@ -47,10 +76,11 @@ LEADERBOARD = TypeAdapter(Leaderboard)
 
 
 class LeaderboardSummary(BaseModel):
-    """A task and profile that has entries."""
+    """A board that has entries."""
 
     task: str
     profile: str
+    problem: Problem
     n_entries: int
     n_runs: int
 

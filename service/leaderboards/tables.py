@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import Float, Index, Integer, String
+from sqlalchemy import BigInteger, Float, Index, Integer, String
 from sqlalchemy.orm import Mapped, mapped_column
 
 from service.db import Base, Json
@@ -18,9 +18,14 @@ class Entry(Base):
     task: Mapped[str] = mapped_column(String(64))
     profile: Mapped[str] = mapped_column(String(16))
     method: Mapped[str] = mapped_column(String(64))
+    problem: Mapped[str] = mapped_column(String(16))
+    options: Mapped[dict[str, Any]] = mapped_column(Json)  # the task's, which make the problem
+    budget: Mapped[int] = mapped_column(BigInteger)  # examples that a training may see
     changes: Mapped[dict[str, Any]] = mapped_column(Json)
     experiments: Mapped[list[str]] = mapped_column(Json)  # newest first, at most MAX_EXPERIMENTS
 
+    results: Mapped[list[dict[str, Any]]] = mapped_column(Json)  # every run's, which all statistics come from
+    values: Mapped[dict[str, Any]] = mapped_column(Json)  # pooled, of all metrics
     n_runs: Mapped[int] = mapped_column(Integer)
     n_seeds: Mapped[int] = mapped_column(Integer)
     n_diverged: Mapped[int] = mapped_column(Integer)
@@ -33,4 +38,4 @@ class Entry(Base):
     seconds_median: Mapped[float | None] = mapped_column(Float)
     seconds_reached: Mapped[int] = mapped_column(Integer)
 
-    __table_args__ = (Index("ix_entries_task_profile", "task", "profile"),)
+    __table_args__ = (Index("ix_entries_task_profile_problem", "task", "profile", "problem"),)

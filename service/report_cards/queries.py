@@ -8,6 +8,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from normcore.spec import InvalidSpec, resolve
+from normcore.spec.cells import CELLS
 from normcore.spec.methods import METHODS
 from normcore.spec.task import ProfileName
 from service.experiments.lifecycle import WAITING
@@ -35,7 +36,8 @@ def report_card(session: Session, name: str) -> ReportCard:
                     for task in IN_EACH_CELL
                 }
             )
-            for cell in method.cells
+            for cell in CELLS
+            if method.fits(CELLS[cell])
         },
         standings=_standings(session, name),
         not_applicable=search.not_applicable,
@@ -89,9 +91,7 @@ def _standings(session: Session, method: str) -> list[StandingOut]:
             session,
             summary.task,
             cast(ProfileName, summary.profile),
-            rank_by="metric",
-            baseline="none",
-            published=False,
+            problem=summary.problem.id,
         )
         for summary in leaderboards.leaderboards(session)
     )

@@ -13,11 +13,11 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import inspect, text
 
 from service.db import Base, Database
-from service.experiments import tables as experiments  # noqa: F401
+from service.experiments import tables as experiments
 from service.fleet import tables as fleet  # noqa: F401
 from service.keys import tables as keys  # noqa: F401
 from service.leaderboards import tables as leaderboards  # noqa: F401
-from service.migrate import migrate
+from service.processes.migrate import migrate
 from tests.processes import until
 from tests.service.given import claimed, finished, submitted
 
@@ -25,7 +25,7 @@ SECONDS = 60.0
 PROGRAM = """
 import sys
 from service.db import Database
-from service.migrate import migrate
+from service.processes.migrate import migrate
 sys.stdin.readline()
 migrate(Database(sys.argv[1]))
 """
@@ -67,7 +67,7 @@ def test_tables_come_go_and_come_again(empty: Database) -> None:
     migrate(empty)
     assert tables_of(empty) == first
     submitted(empty)
-    assert finished(empty, claimed(empty).lease)
+    finished(empty, claimed(empty).lease)
 
 
 def test_migrating_again_changes_nothing_and_keeps_the_rows(empty: Database) -> None:
@@ -80,6 +80,29 @@ def test_migrating_again_changes_nothing_and_keeps_the_rows(empty: Database) -> 
 def test_after_all_migrations_the_tables_equal_the_models(empty: Database) -> None:
     migrate(empty)
     assert differences(empty) == []
+
+
+def test_renamed_and_resized_columns_keep_their_values(empty: Database) -> None:
+    migrate(empty, "0002")
+    columns = (
+        "id, experiment_id, seed, queue, priority, max_steps, state, attempt, times_lost, history, cancel_requested,"
+        " step, seconds, created_at"
+    )
+    values = "'run_1', 'exp_1', 0, 'cpu', 5, 40, 'queued', 2, 0, '[]', false, 0, 0.0, '2026-01-01 00:00:00+00:00'"
+    with empty.engine.begin() as connection:
+        connection.exec_driver_sql(
+            "INSERT INTO experiments (id, fingerprint, setting, task, profile, spec, request_digest, created_at)"
+            " VALUES ('exp_1', 'f', 's', 't', 'p', '{}', 'd', '2026-01-01 00:00:00+00:00')"
+        )
+        connection.exec_driver_sql(
+            f"INSERT INTO runs ({columns}, rung_at, began_attempt, kernel) VALUES ({values}, 12.5, 1, 'reference')"
+        )
+        connection.exec_driver_sql("INSERT INTO measurements VALUES ('run_1', 10, 'train.loss', 0.5, 1.0, 1)")
+    migrate(empty)
+    with empty.snapshot() as session:
+        run = session.get_one(experiments.Run, "run_1")
+        assert (run.notified_at, run.started_attempt, run.kernel) == (12.5, 1, "reference")
+        assert session.get(experiments.Measurement, ("run_1", 10, "train.loss")) is not None
 
 
 def test_a_difference_would_be_noticed(empty: Database) -> None:

@@ -11,7 +11,6 @@ import pytest
 
 from service.db import Database
 from service.experiments import lifecycle
-from service.leaderboards import entries
 from service.settings import Settings
 from tests.service.given import ALL_QUEUES, LEASE_SECONDS, begun, finished, measured, recorded
 from tests.service.live import live_api
@@ -37,9 +36,7 @@ def a_worker(db: Database) -> Iterator[None]:
             if claim is not None:
                 begun(db, claim.lease)
                 recorded(db, claim.lease, measured(10), measured(20))
-                fingerprint = finished(db, claim.lease)
-                with db.transaction() as session:
-                    entries.refresh(session, fingerprint)
+                finished(db, claim.lease)
 
     thread = threading.Thread(target=work)
     thread.start()

@@ -8,7 +8,7 @@ from starlette.testclient import TestClient
 
 from service.app import create_app
 from service.db import Database
-from service.migrate import migrate
+from service.processes.migrate import migrate
 from service.settings import Settings
 from tests.servers import postgres_database
 

@@ -7,6 +7,7 @@ from sqlalchemy import select
 
 from normcore.events import Measured, Outcome, Result, Started
 from normcore.spec import TASKS, digest, resolve
+from service import results
 from service.db import Database
 from service.experiments import lifecycle, submission
 from service.experiments.lifecycle import Claim, Lease
@@ -44,7 +45,7 @@ def claimed(db: Database, *, worker_id: str = "wrk_1", lease_seconds: float = LE
 def begun(db: Database, lease: Lease, step: int = 0, resumed_from: int | None = None) -> None:
     """The run's training is under way."""
     with db.transaction() as session:
-        lifecycle.begin(session, lease, started(step), device="cpu", resumed_from=resumed_from)
+        lifecycle.start(session, lease, started(step), device="cpu", resumed_from=resumed_from)
 
 
 def recorded(db: Database, lease: Lease, *measured: Measured, saved: int = 0) -> bool:
@@ -54,10 +55,10 @@ def recorded(db: Database, lease: Lease, *measured: Measured, saved: int = 0) ->
         return lifecycle.record(session, lease, measured, step=step, seconds=seconds, pace=10.0, saved=saved)
 
 
-def finished(db: Database, lease: Lease, outcome: Outcome = "completed", **result: Any) -> str:
-    """The run has succeeded."""
+def finished(db: Database, lease: Lease, outcome: Outcome = "completed", **result: Any) -> None:
+    """The run has succeeded, and counts on its leaderboard."""
     with db.transaction() as session:
-        return lifecycle.finish(session, lease, outcome, result_of(**result))
+        results.finish(session, lease, outcome, result_of(**result))
 
 
 def failed(db: Database, lease: Lease, error: str = "no such kernel") -> None:

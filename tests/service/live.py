@@ -5,9 +5,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from service.serve import make_server
+from service.processes.serve import make_server
+from service.processes.startup import listen
 from service.settings import Settings
-from service.startup import listen
 
 START_SECONDS = 20.0
 

@@ -66,7 +66,29 @@ def test_what_another_process_wrote_is_seen_at_once(url: str) -> None:
     assert [artifact.name for artifact in ours.list("run_1")] == ["model.pt"]
 
 
-@pytest.mark.parametrize("name", ["..", ".hidden", "a/b", "/a", "", "a\n", "a b", "ä", "a" * 129, "a\0b"])
+def test_figures_lie_in_a_folder_of_their_attempt(url: str) -> None:
+    store = Artifacts(url)
+    store.write("run_1", 1, "figures/curve.json", b"{}")
+    store.write("run_1", 2, "figures/curve.json", b"[1]")
+    store.write("run_1", 2, "model.pt", b"model")
+    assert store.list("run_1") == [
+        Artifact(1, "figures/curve.json", 2),
+        Artifact(2, "figures/curve.json", 3),
+        Artifact(2, "model.pt", 5),
+    ]
+    assert Artifacts(url).read("run_1", 2, "figures/curve.json") == b"[1]"
+    assert store.version("run_1", 1, "figures/curve.json") != store.version("run_1", 2, "figures/curve.json")
+    store.remove("run_1", 2, "figures/curve.json")
+    assert [artifact.attempt for artifact in store.list("run_1")] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("..", ".hidden", "a/b", "/a", "", "a\n", "a b", "ä", "a" * 129, "a\0b"),
+        *("figures", "figures/", "figures/..", "figures/.hidden", "figures/a/b", "figures/figures/a", "Figures/a"),
+    ],
+)
 def test_a_name_that_no_artifact_has_is_not_found(url: str, name: str) -> None:
     store = Artifacts(url)
     for refuse in (store.read, store.stream, store.remove):

@@ -1,7 +1,6 @@
 """Alive, ready, and measured."""
 
 import platform
-import threading
 from importlib.metadata import version
 from pathlib import Path
 
@@ -9,11 +8,9 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from starlette.testclient import TestClient
 
-from service import health
-from service.artifacts import Artifacts
 from service.db import Database
-from service.fleet import attendance
-from service.fleet.attendance import Badge
+from service.fleet import registration
+from service.fleet.registration import WorkerIdentity
 from service.settings import Settings
 from tests.service.given import claimed, finished, submitted
 
@@ -58,7 +55,9 @@ def test_workers_that_there_are_not_are_zeros_so_that_an_alert_can_ask_for_them(
     claimed(db, worker_id="wrk_0")
     with db.transaction() as session:
         for k in range(4):
-            attendance.beat(session, Badge(f"wrk_{k}", "host", k, f"cuda:{k}" if k < 2 else "cpu", ("auto",)))
+            registration.heartbeat(
+                session, WorkerIdentity(f"wrk_{k}", "host", k, f"cuda:{k}" if k < 2 else "cpu", ("auto",))
+            )
     counts = {("true", "cuda"): 1, ("false", "cuda"): 1, ("false", "cpu"): 2}
     assert samples(client, "normbench_workers") == none | counts
 
@@ -96,26 +95,3 @@ def test_a_store_that_takes_no_files_is_named(client: TestClient, settings: Sett
     assert "artifact store" in answer.json()["detail"]
     store.unlink()
     assert client.get("/readyz").status_code == 200
-
-
-class Hanging(Artifacts):
-    """A store on a network file system whose server is away."""
-
-    def __init__(self) -> None:
-        self.back, self.asked = threading.Event(), 0
-
-    def check_writable(self, size: int = 1) -> None:
-        self.asked += 1
-        self.back.wait(20)
-
-
-def test_a_store_that_hangs_is_named_in_time_and_holds_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(health, "STORE_SECONDS", 0.05)
-    store = Hanging()
-    check = health.StoreCheck(store)
-    for _ in range(3):
-        assert "does not answer" in str(check.problem())
-    assert store.asked == 1
-    store.back.set()
-    monkeypatch.setattr(health, "STORE_SECONDS", 10.0)
-    assert check.problem() is None

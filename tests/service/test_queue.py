@@ -1,4 +1,4 @@
-"""The doorbell: small messages, sent by the way, and nothing is lost when they are."""
+"""The notifier: small messages, sent by the way, and nothing is lost when they are."""
 
 import base64
 import json
@@ -16,8 +16,7 @@ import redis
 from starlette.testclient import TestClient
 
 from service.app import create_app
-from service.experiments.lifecycle import Bell
-from service.queue import RUN_EXPERIMENT, Doorbell, broker_problem, make_celery, queue_name
+from service.queue import RUN_EXPERIMENT, Notification, Notifier, broker_problem, make_celery, queue_name
 from service.settings import Settings
 from tests.proxies import proxy_to
 from tests.servers import free_port
@@ -61,10 +60,10 @@ def raw_messages(settings: Settings, device: str) -> list[bytes]:
 
 def test_a_message_is_json_and_carries_the_runs_id_and_nothing_else(tmp_path: Path, broker_url: str) -> None:
     settings = on_broker(tmp_path, broker_url)
-    doorbell = Doorbell(make_celery(settings))
-    doorbell.ring([Bell("run_1", "cpu")])
+    notifier = Notifier(make_celery(settings))
+    notifier.notify([Notification("run_1", "cpu")])
     (raw,) = eventually(lambda: raw_messages(settings, "cpu"))
-    doorbell.close()
+    notifier.close()
     message = json.loads(raw)
     assert message["content-type"] == "application/json"
     assert message["headers"]["task"] == RUN_EXPERIMENT == "normbench.run_experiment"
@@ -78,8 +77,8 @@ def test_a_message_is_json_and_carries_the_runs_id_and_nothing_else(tmp_path: Pa
 def test_a_bell_rings_on_the_queue_of_its_device_and_can_be_taken_once(tmp_path: Path, broker_url: str) -> None:
     settings = on_broker(tmp_path, broker_url)
     app = make_celery(settings)
-    doorbell = Doorbell(app)
-    doorbell.ring(Bell(f"run_{k}", device) for k, device in enumerate(("auto", "cpu", "cuda")))
+    notifier = Notifier(app)
+    notifier.notify(Notification(f"run_{k}", device) for k, device in enumerate(("auto", "cpu", "cuda")))
     with app.connection_for_read() as connection:
 
         def take(device: str) -> Any:
@@ -89,7 +88,7 @@ def test_a_bell_rings_on_the_queue_of_its_device_and_can_be_taken_once(tmp_path:
             message = eventually(partial(take, device))
             assert message.payload[0] == [f"run_{k}"]
             assert take(device) is None
-    doorbell.close()
+    notifier.close()
 
 
 def test_a_broker_that_answers_has_no_problem(tmp_path: Path, broker_url: str) -> None:
@@ -100,11 +99,11 @@ def test_rabbitmq_answers_and_carries_messages_and_its_silence_is_soon_known(tmp
     with proxy_to(urlsplit(rabbitmq_url).port or 0) as proxy:
         app = make_celery(on_broker(tmp_path, f"amqp://guest:guest@127.0.0.1:{proxy.port}//"))
         assert broker_problem(app) is None
-        doorbell = Doorbell(app)
-        doorbell.ring([Bell("run_1", "auto")])
+        notifier = Notifier(app)
+        notifier.notify([Notification("run_1", "auto")])
         with app.connection_for_read() as connection:
             message = eventually(lambda: connection.default_channel.basic_get(queue_name("auto"), no_ack=True))
-        doorbell.close()
+        notifier.close()
         assert json.loads(message.body)[0] == ["run_1"]
         proxy.swallow()
         began = time.monotonic()
@@ -147,27 +146,27 @@ def tries(silent: socket.socket) -> int:
 
 
 @pytest.mark.timeout(60)
-def test_ringing_never_waits_for_a_broker_and_closing_hardly(tmp_path: Path, silent: socket.socket) -> None:
-    doorbell = Doorbell(make_celery(on_broker(tmp_path, url_of(silent))))
-    doorbell.ring(Bell(f"run_{k}", "auto") for k in range(1000))
-    doorbell.close(timeout=0.1)
+def test_notifying_never_waits_for_a_broker_and_closing_hardly(tmp_path: Path, silent: socket.socket) -> None:
+    notifier = Notifier(make_celery(on_broker(tmp_path, url_of(silent))))
+    notifier.notify(Notification(f"run_{k}", "auto") for k in range(1000))
+    notifier.close(timeout=0.1)
     assert tries(silent) < 30, "all 1000 were waited for"
 
 
-def test_a_doorbell_rings_again_once_the_broker_is_back(tmp_path: Path, redis_url: str) -> None:
+def test_messages_are_sent_again_once_the_broker_is_back(tmp_path: Path, redis_url: str) -> None:
     settings = on_broker(tmp_path, redis_url)
     app = make_celery(settings)
-    doorbell = Doorbell(app)
+    notifier = Notifier(app)
     with redis.Redis.from_url(redis_url) as connection:
         connection.delete(queue_name("cuda"))
-        doorbell.ring([Bell("run_1", "cuda")])
+        notifier.notify([Notification("run_1", "cuda")])
         eventually(lambda: connection.llen(queue_name("cuda")) == 1)
         connection.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
-        doorbell.ring([Bell("run_2", "cuda")])
-        doorbell.ring([Bell("run_3", "cuda")])
+        notifier.notify([Notification("run_2", "cuda")])
+        notifier.notify([Notification("run_3", "cuda")])
         eventually(lambda: any(b"run_3" in base64.b64decode(json.loads(raw)["body"]) for raw in messages(connection)))
         connection.delete(queue_name("cuda"))
-    doorbell.close()
+    notifier.close()
 
 
 def messages(connection: Any) -> list[bytes]:
@@ -199,12 +198,12 @@ def test_a_submission_rings_for_each_run_and_finding_it_again_does_not(client: T
 
 def test_a_flood_of_messages_does_not_delay_those_of_another_queue(tmp_path: Path, broker_url: str) -> None:
     settings = on_broker(tmp_path, broker_url)
-    doorbell = Doorbell(make_celery(settings))
-    doorbell.ring(Bell(f"run_{k}", "cuda") for k in range(300))
-    doorbell.ring([Bell("run_cpu", "cpu")])
+    notifier = Notifier(make_celery(settings))
+    notifier.notify(Notification(f"run_{k}", "cuda") for k in range(300))
+    notifier.notify([Notification("run_cpu", "cpu")])
     eventually(lambda: raw_messages(settings, "cpu"))
     assert len(raw_messages(settings, "cuda")) < 300
-    doorbell.close()
+    notifier.close()
 
 
 def test_a_message_appears_in_the_folder_whole(tmp_path: Path) -> None:
@@ -239,10 +238,10 @@ def test_a_message_appears_in_the_folder_whole(tmp_path: Path) -> None:
 
 def test_what_is_bound_to_what_is_kept_in_no_file_that_could_be_torn(tmp_path: Path) -> None:
     settings = on_broker(tmp_path, "filesystem://localhost")
-    doorbell = Doorbell(make_celery(settings))
-    doorbell.ring([Bell("run_1", "cpu")])
+    notifier = Notifier(make_celery(settings))
+    notifier.notify([Notification("run_1", "cpu")])
     assert len(eventually(lambda: raw_messages(settings, "cpu"))) == 1
-    doorbell.close()
+    notifier.close()
     assert [folder.name for folder in (settings.data_dir / "broker").iterdir()] == ["messages"]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from service.fleet.attendance import MISSED_HEARTBEATS
+from service.fleet.registration import MISSED_HEARTBEATS
 from tests.processes import service, until
 
 

@@ -1,13 +1,13 @@
-"""Which checkpoints are written, kept and gone on from."""
+"""Which checkpoints are written, kept and resumed from."""
 
 from pathlib import Path
 
 import pytest
 
 from service.artifacts import Artifacts
-from workers.checkpoints import Checkpoints, Past, clear
+from workers.checkpoints import Checkpoints, Past
 
-NEW = Past(began_attempt=0, resumed_from=0)
+NEW = Past(started_attempt=0, resumed_from=0)
 
 
 @pytest.fixture
@@ -17,10 +17,6 @@ def store(tmp_path: Path) -> Artifacts:
 
 def checkpoints_of(store: Artifacts, attempt: int = 1, past: Past = NEW, every: float = 1e9) -> Checkpoints:
     return Checkpoints(store, "run_1", attempt, past, every)
-
-
-def stored(store: Artifacts) -> list[tuple[int, str]]:
-    return [(artifact.attempt, artifact.name) for artifact in store.list("run_1")]
 
 
 def contents(checkpoints: Checkpoints) -> list[bytes]:
@@ -81,16 +77,6 @@ def test_a_run_goes_on_from_no_checkpoint_whose_measurements_were_undone(
     for step in (200, 300):
         earlier.write(step, f"1 {step}".encode())
     assert contents(checkpoints_of(store, attempt=3, past=past)) == usable
-
-
-def test_clearing_leaves_what_the_attempt_that_succeeded_wrote_besides(store: Artifacts) -> None:
-    checkpoints_of(store).write(1, b"state")
-    for attempt in (1, 2):
-        store.write("run_1", attempt, "model.pt", b"weights")
-        store.write("run_1", attempt, "log.txt", b"log")
-    checkpoints_of(store, attempt=2).write(1, b"state")
-    clear(store, "run_1", 2)
-    assert stored(store) == [(1, "log.txt"), (2, "log.txt"), (2, "model.pt")]
 
 
 def test_another_runs_checkpoints_are_not_ours(store: Artifacts) -> None:

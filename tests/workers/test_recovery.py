@@ -28,7 +28,7 @@ HOPELESS: dict[str, Any] = {"training": {"max_steps": 1_000_000, "eval_every": 1
 ENDLESS: dict[str, Any] = {"training": {"max_steps": 1_000_000, "eval_every": 5, "target": None}}
 
 
-IMPATIENT = {"checkpoint_seconds": 0.5, "lease_seconds": 3, "heartbeat_seconds": 1, "ring_again_seconds": 1}
+IMPATIENT = {"checkpoint_seconds": 0.5, "lease_seconds": 3, "heartbeat_seconds": 1, "notify_again_seconds": 1}
 
 
 @pytest.fixture(scope="module")
@@ -181,7 +181,9 @@ def test_a_run_that_is_lost_again_and_again_fails_with_the_reasons(tmp_path: Pat
             running.training_process().kill()
         run = running.wait_ended(victim)
         assert run["state"] == "failed"
-        assert run["error"].startswith("lost 2 times at one place: the training process was killed by SIGKILL; ")
+        assert run["error"].startswith(
+            "lost 2 times without a new checkpoint: the training process was killed by SIGKILL; "
+        )
         assert running.wait_ended(running.submit())["state"] == "succeeded", "the worker goes on"
 
 

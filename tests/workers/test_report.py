@@ -16,34 +16,35 @@ from service.db import Database
 from service.experiments import lifecycle, queries, submission
 from service.experiments.lifecycle import Claim, LeaseLost
 from service.experiments.tables import Run
-from service.fleet import attendance
-from service.fleet.attendance import Badge
+from service.fleet import queries as fleet
+from service.fleet import registration
+from service.fleet.registration import WorkerIdentity
 from service.leaderboards import queries as boards
-from service.migrate import migrate
+from service.processes.migrate import migrate
 from tests.processes import until
-from workers.messages import Began, Ended, Progress, Saved
+from workers.messages import Progress, RunFinished, RunStarted, Saved
 from workers.report import GaveUp, Report
 from workers.settings import WorkerSettings
 
-BADGE = Badge("wrk_1", "here", 1, "cpu", ("auto", "cpu"))
-BEGAN = Began(Started(0, 40, "reference", 10, {"torch": "2"}), None, (), ("checkpoint-7.pt is torn",))
+WORKER = WorkerIdentity("wrk_1", "here", 1, "cpu", ("auto", "cpu"))
+STARTED = RunStarted(Started(0, 40, "reference", 10, {"torch": "2"}), None, (), ("checkpoint-7.pt is torn",))
 PATIENT = WorkerSettings(flush_seconds=1000, heartbeat_seconds=1000)
 
 
 def claimed(db: Database) -> Claim:
     spec = resolve({"task": {"name": "permuted_digits", "profile": "smoke"}, "norm": {"method": "layer_norm"}})
     with db.transaction() as session:
-        attendance.beat(session, BADGE)
+        registration.heartbeat(session, WORKER)
         submission.submit(session, spec, request_digest="")
-        claim = lifecycle.claim(session, queues=BADGE.queues, worker_id=BADGE.id, lease_seconds=60)
+        claim = lifecycle.claim(session, queues=WORKER.queues, worker_id=WORKER.id, lease_seconds=60)
     assert claim
     return claim
 
 
 def begun(db: Database, settings: WorkerSettings) -> tuple[Report, Claim]:
     claim = claimed(db)
-    report = Report(db, settings, claim.lease, BADGE.device, threading.Event())
-    report.began(BEGAN)
+    report = Report(db, settings, claim.lease, WORKER.device, threading.Event())
+    report.started(STARTED)
     report.flush()
     return report, claim
 
@@ -53,9 +54,9 @@ def test_the_beginning_is_due_at_once_and_undoes_what_was_measured_beyond_it(db:
     with db.transaction() as session:
         measured = [Measured(step, step / 10, {"train.loss": 1.0}) for step in (5, 10, 15)]
         lifecycle.record(session, claim.lease, measured, step=15, seconds=1.5, pace=None)
-    report = Report(db, PATIENT, claim.lease, BADGE.device, threading.Event())
+    report = Report(db, PATIENT, claim.lease, WORKER.device, threading.Event())
     brought = (Measured(8, 0.8, {"train.loss": 0.5}),)
-    report.began(Began(Started(10, 40, "reference", 10, {}), 10, brought, ()))
+    report.started(RunStarted(Started(10, 40, "reference", 10, {}), 10, brought, ()))
     assert report.is_due
     assert report.flush() == 8
     with db.snapshot() as session:
@@ -89,7 +90,7 @@ def test_a_worker_that_stops_does_not_insist_on_a_database_that_is_away(
     db = Database(f"sqlite:///{tmp_path / 'normbench.db'}")
     migrate(db)
     claim, stopping = claimed(db), threading.Event()
-    report = Report(db, PATIENT, claim.lease, BADGE.device, stopping)
+    report = Report(db, PATIENT, claim.lease, WORKER.device, stopping)
     with db.engine.begin() as connection:
         connection.exec_driver_sql("ALTER TABLE runs RENAME TO away")
     stopping.set()
@@ -163,13 +164,13 @@ def test_the_end_brings_last_measurements_result_and_board_together(db: Database
     report, claim = begun(db, PATIENT)
     report.note(Progress(40, 4.0))
     report.note(Measured(40, 4.0, {"valid.accuracy": 0.9}))
-    report.ended(Ended("reached_target", Result("accuracy", 0.8, 0.9, 40, 40, 4.0, 4.5)))
+    report.finished(RunFinished("reached_target", Result("accuracy", 0.8, 0.9, 40, 40, 4.0, 4.5)))
     with db.snapshot() as session:
         run = queries.run(session, claim.lease.run_id)
         board = boards.leaderboard(
             session, "permuted_digits", "smoke", rank_by="metric", baseline="none", published=False
         )
-        [(_, training)] = attendance.live(session, 1000)
+        [(_, training)] = fleet.live(session, 1000)
     assert (run.state, run.outcome, run.progress.step) == ("succeeded", "reached_target", 40)
     assert [(e.method, e.n_runs, e.value and e.value.mean) for e in board.entries] == [("layer_norm", 1, 0.8)]
     assert training is None
@@ -190,7 +191,7 @@ def test_an_end_that_is_stored_though_the_answer_was_lost_is_the_end(
         raise OperationalError("COMMIT", {}, Exception("the connection was lost"))
 
     monkeypatch.setattr(db, "transaction", unlucky)
-    report.ended(Ended("completed", Result("accuracy", 0.8, 0.9, 40, None, None, 4.5)))
+    report.finished(RunFinished("completed", Result("accuracy", 0.8, 0.9, 40, None, None, 4.5)))
     with db.snapshot() as session:
         run = queries.run(session, claim.lease.run_id)
     assert (run.state, run.attempt) == ("succeeded", 1)
@@ -204,7 +205,7 @@ def test_an_attempt_that_was_taken_over_writes_nothing(db: Database) -> None:
     with pytest.raises(LeaseLost):
         report.flush()
     with pytest.raises(LeaseLost):
-        report.ended(Ended("completed", Result("accuracy", 0.8, 0.9, 40, None, None, 4.5)))
+        report.finished(RunFinished("completed", Result("accuracy", 0.8, 0.9, 40, None, None, 4.5)))
     with db.snapshot() as session:
         run = queries.run(session, claim.lease.run_id)
         assert queries.measurements(session, run.id, series=[], max_points=None).series == {}
@@ -213,14 +214,14 @@ def test_an_attempt_that_was_taken_over_writes_nothing(db: Database) -> None:
 
 def test_the_success_of_a_later_attempt_is_not_taken_for_ones_own(db: Database) -> None:
     report, claim = begun(db, PATIENT)
-    ended = Ended("completed", Result("accuracy", 0.8, 0.9, 40, None, None, 4.5))
+    finished = RunFinished("completed", Result("accuracy", 0.8, 0.9, 40, None, None, 4.5))
     with db.transaction() as session:
         lifecycle.release(session, claim.lease, "handed over")
-        later = lifecycle.claim(session, queues=BADGE.queues, worker_id="wrk_2", lease_seconds=60)
+        later = lifecycle.claim(session, queues=WORKER.queues, worker_id="wrk_2", lease_seconds=60)
         assert later is not None
-        lifecycle.finish(session, later.lease, ended.outcome, ended.result)
+        lifecycle.finish(session, later.lease, finished.outcome, finished.result)
     with pytest.raises(LeaseLost):
-        report.ended(ended)
+        report.finished(finished)
 
 
 def test_a_wish_to_cancel_is_heard_at_the_next_write(db: Database) -> None:

@@ -11,18 +11,18 @@ import pytest
 from service.artifacts import Artifacts
 from service.db import Database
 from service.experiments import lifecycle
-from service.migrate import migrate
-from service.queue import Doorbell, make_celery
+from service.processes.migrate import migrate
+from service.queue import Notifier, make_celery
 from service.settings import read_settings
 from tests.processes import until
 from tests.service.given import claimed, run_of, submitted
 from tests.workers.test_trainer import LONG, job
 from workers import bundle
-from workers.messages import Ended
-from workers.node import badge
+from workers.messages import RunFinished
+from workers.node import identify
 from workers.report import Report
 from workers.settings import WorkerSettings
-from workers.tasks import Attendant, Watch
+from workers.tasks import Executor, Watch
 from workers.trainer import Trainer
 
 
@@ -40,11 +40,11 @@ def test_a_worker_that_cannot_start_a_training_gives_the_run_back_and_claims_no_
     first, second = (submitted(db, seeds=[seed]).runs[0].id for seed in (0, 1))
     settings = read_settings(WorkerSettings, data_dir=tmp_path)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
-    doorbell = Doorbell(make_celery(settings))
-    attendant = Attendant(db, settings, badge("cpu", "wrk_1"), doorbell)
-    attendant.answer()
-    attendant.answer()
-    doorbell.close()
+    notifier = Notifier(make_celery(settings))
+    executor = Executor(db, settings, identify("cpu", "wrk_1"), notifier)
+    executor.execute_next()
+    executor.execute_next()
+    notifier.close()
     run = run_of(db, first)
     assert (run.state, run.attempt, run.times_lost, run.times_deferred) == ("queued", 2, 0, 1)
     assert run.history[0]["reason"].startswith("its worker could not start the training: FileNotFoundError: ")
@@ -57,23 +57,23 @@ def test_an_attempt_that_is_overtaken_at_its_very_end_leaves_no_model(
 ) -> None:
     run_id = submitted(db).runs[0].id
     settings = read_settings(WorkerSettings, data_dir=tmp_path)
-    doorbell = Doorbell(make_celery(settings))
-    write_the_end = Report.ended
+    notifier = Notifier(make_celery(settings))
+    write_the_end = Report.finished
 
-    def overtaken(report: Report, message: Ended) -> None:
+    def overtaken(report: Report, message: RunFinished) -> None:
         with db.transaction() as session:
             lifecycle.take_back_from(session, "wrk_1", max_attempts=5)
         write_the_end(report, message)
 
-    monkeypatch.setattr(Report, "ended", overtaken)
-    Attendant(db, settings, badge("cpu", "wrk_1"), doorbell).answer()
+    monkeypatch.setattr(Report, "finished", overtaken)
+    Executor(db, settings, identify("cpu", "wrk_1"), notifier).execute_next()
     assert (run_of(db, run_id).state, run_of(db, run_id).attempt) == ("queued", 2)
     store = Artifacts(settings.artifacts_url)
     assert "model.pt" not in {artifact.name for artifact in store.list(run_id)}
     assert store.list(run_id)
     monkeypatch.undo()
-    Attendant(db, settings, badge("cpu", "wrk_2"), doorbell).answer()
-    doorbell.close()
+    Executor(db, settings, identify("cpu", "wrk_2"), notifier).execute_next()
+    notifier.close()
     assert [artifact.attempt for artifact in store.list(run_id) if artifact.name == "model.pt"] == [2]
 
 

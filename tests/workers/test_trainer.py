@@ -19,7 +19,7 @@ from normcore.events import Analysed, Measured
 from normcore.spec import resolve
 from service.artifacts import Artifacts
 from workers import warm
-from workers.messages import Began, Ended, Failed, Job, Message, Progress, Saved, Stopped, Stored, Troubled
+from workers.messages import Failed, Job, Message, Progress, RunFinished, RunStarted, Saved, Stopped, Stored, Troubled
 from workers.trainer import Trainer
 
 LONG: dict[str, Any] = {"max_steps": 100_000, "eval_every": 5, "target": None}
@@ -47,7 +47,7 @@ def job_of(spec: dict[str, Any], folder: Path, **changes: Any) -> Job:
         "attempt": 1,
         "seed": 3,
         "spec": resolve(spec).model_dump(mode="json"),
-        "began_attempt": 0,
+        "started_attempt": 0,
         "resumed_from": 0,
         "model_attempt": 0,
         "device": "cpu",
@@ -94,10 +94,10 @@ def measured(all_messages: list[Message]) -> list[tuple[int, dict[str, float]]]:
 def test_a_run_begins_measures_and_ends(tmp_path: Path, trainers: list[Trainer]) -> None:
     trainers.append(Trainer(job(tmp_path)))
     said = list(messages(trainers[0]))
-    assert isinstance(said[0], Began)
+    assert isinstance(said[0], RunStarted)
     assert said[0].resumed_from is None
     assert [step for step, _ in measured(said)] == [10, 20, 30, 40]
-    assert isinstance(said[-1], Ended)
+    assert isinstance(said[-1], RunFinished)
     value = said[-1].result.value
     assert value is not None
     assert 0 <= value <= 1
@@ -106,12 +106,12 @@ def test_a_run_begins_measures_and_ends(tmp_path: Path, trainers: list[Trainer])
 
 def test_an_analysis_tells_its_pieces_its_curves_and_its_findings(tmp_path: Path, trainers: list[Trainer]) -> None:
     told = list(messages(analysis_of(tmp_path, trainers, {"name": "gradient_flow", "profile": "smoke"})))
-    began, *between, ended = told
-    assert isinstance(began, Began)
-    assert began.started.max_steps == 2
+    started, *between, last = told
+    assert isinstance(started, RunStarted)
+    assert started.started.max_steps == 2
     assert [message.step for message in between if isinstance(message, Progress)] == [1, 2]
     assert {message.step for message in between if isinstance(message, Measured)} == set(range(64))
-    assert isinstance(ended, Analysed)
+    assert isinstance(last, Analysed)
 
 
 def test_an_analysis_that_is_asked_to_stop_does_so_after_its_piece(tmp_path: Path, trainers: list[Trainer]) -> None:
@@ -142,7 +142,7 @@ def analysis_of(folder: Path, trainers: list[Trainer], task: dict[str, Any]) -> 
 
 def test_it_leads_a_process_group_of_its_own(tmp_path: Path, trainers: list[Trainer]) -> None:
     trainers.append(Trainer(job(tmp_path, **LONG)))
-    first(trainers[0], Began)
+    first(trainers[0], RunStarted)
     assert os.getpgid(process_of(trainers[0]).pid) == process_of(trainers[0]).pid != os.getpgid(0)
 
 
@@ -162,12 +162,12 @@ def test_asked_to_stop_it_leaves_a_checkpoint_to_go_on_from_bit_for_bit(
 
     trainers.append(Trainer(job(tmp_path, "run_broken", attempt=2, **short)))
     rest = list(messages(trainers[2]))
-    assert isinstance(rest[0], Began)
+    assert isinstance(rest[0], RunStarted)
     assert rest[0].resumed_from == stopped.step
     assert measured(said) + measured(rest) == measured(whole)
     assert measured(list(rest[0].measured)) == measured(said), "nobody said that they are stored"
-    assert isinstance(rest[-1], Ended)
-    assert isinstance(whole[-1], Ended)
+    assert isinstance(rest[-1], RunFinished)
+    assert isinstance(whole[-1], RunFinished)
     assert rest[-1].result.value == whole[-1].result.value
 
 
@@ -179,13 +179,13 @@ def test_a_checkpoint_brings_along_what_nobody_said_is_stored(tmp_path: Path, tr
     steps += [message.step for message in only_measured(trainers[0])]
 
     trainers.append(Trainer(job(tmp_path, attempt=2, **LONG)))
-    began = first(trainers[1], Began)
-    assert [m.step for m in began.measured] == steps[2:]
+    started = first(trainers[1], RunStarted)
+    assert [m.step for m in started.measured] == steps[2:]
     trainers[1].stop()
     list(messages(trainers[1]))
 
     trainers.append(Trainer(job(tmp_path, attempt=3, **LONG)))
-    again = first(trainers[2], Began)
+    again = first(trainers[2], RunStarted)
     assert [m.step for m in again.measured][: len(steps) - 2] == steps[2:], "the second attempt's word is not known yet"
 
 
@@ -210,19 +210,18 @@ def test_a_torn_checkpoint_gives_way_to_the_one_before(tmp_path: Path, trainers:
     store.write("run_1", 1, newest, store.read("run_1", 1, newest)[:-100])
 
     trainers.append(Trainer(job(tmp_path, **LONG)))
-    began = first(trainers[1], Began)
-    assert began.resumed_from == int(older.removeprefix("checkpoint-").removesuffix(".pt"))
-    assert len(began.notes) == 1
-    assert newest in began.notes[0]
+    started = first(trainers[1], RunStarted)
+    assert started.resumed_from == int(older.removeprefix("checkpoint-").removesuffix(".pt"))
+    assert [newest in note for note in started.notes] == [True, False]
 
 
 def test_with_no_whole_checkpoint_it_begins_anew_and_says_so(tmp_path: Path, trainers: list[Trainer]) -> None:
     Artifacts(str(tmp_path)).write("run_1", 1, "checkpoint-000000000007.pt", b"nonsense")
     trainers.append(Trainer(job(tmp_path, **LONG)))
-    began = first(trainers[0], Began)
-    assert began.resumed_from is None
-    assert began.started.step == 0
-    assert "checkpoint-000000000007.pt" in began.notes[0]
+    started = first(trainers[0], RunStarted)
+    assert started.resumed_from is None
+    assert started.started.step == 0
+    assert "checkpoint-000000000007.pt" in started.notes[0]
 
 
 def test_a_store_that_cannot_be_written_to_is_trouble_and_no_failure(tmp_path: Path, trainers: list[Trainer]) -> None:

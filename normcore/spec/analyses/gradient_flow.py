@@ -19,6 +19,7 @@ class GradientFlow(Analysis):
 
     title: ClassVar[str] = "Gradient flow"
     citation: ClassVar[str] = f"{RBN}, section 4 and Fig. 1"
+    x: ClassVar[str] = "time step"
     model: ClassVar[type[Model] | None] = RecurrentModel
     takes_norm: ClassVar[bool] = True
     may_look_ahead: ClassVar[bool] = False

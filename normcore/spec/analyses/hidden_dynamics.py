@@ -14,6 +14,7 @@ class HiddenDynamics(Analysis):
 
     title: ClassVar[str] = "Hidden dynamics"
     citation: ClassVar[str] = f"{LN}, section 3.1"
+    x: ClassVar[str] = "time step"
     model: ClassVar[type[Model] | None] = RecurrentModel
     takes_norm: ClassVar[bool] = True
     profiles: ClassVar = one_size(

@@ -17,6 +17,7 @@ class LengthGeneralization(TrainedAnalysis):
 
     title: ClassVar[str] = "Length generalization"
     citation: ClassVar[str] = f"{RBN}, section 5.2 and Fig. 3b"
+    x: ClassVar[str] = "characters of a segment"
     profiles: ClassVar = {
         "paper": Profile("Fig. 3b.", task={"lengths": (100, 300, 500, 1000)}),
         "small": Profile("Fig. 3b.", task={"lengths": (100, 300, 500, 1000)}),

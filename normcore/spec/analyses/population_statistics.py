@@ -13,6 +13,7 @@ class PopulationStatistics(TrainedAnalysis):
 
     title: ClassVar[str] = "Population statistics"
     citation: ClassVar[str] = f"{RBN}, section 3 and Fig. 5"
+    x: ClassVar[str] = "time step"
     profiles: ClassVar = one_size("All steps of the run's longest training sequence.")
 
     name: Literal["population_statistics"] = "population_statistics"

@@ -15,6 +15,7 @@ class SmallestBatch(Analysis):
 
     title: ClassVar[str] = "Smallest batch"
     citation: ClassVar[str] = "normbench"
+    x: ClassVar[str] = "batch size"
     model: ClassVar[type[Model] | None] = RecurrentModel
     takes_norm: ClassVar[bool] = True
     profiles: ClassVar = {

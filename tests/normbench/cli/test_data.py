@@ -144,6 +144,17 @@ def test_a_data_set_without_an_address_fails_only_if_it_was_named(
     assert "digits: bundled" in result.stdout
 
 
+def test_a_data_set_that_was_put_there_by_hand_counts_as_fetched(
+    nobody: None, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = registry.DataFile("part.txt", sha256(CONTENT).hexdigest(), len(CONTENT))
+    monkeypatch.setattr(registry, "DATASETS", {"toy": registry.Dataset("toy", "", "", "", "", (file,))})
+    path = settings.datasets_dir / "toy/part.txt"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(CONTENT)
+    assert from_json("data", "fetch") == {"fetched": {"toy": [str(path)]}, "problems": {}}
+
+
 def test_a_corrupt_file_is_named_before_anything_is_trained_on_it(
     nobody: None, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from normbench.cli import app
 from service.db import Database
-from service.fleet import attendance
-from service.fleet.attendance import Badge
+from service.fleet import registration
+from service.fleet.registration import WorkerIdentity
 from tests.normbench.cli.commands import SECONDS, from_json, normbench
 from tests.normbench.scripted import AWAY, Answer, scripted
 from tests.service.given import MAX_STEPS, begun, claimed, finished, written
@@ -178,7 +178,7 @@ def test_experiments_for_a_device_without_a_worker_say_so_when_submitted_and_whe
 ) -> None:
     def beat() -> None:
         with db.transaction() as session:
-            attendance.beat(session, Badge("wrk_1", "host", 1, "cpu", ("auto", "cpu")))
+            registration.heartbeat(session, WorkerIdentity("wrk_1", "host", 1, "cpu", ("auto", "cpu")))
 
     beat()
     auto = CliRunner().invoke(app, ["submit", str(spec_file)])

@@ -15,6 +15,7 @@ class FileServer:
         validators: headers that tell versions of the file apart.
         ranges: whether it sends a part when asked for one.
         heeds_if_range: whether it then looks at If-Range.
+        starts_at: where a part begins, whatever was asked for.
         breaks_after: how many bytes of an answer it sends before it breaks the connection.
         asked: Range and If-Range of each request.
     """
@@ -23,6 +24,7 @@ class FileServer:
     validators: dict[str, str] = field(default_factory=lambda: {"ETag": '"1"'})
     ranges: bool = True
     heeds_if_range: bool = True
+    starts_at: int | None = None
     breaks_after: int | None = None
     asked: list[tuple[str | None, str | None]] = field(default_factory=list)
     url: str = ""
@@ -33,7 +35,7 @@ class FileServer:
         unchanged = if_range is None or if_range in self.validators.values() or not self.heeds_if_range
         if not (range_ and self.ranges and unchanged):
             return 200, self.validators, self.content
-        size = len(self.content)
+        start, size = self.starts_at or start, len(self.content)
         if start >= size:
             return 416, {}, b""
         return 206, {**self.validators, "Content-Range": f"bytes {start}-{size - 1}/{size}"}, self.content[start:]

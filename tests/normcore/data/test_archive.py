@@ -52,10 +52,12 @@ def test_a_damaged_archive_is_named(tmp_path: Path, kind: str, damage: object) -
         list(member_chunks(path, "all/part.bin"))
 
 
-def test_a_damaged_member_of_a_zip_is_noticed(tmp_path: Path) -> None:
-    path = packed(tmp_path, "zip")
+@pytest.mark.parametrize(("kind", "damage"), [("zip", b"\0"), ("zip", b"\xff" * 500), ("tgz", b"\xff" * 500)])
+def test_damage_in_the_middle_is_noticed(tmp_path: Path, kind: str, damage: bytes) -> None:
+    path = packed(tmp_path, kind)
     content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 0xFF
+    middle = len(content) // 2
+    content[middle : middle + len(damage)] = damage
     path.write_bytes(content)
-    with pytest.raises(DatasetCorrupt, match=r"all\.zip is not a readable archive"):
+    with pytest.raises(DatasetCorrupt, match=rf"all\.{kind} is not a readable archive"):
         list(member_chunks(path, "all/part.bin"))

@@ -241,6 +241,14 @@ def test_a_corrupt_archive_is_downloaded_once_for_all_its_members(home: tuple[st
     assert everything_below(tmp_path / "data") == []
 
 
+def test_an_archive_that_cannot_be_had_is_asked_for_once(tmp_path: Path) -> None:
+    with serving(FileServer(CONTENT, breaks_after=6000)) as server:
+        with pytest.raises(DownloadFailed) as caught:
+            fetch(toy(server.url, member="all/part.txt", names=("a.txt", "b.txt")), tmp_path / "data")
+        assert str(caught.value).count("the connection broke") == 1
+        assert len(server.asked) == 1
+
+
 def test_the_files_that_can_be_had_are_fetched(home: tuple[str, Path], tmp_path: Path) -> None:
     url, folder = home
     (folder / "good.txt").write_bytes(CONTENT)

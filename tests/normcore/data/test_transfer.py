@@ -105,6 +105,13 @@ def test_without_validators_and_with_the_same_size_the_rest_is_asked_for(server:
     assert server.asked == [("bytes=2500-", None)]
 
 
+def test_a_part_that_begins_elsewhere_is_not_joined(server: FileServer, tmp_path: Path) -> None:
+    interrupted(server, tmp_path)
+    server.starts_at = 2400
+    assert download(server.url, tmp_path)[0].read_bytes() == CONTENT
+    assert server.asked == [("bytes=2500-", '"1"'), (None, None)]
+
+
 def test_a_part_that_is_longer_than_the_file_is_thrown_away(server: FileServer, tmp_path: Path) -> None:
     interrupted(server, tmp_path)
     (tmp_path / "file.bin.part").write_bytes(bytes(6000))

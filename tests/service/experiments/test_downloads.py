@@ -39,7 +39,26 @@ def test_files_of_a_run_are_listed_and_downloaded(client: TestClient, db: Databa
 
 
 @SQLITE
-def test_a_model_is_shown_once_its_attempt_has_succeeded(client: TestClient, db: Database, settings: Settings) -> None:
+@pytest.mark.parametrize("address", ["figures/matrix.json", "figures%2Fmatrix.json"])
+def test_a_figure_is_listed_with_its_address_and_downloaded(
+    client: TestClient, db: Database, settings: Settings, address: str
+) -> None:
+    run_id = submitted(db).runs[0].id
+    url = f"/v1/runs/{run_id}/artifacts"
+    Artifacts(settings.artifacts_url).write(run_id, 1, "figures/matrix.json", b'{"z": [[1]]}')
+    finished(db, claimed(db).lease)
+    listed = {"name": "figures/matrix.json", "size": 12, "url": f"{url}/figures/matrix.json"}
+    assert client.get(url).json()["items"] == [listed]
+    answer = client.get(f"{url}/{address}")
+    assert answer.json() == {"z": [[1]]}
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.headers["content-disposition"] == 'attachment; filename="matrix.json"'
+
+
+@SQLITE
+def test_outputs_are_shown_once_their_attempt_has_succeeded(
+    client: TestClient, db: Database, settings: Settings
+) -> None:
     run_id = submitted(db).runs[0].id
     url, store = f"/v1/runs/{run_id}/artifacts", Artifacts(settings.artifacts_url)
 
@@ -47,18 +66,21 @@ def test_a_model_is_shown_once_its_attempt_has_succeeded(client: TestClient, db:
         return [item["name"] for item in client.get(url).json()["items"]]
 
     first = claimed(db).lease
-    for name in ("log.txt", "model.pt"):
+    for name in ("log.txt", "model.pt", "figures/curve.json"):
         store.write(run_id, 1, name, b"of the first attempt")
     assert seen() == ["log.txt"]
-    assert is_problem(client.get(f"{url}/model.pt"), 404)
+    for name in ("model.pt", "figures/curve.json"):
+        assert is_problem(client.get(f"{url}/{name}"), 404)
     with db.transaction() as session:
         lifecycle.release(session, first, "its worker stopped")
     second = claimed(db).lease
-    store.write(run_id, 2, "model.pt", b"of the second attempt")
+    for name in ("model.pt", "figures/curve.json"):
+        store.write(run_id, 2, name, b"of the second attempt")
     assert seen() == ["1.log.txt"]
     finished(db, second)
-    assert seen() == ["1.log.txt", "model.pt"]
-    assert client.get(f"{url}/model.pt").content == b"of the second attempt"
+    assert seen() == ["1.log.txt", "figures/curve.json", "model.pt"]
+    for name in ("model.pt", "figures/curve.json"):
+        assert client.get(f"{url}/{name}").content == b"of the second attempt"
 
 
 @SQLITE
@@ -103,7 +125,7 @@ def test_a_download_goes_on_only_where_the_file_is_still_the_same(
     assert client.get(url, headers={"If-None-Match": etag}).status_code == 304
     rest = {"Range": "bytes=50-", "If-Range": etag}
     assert client.get(url, headers=rest).status_code == 206
-    Artifacts(settings.artifacts_url).write(url.split("/")[3], 1, "weights.bin", bytes(range(100)))
+    Artifacts(settings.artifacts_url).write(url.split("/")[3], 1, "checkpoint-000000000001.pt", bytes(range(100)))
     answer = client.get(url, headers=rest)
     assert (answer.status_code, answer.content) == (200, bytes(range(100)))
     assert client.get(url, headers={"If-None-Match": etag}).status_code == 200
@@ -112,8 +134,8 @@ def test_a_download_goes_on_only_where_the_file_is_still_the_same(
 def stored_file(db: Database, settings: Settings, content: bytes) -> str:
     """The address of a file of a new run."""
     run_id = submitted(db).runs[0].id
-    Artifacts(settings.artifacts_url).write(run_id, 1, "weights.bin", content)
-    return f"/v1/runs/{run_id}/artifacts/weights.bin"
+    Artifacts(settings.artifacts_url).write(run_id, 1, "checkpoint-000000000001.pt", content)
+    return f"/v1/runs/{run_id}/artifacts/checkpoint-000000000001.pt"
 
 
 @SQLITE
@@ -129,6 +151,10 @@ def stored_file(db: Database, settings: Settings, content: bytes) -> str:
         "a%20b",
         "a" * 200,
         "%5c..",
+        "figures/../model.pt",
+        "figures%2f%2e%2e%2f%2e%2e%2fsecret",
+        "figures/",
+        "",
         "*",
     ],
 )

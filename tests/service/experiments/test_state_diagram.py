@@ -17,7 +17,7 @@ from service.experiments import lifecycle, submission
 from service.experiments.lifecycle import Lease, LeaseLost
 from service.experiments.tables import Run
 from service.experiments.turns import AT_ONCE
-from service.migrate import migrate
+from service.processes.migrate import migrate
 from tests.service.given import ALL_QUEUES, result_of, started, written
 
 MAX_ATTEMPTS = 2
@@ -115,7 +115,7 @@ class StateDiagram(RuleBasedStateMachine):
     @rule(lease=leases, step=st.sampled_from([0, 10, 20]))
     def begin(self, lease: Lease, step: int) -> None:
         if run := self.write(
-            lease, lambda s: lifecycle.begin(s, lease, started(step), device="cpu", resumed_from=step)
+            lease, lambda s: lifecycle.start(s, lease, started(step), device="cpu", resumed_from=step)
         ):
             run.times_lost = 0 if step > run.resumed_from else run.times_lost
             run.resumed_from = step
@@ -179,10 +179,12 @@ class StateDiagram(RuleBasedStateMachine):
     def take_back(self) -> None:
         expired = {id: run for id, run in self.runs.items() if run.state == "running" and run.expired}
         with self.db.transaction() as session:
-            bells = lifecycle.take_back(session, max_attempts=MAX_ATTEMPTS)
+            notifications = lifecycle.take_back(session, max_attempts=MAX_ATTEMPTS)
         for run in expired.values():
             run.lose()
-        assert {bell.run_id for bell in bells} == {id for id, run in expired.items() if run.state == "queued"}
+        assert {notification.run_id for notification in notifications} == {
+            id for id, run in expired.items() if run.state == "queued"
+        }
 
     @rule(experiment_id=experiments)
     def cancel(self, experiment_id: str) -> None:
@@ -202,8 +204,8 @@ class StateDiagram(RuleBasedStateMachine):
         }
         turns = [self.turn_of_a_newcomer(run.priority) for run in ended.values()]
         with self.db.transaction() as session:
-            bells = lifecycle.retry(session, experiment_id)
-        assert [bell.run_id for bell in bells] == sorted(ended)
+            notifications = lifecycle.retry(session, experiment_id)
+        assert [notification.run_id for notification in notifications] == sorted(ended)
         for k, id in enumerate(sorted(ended)):
             run = ended[id]
             run.state, run.attempt, run.times_lost, run.cancel_requested = "queued", run.attempt + 1, 0, False

@@ -7,10 +7,11 @@ from sqlalchemy import update
 
 from service.db import Database, epoch_now
 from service.experiments import lifecycle, turns
-from service.experiments.lifecycle import Bell, Lease
+from service.experiments.lifecycle import Lease
 from service.experiments.tables import Run
-from service.fleet import attendance
-from service.fleet.attendance import Badge
+from service.fleet import registration
+from service.fleet.registration import WorkerIdentity
+from service.queue import Notification
 from tests.service.given import claimed, failed, run_of, submitted
 
 
@@ -24,7 +25,7 @@ def cancelled(db: Database, experiment_id: str) -> None:
         lifecycle.cancel(session, experiment_id)
 
 
-def retried(db: Database, experiment_id: str) -> list[Bell]:
+def retried(db: Database, experiment_id: str) -> list[Notification]:
     with db.transaction() as session:
         return lifecycle.retry(session, experiment_id)
 
@@ -189,7 +190,7 @@ def test_a_queue_that_nobody_serves_does_not_disturb_the_turns_of_the_others(db:
 
 def test_a_queue_that_no_live_worker_serves_puts_newcomers_behind_nobody_elses_sweep(db: Database) -> None:
     with db.transaction() as session:
-        attendance.beat(session, Badge("wrk_1", "here", 1, "cpu", ("auto", "cpu")))
+        registration.heartbeat(session, WorkerIdentity("wrk_1", "here", 1, "cpu", ("auto", "cpu")))
     ahead = submitted(db, seeds=range(40))
     for _ in range(20):
         claim_on_cpu(db)

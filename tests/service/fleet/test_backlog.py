@@ -5,8 +5,8 @@ from typing import Any
 from starlette.testclient import TestClient
 
 from service.db import Database
-from service.fleet import attendance
-from service.fleet.attendance import Badge
+from service.fleet import registration
+from service.fleet.registration import WorkerIdentity
 from tests.service.given import claimed, finished, submitted
 
 
@@ -19,7 +19,7 @@ def queue(client: TestClient, device: str) -> Any:
 def join(db: Database, *workers: str) -> None:
     with db.transaction() as session:
         for name in workers:
-            attendance.beat(session, Badge(name, "host", 1, "cpu", ("auto", "cpu")))
+            registration.heartbeat(session, WorkerIdentity(name, "host", 1, "cpu", ("auto", "cpu")))
 
 
 def test_an_empty_queue_without_workers_promises_nothing(client: TestClient) -> None:

@@ -2,7 +2,6 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
 import pytest
@@ -10,18 +9,8 @@ import scipy.stats
 from sqlalchemy import select
 
 from service.db import Database
-from service.experiments import lifecycle
-from service.experiments.lifecycle import Lease
-from service.leaderboards import entries
 from service.leaderboards.tables import Entry
-from tests.service.given import claimed, failed, result_of, submitted
-
-
-def end(db: Database, lease: Lease, outcome: Any = "completed", **result: Any) -> None:
-    """As a worker ends a run: result and entry in one transaction."""
-    with db.transaction() as session:
-        fingerprint = lifecycle.finish(session, lease, outcome, result_of(**result))
-        entries.refresh(session, fingerprint)
+from tests.service.given import claimed, failed, finished, submitted
 
 
 def entry_of(db: Database, fingerprint: str) -> Entry:
@@ -32,9 +21,9 @@ def entry_of(db: Database, fingerprint: str) -> Entry:
 def test_an_entry_pools_all_succeeded_runs_of_its_fingerprint(db: Database) -> None:
     first = submitted(db, "layer_norm", seeds=[0, 1, 2])
     for value, steps in ((0.8, 10), (0.9, 30), (0.7, None)):
-        end(db, claimed(db).lease, value=value, steps_to_target=steps, seconds_to_target=steps)
+        finished(db, claimed(db).lease, value=value, steps_to_target=steps, seconds_to_target=steps)
     second = submitted(db, "layer_norm", seeds=[3, 4])
-    end(db, claimed(db).lease, "diverged", value=None, steps_to_target=None, seconds_to_target=None)
+    finished(db, claimed(db).lease, "diverged", value=None, steps_to_target=None, seconds_to_target=None)
     failed(db, claimed(db).lease)
     entry = entry_of(db, first.fingerprint)
     assert second.fingerprint == first.fingerprint
@@ -52,7 +41,7 @@ def test_an_entry_pools_all_succeeded_runs_of_its_fingerprint(db: Database) -> N
 
 def test_an_entry_says_in_which_fields_it_departs_from_the_profile(db: Database) -> None:
     experiment = submitted(db, "layer_norm", training={"batch_size": 17}, model={"hidden_size": 21})
-    end(db, claimed(db).lease)
+    finished(db, claimed(db).lease)
     assert entry_of(db, experiment.fingerprint).changes == {"training.batch_size": 17, "model.hidden_size": 21}
 
 
@@ -60,13 +49,13 @@ def test_an_entry_says_in_which_fields_it_departs_from_the_profile(db: Database)
 def test_runs_that_end_at_the_same_time_all_count(db: Database, earlier: int) -> None:
     experiment = submitted(db, seeds=range(8 + earlier))
     for _ in range(earlier):
-        end(db, claimed(db).lease, value=0.8, steps_to_target=9)
+        finished(db, claimed(db).lease, value=0.8, steps_to_target=9)
     leases = [claimed(db).lease for _ in range(8)]
     ready = threading.Barrier(8)
 
     def work(k: int) -> None:
         ready.wait()
-        end(db, leases[k], value=k / 10, steps_to_target=k + 1)
+        finished(db, leases[k], value=k / 10, steps_to_target=k + 1)
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(work, range(8)))
@@ -74,13 +63,3 @@ def test_runs_that_end_at_the_same_time_all_count(db: Database, earlier: int) ->
     assert (entry.n_runs, entry.n_seeds) == (8 + earlier, 8 + earlier)
     assert entry.mean == pytest.approx(np.mean([k / 10 for k in range(8 + earlier)]))
     assert entry.steps_median == np.median([k + 1 for k in range(8 + earlier)])
-
-
-def test_a_result_that_is_not_committed_leaves_no_entry(db: Database) -> None:
-    experiment = submitted(db)
-    lease = claimed(db).lease
-    with db.transaction() as session:
-        entries.refresh(session, lifecycle.finish(session, lease, "completed", result_of()))
-        session.rollback()
-    with db.snapshot() as session:
-        assert session.get(Entry, experiment.fingerprint) is None

@@ -8,10 +8,9 @@ from starlette.testclient import TestClient
 from normcore.events import Outcome
 from normcore.spec import TASKS, digest, resolve
 from service.db import Database
-from service.experiments import lifecycle, submission
+from service.experiments import submission
 from service.experiments.schemas import ExperimentOut
-from service.leaderboards import entries
-from tests.service.given import claimed, result_of, submitted
+from tests.service.given import claimed, finished, submitted
 
 BOARD = "/v1/leaderboards/permuted_digits"
 
@@ -22,8 +21,7 @@ def ended(db: Database, experiment: ExperimentOut, *results: dict[str, Any]) -> 
         lease = claimed(db).lease
         assert lease.run_id in {run.id for run in experiment.runs}
         outcome: Outcome = "diverged" if result.get("value", 0) is None else "completed"
-        with db.transaction() as session:
-            entries.refresh(session, lifecycle.finish(session, lease, outcome, result_of(**result)))
+        finished(db, lease, outcome, **result)
     return experiment.fingerprint
 
 

@@ -10,8 +10,7 @@ from normcore.spec import digest, resolve
 from service.db import Database
 from service.experiments import lifecycle, submission
 from service.experiments.schemas import ExperimentOut
-from service.leaderboards import entries
-from tests.service.given import claimed, failed, result_of, submitted
+from tests.service.given import claimed, failed, finished, submitted
 
 CELLS = ("rnn", "lstm", "gru")
 
@@ -27,7 +26,7 @@ def analysed(db: Database, spec: dict[str, Any], *findings: Finding) -> str:
     lease = claimed(db).lease
     assert lease.run_id == run_id
     with db.transaction() as session:
-        lifecycle.begin(session, lease, Started(0, 3, "reference", 0, {}), device="cpu", resumed_from=None)
+        lifecycle.start(session, lease, Started(0, 3, "reference", 0, {}), device="cpu", resumed_from=None)
         lifecycle.finish_analysis(session, lease, Analysed(findings, 1.5))
     return run_id
 
@@ -111,9 +110,7 @@ def test_the_best_entry_of_each_board_is_shown(client: TestClient, db: Database)
     for method, values in {"none": [0.5, 0.6], "layer_norm": [0.8, 0.9]}.items():
         submitted(db, method, seeds=(0, 1))
         for value in values:
-            lease = claimed(db).lease
-            with db.transaction() as session:
-                entries.refresh(session, lifecycle.finish(session, lease, "completed", result_of(value=value)))
+            finished(db, claimed(db).lease, value=value)
     [standing] = card_of(client, "layer_norm")["standings"]
     assert (standing["task"], standing["profile"], standing["rank"], standing["of"]) == (
         "permuted_digits",

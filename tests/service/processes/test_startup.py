@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from service import startup
 from service.db import Database
 from service.keys import keyring
+from service.processes import startup
+from service.processes.startup import StartupError, is_loopback, keys_needed, listen, prepare
 from service.settings import Settings
-from service.startup import StartupError, is_loopback, keys_needed, listen, prepare
 from tests.servers import free_port
 
 SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)

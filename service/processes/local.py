@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from service.crew import Crew
-from service.serve import make_server, run_until_told
+from service.processes.serve import make_server, run_until_told
+from service.processes.startup import StartupError, exit_on_signals, keys_needed, listen, port_of, prepare, sole_use
+from service.processes.supervisor import Supervisor
 from service.settings import Settings
-from service.startup import StartupError, exit_on_signals, keys_needed, listen, port_of, prepare, sole_use
 
 
 def up(
@@ -19,7 +19,7 @@ def up(
         ready: called with the port once the address is ours; 0 asks for any that is free.
 
     Raises:
-        StartupError: the data directory is in use, no worker can work here, or see ``service.startup``.
+        StartupError: the data directory is in use, no worker can work here, or see ``service.processes.startup``.
     """
     exit_on_signals()
     with sole_use(settings.data_dir):
@@ -28,12 +28,12 @@ def up(
         listening = listen(host, port)
         server = make_server(settings, require_keys=require_keys)
         ready(port_of(listening))
-        crew = Crew(db, settings, device, cannot_work=lambda: setattr(server, "should_exit", True))
+        supervisor = Supervisor(db, settings, device, cannot_work=lambda: setattr(server, "should_exit", True))
         try:
-            crew.start(workers)
+            supervisor.start(workers)
             run_until_told(server, listening)
         finally:
-            crew.stop()
+            supervisor.stop()
             db.close()
-    if crew.refused:
+    if supervisor.refused:
         raise StartupError("no worker can work here; it says why above")

@@ -8,13 +8,13 @@ from sqlalchemy import update
 
 from service.db import Database, epoch_now
 from service.experiments import lifecycle
-from service.experiments.lifecycle import Bell
 from service.experiments.tables import Run
-from service.fleet import attendance
-from service.fleet.attendance import Badge
+from service.fleet import registration
+from service.fleet.registration import WorkerIdentity
 from service.fleet.tables import Worker
-from service.migrate import migrate
-from service.scheduler import look, run_scheduler
+from service.processes.migrate import migrate
+from service.processes.scheduler import look, run_scheduler
+from service.queue import Notification
 from service.settings import Settings
 from tests.service.given import claimed, run_of, submitted
 
@@ -23,21 +23,23 @@ PATIENCE = 10.0  # seconds
 
 def idle_worker(db: Database) -> None:
     with db.transaction() as session:
-        attendance.beat(session, Badge("wrk_1", "host", 1, "cpu", ("auto", "cpu")))
+        registration.heartbeat(session, WorkerIdentity("wrk_1", "host", 1, "cpu", ("auto", "cpu")))
 
 
-def test_one_look_takes_back_what_is_lost_rings_again_and_forgets_the_silent(db: Database, settings: Settings) -> None:
+def test_one_look_takes_back_what_is_lost_notifies_again_and_forgets_the_silent(
+    db: Database, settings: Settings
+) -> None:
     lost, unheard = submitted(db, seeds=[0]), submitted(db, seeds=[1])
     claimed(db, lease_seconds=-1)
     idle_worker(db)
     with db.transaction() as session:
-        attendance.beat(session, Badge("wrk_silent", "host", 2, "cpu", ("auto",)))
+        registration.heartbeat(session, WorkerIdentity("wrk_silent", "host", 2, "cpu", ("auto",)))
         session.execute(update(Worker).where(Worker.id == "wrk_silent").values(heartbeat_at=epoch_now() - 1000))
-        session.execute(update(Run).where(Run.id == unheard.runs[0].id).values(rung_at=epoch_now() - 1000))
-    bells = look(db, settings)
-    assert sorted(bells, key=lambda bell: bell.run_id) == [
-        Bell(lost.runs[0].id, "auto"),
-        Bell(unheard.runs[0].id, "auto"),
+        session.execute(update(Run).where(Run.id == unheard.runs[0].id).values(notified_at=epoch_now() - 1000))
+    notifications = look(db, settings)
+    assert sorted(notifications, key=lambda notification: notification.run_id) == [
+        Notification(lost.runs[0].id, "auto"),
+        Notification(unheard.runs[0].id, "auto"),
     ]
     with db.snapshot() as session:
         assert session.get(Worker, "wrk_silent") is None
@@ -51,7 +53,7 @@ def test_a_scheduler_that_does_not_trust_the_leases_takes_nothing_back(db: Datab
     assert run_of(db, lease.run_id).state == "running"
 
 
-def test_a_run_is_rung_for_once_its_pause_is_over(db: Database, settings: Settings) -> None:
+def test_a_run_is_notified_of_once_its_pause_is_over(db: Database, settings: Settings) -> None:
     submitted(db)
     idle_worker(db)
     lease = claimed(db).lease
@@ -60,7 +62,7 @@ def test_a_run_is_rung_for_once_its_pause_is_over(db: Database, settings: Settin
     assert look(db, settings) == []
     with db.transaction() as session:
         session.execute(update(Run).values(not_before=epoch_now()))
-    assert look(db, settings) == [Bell(lease.run_id, "auto")]
+    assert look(db, settings) == [Notification(lease.run_id, "auto")]
 
 
 def test_a_run_is_lost_so_often_as_the_settings_say(db: Database, settings: Settings) -> None:

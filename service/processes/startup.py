@@ -20,7 +20,7 @@ from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from service.artifacts import Artifacts
 from service.db import Database
 from service.keys import keyring
-from service.migrate import migrate
+from service.processes.migrate import migrate
 from service.settings import Settings
 
 log = logging.getLogger(__name__)

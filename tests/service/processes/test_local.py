@@ -13,11 +13,12 @@ import psutil
 import pytest
 from sqlalchemy import select
 
-from service import crew
-from service.crew import Crew, Reserve
 from service.fleet.tables import Worker
+from service.processes import supervisor
+from service.processes.stand_by import StandBy
+from service.processes.startup import prepare
+from service.processes.supervisor import Supervisor
 from service.settings import Settings, read_settings
-from service.startup import prepare
 from tests.processes import Service, service, until
 
 ENDLESS: dict[str, Any] = {"training": {"max_steps": 1_000_000, "eval_every": 5, "target": None}}
@@ -171,13 +172,13 @@ def test_a_second_one_in_the_same_directory_names_the_first_and_ends(local: Serv
     local.up()
 
 
-class Hall:
-    """A crew in this process, and who of it has come to work."""
+class Supervised:
+    """A supervisor in this process, and the workers that it has started."""
 
     def __init__(self, folder: Path) -> None:
         self.settings = read_settings(Settings, data_dir=folder)
         self.db = prepare(self.settings)
-        self.crew = Crew(self.db, self.settings, "cpu", cannot_work=lambda: None)
+        self.supervisor = Supervisor(self.db, self.settings, "cpu", cannot_work=lambda: None)
         self._seen = {""}
 
     def next_worker(self) -> int:
@@ -193,40 +194,42 @@ class Hall:
 
 
 @pytest.fixture
-def hall(tmp_path: Path) -> Iterator[Hall]:
-    hall = Hall(tmp_path)
-    yield hall
-    hall.crew.stop()
-    hall.db.close()
+def supervised(tmp_path: Path) -> Iterator[Supervised]:
+    supervised = Supervised(tmp_path)
+    yield supervised
+    supervised.supervisor.stop()
+    supervised.db.close()
 
 
-def test_workers_killed_at_work_are_replaced_without_a_pause(hall: Hall, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(crew, "RESTART_SECONDS", (0.0, NEVER))
-    hall.crew.start(1)
+def test_workers_killed_at_work_are_replaced_without_a_pause(
+    supervised: Supervised, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor, "RESTART_SECONDS", (0.0, NEVER))
+    supervised.supervisor.start(1)
     for _ in range(2):
-        os.kill(hall.next_worker(), signal.SIGKILL)
-    hall.next_worker()
+        os.kill(supervised.next_worker(), signal.SIGKILL)
+    supervised.next_worker()
 
 
 def test_while_no_process_can_be_started_workers_are_tried_again(
-    hall: Hall, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    supervised: Supervised, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(crew, "RESTART_SECONDS", (0.1,))
+    monkeypatch.setattr(supervisor, "RESTART_SECONDS", (0.1,))
     with monkeypatch.context() as broken:
         broken.setattr(sys, "executable", "/gone/python")
-        hall.crew.start(1)
+        supervised.supervisor.start(1)
         until(lambda: caplog.text.count("no worker can be started: ") > 1, 30, lambda: caplog.text)
-    hall.next_worker()
+    supervised.next_worker()
 
 
 def test_a_stand_by_that_cannot_be_started_or_dies_is_tried_again_and_harms_nobody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(crew, "STAND_BY_SECONDS", 0.0)
-    reserve = Reserve(read_settings(Settings, data_dir=tmp_path), "cpu")
+    monkeypatch.setattr("service.processes.stand_by.STAND_BY_SECONDS", 0.0)
+    spare = StandBy(read_settings(Settings, data_dir=tmp_path), "cpu")
     with monkeypatch.context() as broken:
         broken.setattr(sys, "executable", "/gone/python")
-        reserve.fill()
+        spare.fill()
     assert "no worker stands by: " in caplog.text
 
     def waiting() -> list[psutil.Process]:
@@ -234,12 +237,12 @@ def test_a_stand_by_that_cannot_be_started_or_dies_is_tried_again_and_harms_nobo
         return [process for process in found if "--follow-stdin" in process.cmdline()]
 
     for _ in range(2):
-        reserve.fill()
+        spare.fill()
         (worker,) = waiting()
-        reserve.fill()
+        spare.fill()
         assert waiting() == [worker], "one at most"
         worker.kill()
         until(lambda: not waiting(), 10, str)
-    reserve.fill()
-    reserve.dismiss()
+    spare.fill()
+    spare.stop()
     assert waiting() == []

@@ -14,6 +14,7 @@ from filelock import FileLock
 from sqlalchemy import func, select
 
 from service.db import Database
+from service.leaderboards import entries
 
 ADVISORY_LOCK = 0x6E6F726D  # "norm"; any number, the same in every process
 STATEMENT_SECONDS = 3600.0  # for one statement of a migration, such as to copy a large table
@@ -35,6 +36,9 @@ def migrate(db: Database, revision: str = "head") -> None:
     with _lock(db):
         if revision != "head" or _revision(db) != ScriptDirectory.from_config(config).get_current_head():
             _move(db, config, revision)
+            if revision == "head":
+                with db.transaction() as session:
+                    entries.refresh_missing(session)
             if db.is_sqlite:  # whose connections remember which tables there were
                 db.engine.dispose()
 

@@ -8,8 +8,8 @@ import uvicorn
 
 from service.app import create_app
 from service.connections import BoundedProtocol
+from service.processes.startup import exit_on_signals, keys_needed, listen, port_of, prepare
 from service.settings import Settings
-from service.startup import exit_on_signals, keys_needed, listen, port_of, prepare
 
 GRACE_SECONDS = 3  # for open answers, event streams above all, when the API is told to stop
 
@@ -21,7 +21,7 @@ def serve(settings: Settings, host: str, port: int, ready: Callable[[int], None]
         ready: called with the port once the address is ours; 0 asks for any that is free.
 
     Raises:
-        StartupError: see ``service.startup``.
+        StartupError: see ``service.processes.startup``.
     """
     exit_on_signals()
     db = prepare(settings)

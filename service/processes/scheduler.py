@@ -1,7 +1,7 @@
-"""Notice what was lost: runs whose worker is gone, messages that never arrived, workers that fell silent. And put the
-runs whose pause is over back into the queue.
+"""Notice what was lost: runs whose worker is gone, messages that never arrived, workers that fell silent. And put runs
+whose pause is over back into the queue.
 
-Every step looks at rows as they are now, and locks them, so any number of schedulers may run; one is enough.
+Every step locks the rows that it changes, so any number of schedulers may run; one is enough.
 """
 
 import logging
@@ -14,11 +14,10 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from service.db import Database, one_line
 from service.experiments import lifecycle
-from service.experiments.lifecycle import Bell
-from service.fleet import attendance
-from service.queue import Doorbell, make_celery
+from service.fleet import queries, registration
+from service.processes.startup import exit_on_signals, prepare
+from service.queue import Notification, Notifier, make_celery
 from service.settings import Settings
-from service.startup import exit_on_signals, prepare
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +29,7 @@ def schedule(settings: Settings, ready: Callable[[], None]) -> None:
         ready: called once the database answers.
 
     Raises:
-        StartupError: see ``service.startup``.
+        StartupError: see ``service.processes.startup``.
     """
     exit_on_signals()
     db = prepare(settings)
@@ -52,31 +51,31 @@ def run_scheduler(db: Database, settings: Settings, stop: threading.Event) -> No
 
     After the database was away nobody could renew a lease, so for one lease's time none is taken back.
     """
-    doorbell = Doorbell(make_celery(settings))
+    notifier = Notifier(make_celery(settings))
     trust_leases_from = time.monotonic()
     while not stop.wait(settings.scheduler_seconds):
         try:
-            doorbell.ring(look(db, settings, take_back=time.monotonic() >= trust_leases_from))
+            notifier.notify(look(db, settings, take_back=time.monotonic() >= trust_leases_from))
         except SQLAlchemyError as error:
             log.warning("the database does not answer: %s", one_line(error))
             trust_leases_from = time.monotonic() + settings.lease_seconds
-    doorbell.close()
+    notifier.close()
 
 
-def look(db: Database, settings: Settings, *, take_back: bool = True) -> list[Bell]:
+def look(db: Database, settings: Settings, *, take_back: bool = True) -> list[Notification]:
     """Look once.
 
     Returns:
         The messages to send.
     """
-    bells: list[Bell] = []
+    notifications: list[Notification] = []
     with db.transaction() as session:
         if take_back:
-            bells += lifecycle.take_back(session, max_attempts=settings.max_attempts)
+            notifications += lifecycle.take_back(session, max_attempts=settings.max_attempts)
         lifecycle.end_pauses(session)
-        attendance.sweep(session, settings.heartbeat_seconds)
-        idle = attendance.idle(session, settings.heartbeat_seconds)
-        bells += lifecycle.ring_again(session, idle=idle, after_seconds=settings.ring_again_seconds)
-    for bell in bells:
-        log.info("ringing for %s", bell.run_id)
-    return bells
+        registration.remove_silent(session, settings.heartbeat_seconds)
+        idle = queries.idle(session, settings.heartbeat_seconds)
+        notifications += lifecycle.notify_again(session, idle=idle, after_seconds=settings.notify_again_seconds)
+    for notification in notifications:
+        log.info("notifying workers of %s", notification.run_id)
+    return notifications

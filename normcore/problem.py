@@ -1,0 +1,60 @@
+"""What a leaderboard ranks: a problem is all of a task's own options and its data's checksums. Torch-free."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from normcore.data.registry import checksums
+from normcore.spec import TrainingSpec, digest, resolve
+from normcore.spec.task import ProfileName
+from normcore.spec.tasks.benchmark import Benchmark
+
+ID_LENGTH = 16  # hexadecimal digits of the digest
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What the entries of one board have in common.
+
+    Attributes:
+        id: digest of the options and of the data.
+        options: the task's options, but for its name and its profile.
+    """
+
+    id: str
+    options: Mapping[str, Any]
+
+
+def problem_of(task: Benchmark) -> Problem:
+    """The problem that a task with these options is."""
+    canonical = {name: value for name, value in task.canonical().items() if name != "profile"}
+    data = {name: sha256 for need in task.needs() for name, sha256 in checksums(need.dataset).items()}
+    return Problem(
+        digest({"task": canonical, "data": data})[:ID_LENGTH],
+        task.model_dump(mode="json", exclude={"name", "profile"}),
+    )
+
+
+@cache
+def own_problem(task: str, profile: ProfileName) -> Problem:
+    """The problem of a benchmark's profile, nothing changed."""
+    return problem_of(_own(task, profile).task)
+
+
+@cache
+def own_budget(task: str, profile: ProfileName) -> int:
+    """The examples that a training may see on the board of a benchmark's profile."""
+    return _own(task, profile).budget
+
+
+def title(options: Mapping[str, Any], own: Problem) -> str:
+    """How a problem differs from the profile's own, in words."""
+    changed = [f"{name} {value}" for name, value in options.items() if own.options.get(name) != value]
+    return ", ".join(changed) or "the profile's own"
+
+
+def _own(task: str, profile: ProfileName) -> TrainingSpec:
+    spec = resolve({"task": {"name": task, "profile": profile}})
+    assert isinstance(spec, TrainingSpec)
+    return spec

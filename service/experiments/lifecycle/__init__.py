@@ -1,0 +1,56 @@
+"""The only package that changes a run's state.
+
+    queued ──claim──▶ running ──finish──▶ succeeded
+      ▲  │               │ └────fail────▶ failed
+      │  └──cancel──▶ cancelled ◀─cancelled─┘
+      └─release, defer, lose (attempt + 1)─┘      retry: failed, cancelled ──▶ queued (attempt + 1)
+
+``requests`` is for the API; ``claiming``, ``attempt`` and ``returning`` are for the workers; the scheduler uses
+``returning`` and ``notifying``. ``lease``, ``history`` and ``states`` are shared by all.
+
+A run that somebody asked to cancel is never queued again: it is cancelled instead. Whoever changes several runs locks
+them first in the order of their ids, or skips those that others hold, so that no two transactions wait for each other.
+
+Nothing here commits; the caller's transaction does. The caller sends notifications after the commit.
+"""
+
+from service.experiments.lifecycle.attempt import (
+    cancelled,
+    fail,
+    finish,
+    finish_analysis,
+    has_succeeded,
+    record,
+    start,
+)
+from service.experiments.lifecycle.claiming import Claim, claim
+from service.experiments.lifecycle.lease import Lease, LeaseLost
+from service.experiments.lifecycle.notifying import notify_again
+from service.experiments.lifecycle.requests import cancel, retry
+from service.experiments.lifecycle.returning import defer, end_pauses, lose, release, take_back, take_back_from
+from service.experiments.lifecycle.states import ENDED, WAITING
+
+__all__ = [
+    "ENDED",
+    "WAITING",
+    "Claim",
+    "Lease",
+    "LeaseLost",
+    "cancel",
+    "cancelled",
+    "claim",
+    "defer",
+    "end_pauses",
+    "fail",
+    "finish",
+    "finish_analysis",
+    "has_succeeded",
+    "lose",
+    "notify_again",
+    "record",
+    "release",
+    "retry",
+    "start",
+    "take_back",
+    "take_back_from",
+]

@@ -1,0 +1,167 @@
+"""An attempt from its start to its end, as its worker reports it."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from sqlalchemy import case, func, select, update
+from sqlalchemy.orm import Session
+
+from normcore.events import Analysed, Measured, Outcome, Result, Started
+from service.db import epoch_now
+from service.experiments import measurements
+from service.experiments.lifecycle.history import attempt_entry, storable, with_entries
+from service.experiments.lifecycle.lease import Lease, LeaseLost, end_values, held, held_run, write
+from service.experiments.tables import Experiment, Run
+
+
+def start(
+    session: Session,
+    lease: Lease,
+    started: Started,
+    *,
+    device: str,
+    resumed_from: int | None,
+    measured: Sequence[Measured] = (),
+    notes: Sequence[str] = (),
+) -> None:
+    """Store what the training runs on and at which step it starts; delete measurements after that step.
+
+    If it resumes from a later step than the attempt before, the run makes progress: the counts of losses and pauses
+    start at zero again.
+
+    Args:
+        resumed_from: the step of the checkpoint that it resumes from, if there is one.
+        measured: the checkpoint's measurements, which may not be stored yet.
+        notes: which checkpoints could not be used, and why; kept in the run's history.
+
+    Raises:
+        LeaseLost: the run has moved on.
+    """
+    run = held_run(session, lease)
+    progress = {"times_lost": 0, "times_deferred": 0} if (resumed_from or 0) > (run.resumed_from_step or 0) else {}
+    write(
+        session,
+        lease,
+        device=device,
+        kernel=started.kernel,
+        environment=dict(started.environment),
+        step=started.step,
+        max_steps=started.max_steps,
+        started_attempt=lease.attempt,
+        resumed_from_step=resumed_from,
+        history=with_entries(run.history, *(attempt_entry(lease, note) for note in notes)),
+        **progress,
+    )
+    measurements.undo(session, lease.run_id, after=started.step)
+    measurements.store(session, lease.run_id, lease.attempt, measured)
+
+
+def record(
+    session: Session,
+    lease: Lease,
+    measured: Sequence[Measured],
+    *,
+    step: int,
+    seconds: float,
+    pace: float | None,
+    saved: int = 0,
+) -> bool:
+    """Store measurements and progress and renew the lease; the same measurement again changes nothing.
+
+    Args:
+        step, seconds: how far the training is.
+        pace: steps per second, to estimate the time left.
+        saved: the step of the newest checkpoint. If it is later than the one that the attempt resumed from, the run
+            makes progress: the counts of losses and pauses start at zero again.
+
+    Returns:
+        Whether somebody asked to cancel the run.
+
+    Raises:
+        LeaseLost: the run has moved on; nothing was stored.
+    """
+    makes_progress = func.coalesce(Run.resumed_from_step, 0) < saved
+    cancel_requested = session.execute(
+        update(Run)
+        .where(*held(lease))
+        .values(
+            lease_expires_at=epoch_now() + lease.seconds,
+            step=step,
+            seconds=seconds,
+            steps_per_second=pace,
+            times_lost=case((makes_progress, 0), else_=Run.times_lost),
+            times_deferred=case((makes_progress, 0), else_=Run.times_deferred),
+        )
+        .returning(Run.cancel_requested)
+        .execution_options(synchronize_session=False)
+    ).scalar_one_or_none()
+    if cancel_requested is None:
+        raise LeaseLost(lease)
+    measurements.store(session, lease.run_id, lease.attempt, measured)
+    return cancel_requested
+
+
+def finish(session: Session, lease: Lease, outcome: Outcome, result: Result) -> str:
+    """The training is complete, diverged or not. Called by ``service.results`` only.
+
+    Returns:
+        The experiment's fingerprint, under which the result counts.
+
+    Raises:
+        LeaseLost: the run has moved on.
+    """
+    write(
+        session,
+        lease,
+        state="succeeded",
+        outcome=outcome,
+        result=asdict(result),
+        value=result.value,
+        steps_to_target=result.steps_to_target,
+        seconds_to_target=result.seconds_to_target,
+        seconds=result.train_seconds,
+        **end_values(),
+    )
+    experiment = select(Run.experiment_id).where(Run.id == lease.run_id).scalar_subquery()
+    return session.scalars(select(Experiment.fingerprint).where(Experiment.id == experiment)).one()
+
+
+def finish_analysis(session: Session, lease: Lease, analysed: Analysed) -> None:
+    """The analysis is complete. Called by ``service.results`` only.
+
+    Raises:
+        LeaseLost: the run has moved on.
+    """
+    write(
+        session,
+        lease,
+        state="succeeded",
+        outcome="completed",
+        result={"findings": [asdict(finding) for finding in analysed.findings], "seconds": analysed.seconds},
+        seconds=analysed.seconds,
+        **end_values(),
+    )
+
+
+def has_succeeded(session: Session, lease: Lease) -> bool:
+    """Whether the run has succeeded with this very attempt."""
+    succeeded = select(Run.id).where(Run.id == lease.run_id, Run.attempt == lease.attempt, Run.state == "succeeded")
+    return session.scalar(succeeded) is not None
+
+
+def fail(session: Session, lease: Lease, error: str) -> None:
+    """The run failed, and would fail again in another attempt.
+
+    Raises:
+        LeaseLost: the run has moved on.
+    """
+    write(session, lease, state="failed", error=storable(error), **end_values())
+
+
+def cancelled(session: Session, lease: Lease) -> None:
+    """The worker stopped the run, because somebody asked to cancel it.
+
+    Raises:
+        LeaseLost: the run has moved on.
+    """
+    write(session, lease, state="cancelled", **end_values())

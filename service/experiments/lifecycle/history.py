@@ -1,0 +1,32 @@
+"""A run's history: what went wrong in each attempt, and when."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from service.db import utc_now
+from service.experiments.lifecycle.lease import Lease
+from service.experiments.tables import Run
+
+MAX_HISTORY = 100  # entries; the newest stay
+
+
+def attempt_entry(lease: Lease, reason: str, *, lost: bool = False) -> dict[str, Any]:
+    """What went wrong in an attempt; ``lost`` if that ended it without warning."""
+    return {"attempt": lease.attempt, "at": utc_now().isoformat(), "reason": storable(reason), "lost": lost}
+
+
+def ending_entry(run: Run) -> dict[str, Any]:
+    """How the run ended, which a retry overwrites in its row."""
+    assert run.finished_at is not None
+    reason = f"{run.state}: {run.error}" if run.error else run.state
+    return {"attempt": run.attempt, "at": run.finished_at.isoformat(), "reason": f"{reason}; retried", "lost": False}
+
+
+def with_entries(history: Sequence[dict[str, Any]], *entries: dict[str, Any]) -> list[dict[str, Any]]:
+    """A history to store: these entries added, the oldest dropped."""
+    return [*history, *entries][-MAX_HISTORY:]
+
+
+def storable(text: str) -> str:
+    """The text without what PostgreSQL cannot store: NUL and halves of surrogate pairs."""
+    return text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")

@@ -1,0 +1,38 @@
+"""Notify workers again of runs whose notification seems lost."""
+
+from collections.abc import Mapping
+
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
+
+from service.db import epoch_now
+from service.experiments.tables import Run
+from service.experiments.turns import ORDER, READY
+from service.queue import Notification
+
+
+def notify_again(session: Session, *, idle: Mapping[str, int], after_seconds: float) -> list[Notification]:
+    """Notify workers again of queued runs whose message seems lost: workers are idle, and it was sent long ago.
+
+    Args:
+        idle: how many idle workers take runs from each queue; workers are notified of so many runs at most.
+        after_seconds: how long ago a run's last message must have been sent.
+    """
+    notifications = []
+    for queue, workers in idle.items():
+        long_ago = Run.notified_at < epoch_now() - after_seconds
+        waiting = session.scalars(
+            select(Run.id)
+            .where(Run.queue == queue, long_ago, *READY)
+            .order_by(*ORDER)
+            .limit(workers)
+            .with_for_update(skip_locked=True)
+        ).all()
+        session.execute(
+            update(Run)
+            .where(Run.id.in_(waiting))
+            .values(notified_at=epoch_now())
+            .execution_options(synchronize_session=False)
+        )
+        notifications += [Notification(run_id, queue) for run_id in waiting]
+    return notifications

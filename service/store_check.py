@@ -1,0 +1,40 @@
+"""Whether the artifact store takes files, asked without waiting for a store that hangs."""
+
+import threading
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as StillWaiting
+
+from service.artifacts import Artifacts
+
+STORE_SECONDS = 3.0  # for the artifact store to take a few bytes
+
+
+class StoreCheck:
+    """Asks the artifact store to take a few bytes. A store that hangs holds one thread, however often it is asked."""
+
+    def __init__(self, artifacts: Artifacts) -> None:
+        self._artifacts = artifacts
+        self._lock = threading.Lock()
+        self._asked: Future[None] | None = None
+
+    def problem(self) -> str | None:
+        """What is wrong with the store, known within ``STORE_SECONDS``; None if it takes files."""
+        with self._lock:
+            if self._asked is None or self._asked.done():
+                self._asked = Future()
+                threading.Thread(target=self._ask, args=(self._asked,), name="store check", daemon=True).start()
+            asked = self._asked
+        try:
+            asked.result(STORE_SECONDS)
+        except StillWaiting:
+            return f"it does not answer within {STORE_SECONDS:g} s"
+        except Exception as error:  # every file system has errors of its own
+            return getattr(error, "strerror", None) or type(error).__name__
+        return None
+
+    def _ask(self, asked: Future[None]) -> None:
+        try:
+            self._artifacts.check_writable()
+            asked.set_result(None)
+        except Exception as error:
+            asked.set_exception(error)

@@ -1,0 +1,180 @@
+"""A run in its training process: what it stores, and what it starts from. The process itself: ``test_trainer``."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from multiprocessing import Pipe
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from normcore import checkpoint
+from normcore.data.registry import DatasetError
+from normcore.events import Event, Finished, Measured, Stepped
+from normcore.run import run
+from normcore.spec import parse
+from service.artifacts import Artifacts
+from tests.service.given import result_of, started
+from tests.workers.test_trainer import job
+from workers import bundle
+from workers.messages import Job, Message, RunFinished, RunStarted
+from workers.training import Training, Unstored
+
+NEWEST, OLDER = 20, 10
+
+
+def told_by(job: Job) -> list[Message]:
+    """All messages of a training in this process."""
+    worker, training = Pipe()
+    with worker, training:
+        end = Training(job, training, threading.Event(), Unstored()).until_end()
+        told = []
+        while worker.poll():
+            told.append(worker.recv())
+        return [*told, end]
+
+
+def telling(*events: Event) -> Callable[..., Iterator[Event]]:
+    """Instead of ``normcore.run.run``."""
+    return lambda *args, **options: iter(events)
+
+
+# -- outputs ------------------------------------------------------------------------------------------
+
+
+def test_the_model_and_the_tasks_artifacts_are_stored_before_the_end_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    artifacts = {"sample.txt": lambda: b"once upon a time", "figures/confusion_matrix.json": lambda: b"{}"}
+    end = Finished("completed", result_of(), lambda: b"weights", artifacts)
+    monkeypatch.setattr("workers.training.run", telling(started(), end))
+    *_, last = told_by(job(tmp_path, attempt=3))
+    assert last == RunFinished("completed", result_of())
+    store = Artifacts(str(tmp_path))
+    assert store.read("run_1", 3, "model.pt") == b"weights"
+    assert store.read("run_1", 3, "sample.txt") == b"once upon a time"
+    assert store.read("run_1", 3, "figures/confusion_matrix.json") == b"{}"
+
+
+@pytest.mark.parametrize("error", [OSError("no such font"), ZeroDivisionError("division by zero")])
+def test_an_artifact_that_cannot_be_made_is_an_error_of_the_training_and_no_trouble_of_the_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def broken() -> bytes:
+        raise error
+
+    end = Finished("completed", result_of(), lambda: b"weights", {"sample.txt": broken})
+    monkeypatch.setattr("workers.training.run", telling(started(), end))
+    with pytest.raises(type(error), match=str(error)):
+        told_by(job(tmp_path))
+
+
+# -- checkpoints that cannot be used ------------------------------------------------------------------
+
+
+@pytest.fixture
+def checkpoints(tmp_path: Path) -> Artifacts:
+    """Real checkpoints of steps 10 and 20, left by a first attempt."""
+    store, first = Artifacts(str(tmp_path)), job(tmp_path)
+    for event in events_of(first):
+        if isinstance(event, Stepped) and event.step in (OLDER, NEWEST):
+            store.write("run_1", 1, name_of(event.step), bundle.pack(event.checkpoint(), [measured(event.step)]))
+    return store
+
+
+def events_of(job: Job) -> Iterator[Event]:
+    events: Any = run(parse(job.spec), job.seed, device="cpu", datasets_dir=job.datasets_dir, threads=1)
+    yield from events
+
+
+def name_of(step: int) -> str:
+    return f"checkpoint-{step:012d}.pt"
+
+
+def measured(step: int) -> Measured:
+    return Measured(step, step / 10, {"train.loss": 1.0})
+
+
+def change(store: Artifacts, step: int, how: Callable[[bytes], bytes]) -> None:
+    """Replace the training's state in a checkpoint."""
+    state, brought = bundle.unpack(store.read("run_1", 1, name_of(step)))
+    store.write("run_1", 1, name_of(step), bundle.pack(how(state), brought))
+
+
+def with_header(**changes: Any) -> Callable[[bytes], bytes]:
+    def how(state: bytes) -> bytes:
+        line, _, payload = state.partition(b"\n")
+        return json.dumps({**json.loads(line), **changes}).encode() + b"\n" + payload
+
+    return how
+
+
+def of_other_code(state: bytes) -> bytes:
+    """A whole checkpoint of this run, whose content this code does not understand."""
+    header = json.loads(state.partition(b"\n")[0])
+    return checkpoint.pack({"weights": {}}, header["fingerprint"], header["seed"])
+
+
+UNUSABLE = {
+    "older version": with_header(version=0),
+    "other fingerprint": with_header(fingerprint="f" * 64),
+    "torn": lambda state: state[:-100],
+    "of other code": of_other_code,
+}
+
+
+def resumed(folder: Path) -> RunStarted:
+    first, *_ = told_by(job(folder, attempt=2))
+    assert isinstance(first, RunStarted)
+    return first
+
+
+def test_a_run_resumes_from_its_newest_checkpoint(tmp_path: Path, checkpoints: Artifacts) -> None:
+    message = resumed(tmp_path)
+    assert (message.started.step, message.resumed_from, message.notes) == (NEWEST, NEWEST, ())
+    assert message.measured == (measured(NEWEST),)
+
+
+@pytest.mark.parametrize("why", UNUSABLE)
+def test_a_checkpoint_that_cannot_be_used_gives_way_to_an_older_one(
+    tmp_path: Path, checkpoints: Artifacts, why: str
+) -> None:
+    change(checkpoints, NEWEST, UNUSABLE[why])
+    message = resumed(tmp_path)
+    assert (message.started.step, message.resumed_from) == (OLDER, OLDER)
+    assert message.measured == (measured(OLDER),)
+    assert message.notes[0].startswith(f"checkpoint 1.{name_of(NEWEST)} cannot be used: ")
+    assert message.notes[1:] == (f"training resumes from an older checkpoint, at step {OLDER}",)
+
+
+@pytest.mark.parametrize("why", UNUSABLE)
+def test_a_run_without_a_usable_checkpoint_starts_again_from_the_beginning_and_succeeds(
+    tmp_path: Path, checkpoints: Artifacts, why: str
+) -> None:
+    for step in (OLDER, NEWEST):
+        change(checkpoints, step, UNUSABLE[why])
+    first, *_, last = told_by(job(tmp_path, attempt=2))
+    assert isinstance(first, RunStarted)
+    assert (first.started.step, first.resumed_from, first.measured) == (0, None, ())
+    assert [note.partition(" cannot")[0] for note in first.notes] == [
+        f"checkpoint 1.{name_of(NEWEST)}",
+        f"checkpoint 1.{name_of(OLDER)}",
+        "training starts again from the beginning",
+    ]
+    assert isinstance(last, RunFinished)
+
+
+@pytest.mark.parametrize(
+    "error", [DatasetError("ptb is not there", ("task", "corpus")), OSError("disk"), MemoryError()]
+)
+def test_what_is_not_the_checkpoints_fault_does_not_cost_it(
+    tmp_path: Path, checkpoints: Artifacts, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def away(*args: object, **options: object) -> Iterator[Event]:
+        raise error
+        yield
+
+    monkeypatch.setattr("workers.training.run", away)
+    with pytest.raises(type(error)):
+        told_by(job(tmp_path, attempt=2))

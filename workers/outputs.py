@@ -1,0 +1,45 @@
+"""A training's outputs in the artifact store: the model, and what else the task makes of it.
+
+They are written before the run's end is. So an attempt that loses its run at the last moment has outputs that count for
+nothing; they are removed again.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+
+from normcore.events import Finished
+from service.artifacts import CHECKPOINT, MODEL, NAME, Artifacts, is_output
+
+
+def of(event: Finished) -> Iterator[tuple[str, Callable[[], bytes]]]:
+    """Names of outputs, and functions that give their contents.
+
+    Raises:
+        ValueError: the task gave an artifact a name that it may not have.
+    """
+    _check(event.artifacts)
+    yield MODEL, event.model
+    yield from event.artifacts.items()
+
+
+def settle(store: Artifacts, run_id: str, attempt: int) -> None:
+    """The run has succeeded with this attempt: remove the outputs of other attempts, and all checkpoints."""
+    for artifact in store.list(run_id):
+        is_other_output = is_output(artifact.name) and artifact.attempt != attempt
+        if CHECKPOINT.fullmatch(artifact.name) or is_other_output:
+            store.remove(run_id, artifact.attempt, artifact.name)
+
+
+def discard(store: Artifacts, run_id: str, attempt: int) -> None:
+    """The attempt was overtaken: remove its outputs."""
+    for artifact in store.list(run_id):
+        if is_output(artifact.name) and artifact.attempt == attempt:
+            store.remove(run_id, attempt, artifact.name)
+
+
+def _check(artifacts: Mapping[str, object]) -> None:
+    for name in artifacts:
+        if not NAME.fullmatch(name) or not is_output(name) or name == MODEL:
+            raise ValueError(
+                f"the task named an artifact {name!r}; use letters, digits, '_', '-' and '.', perhaps after 'figures/',"
+                " and no name of the run's own files"
+            )

@@ -1,0 +1,217 @@
+"""One run in its training process: from its newest usable checkpoint to its end, with messages to the worker."""
+
+import json
+import logging
+import threading
+import time
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
+
+from normcore.data.registry import DatasetError
+from normcore.events import Advanced, Analysed, Event, Finished, Measured, Started, Stepped
+from normcore.run import run
+from normcore.spec import parse
+from normcore.spec.analyses.analysis import TrainedAnalysis
+from normcore.training.checkpoint import CorruptCheckpoint
+from service.artifacts import ENVIRONMENT, MODEL, Artifacts
+from service.errors import NotFound
+from workers import bundle, outputs, training_log
+from workers.checkpoints import Checkpoints, Past
+from workers.messages import Job, Progress, RunFinished, RunStarted, Saved, Stopped
+
+PROGRESS_SECONDS = 0.25  # between two messages that only tell the step
+log = logging.getLogger(__name__)
+
+
+class Trouble(Exception):
+    """Something that the training needs does not work at the moment, and may work again later."""
+
+
+class Unstored:
+    """Measurements that may not be in the database yet; the worker says when they are."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._measured: list[Measured] = []
+
+    def add(self, *measured: Measured) -> None:
+        with self._lock:
+            self._measured += measured
+
+    def stored_up_to(self, step: int) -> None:
+        with self._lock:
+            self._measured = [m for m in self._measured if m.step > step]
+
+    def now(self) -> tuple[Measured, ...]:
+        with self._lock:
+            return tuple(self._measured)
+
+
+class Training:
+    """One attempt of a run.
+
+    Args:
+        stop: when it is set, the training writes a checkpoint and ends.
+    """
+
+    def __init__(self, job: Job, worker: Connection, stop: threading.Event, unstored: Unstored) -> None:
+        self._job, self._worker, self._stop, self._unstored = job, worker, stop, unstored
+        with _store_is_needed():
+            self._store = Artifacts(job.artifacts_url)
+        past = Past(job.started_attempt, job.resumed_from)
+        self._checkpoints = Checkpoints(self._store, job.run_id, job.attempt, past, job.checkpoint_seconds)
+        self._has_measured = False
+        self._told = 0.0  # when progress was last told
+        self._untold: Progress | None = None
+
+    def until_end(self) -> RunFinished | Analysed | Stopped:
+        """Train and tell the worker what happens.
+
+        Returns:
+            How it ended.
+
+        Raises:
+            Trouble: the artifact store does not work.
+        """
+        for event in self._events():
+            end = self._take(event)
+            if end is not None:
+                return end
+        raise AssertionError("unreachable: a run's last event ends it")
+
+    def _take(self, event: Event) -> RunFinished | Analysed | Stopped | None:
+        match event:
+            case Stepped():
+                return self._stepped(event)
+            case Measured():
+                self._measured(event)
+            case Advanced(step, seconds):
+                self._worker.send(Progress(step, seconds))
+                return Stopped(None) if self._stop.is_set() else None
+            case Analysed():
+                log.info("analysed in %.1f s", event.seconds)
+                return event
+            case Finished():
+                return self._finished(event)
+        return None
+
+    def _stepped(self, event: Stepped) -> Stopped | None:
+        if self._stop.is_set() or self._checkpoints.is_due(measured=self._has_measured):
+            self._write_checkpoint(event)
+        if self._stop.is_set():
+            log.info("stopped as asked")
+            return Stopped(event.step)
+        self._untold = Progress(event.step, event.seconds)
+        if time.monotonic() - self._told >= PROGRESS_SECONDS:
+            self._tell()
+        return None
+
+    def _measured(self, event: Measured) -> None:
+        self._has_measured = True
+        self._unstored.add(event)
+        self._tell()
+        self._worker.send(event)
+        log.info("step %d  %s", event.step, "  ".join(f"{name} {value:.6g}" for name, value in event.values.items()))
+
+    def _tell(self) -> None:
+        if self._untold is not None:
+            self._worker.send(self._untold)
+            self._told, self._untold = time.monotonic(), None
+
+    def _finished(self, event: Finished) -> RunFinished:
+        result = event.result
+        log.info("%s: test %s %s, selected at step %s", event.outcome, result.metric, result.value, result.step)
+        for name, content_of in outputs.of(event):
+            self._write(name, content_of())
+        return RunFinished(event.outcome, result)
+
+    def _write_checkpoint(self, event: Stepped) -> None:
+        content = bundle.pack(event.checkpoint(), self._unstored.now())
+        with _store_is_needed():
+            self._checkpoints.write(event.step, content)
+        self._worker.send(Saved(event.step))
+        log.info("checkpoint at step %d", event.step)
+        training_log.keep(self._job.artifacts_url, self._job.run_id, self._job.attempt, self._job.log)
+
+    def _write(self, name: str, content: bytes) -> None:
+        with _store_is_needed():
+            self._store.write(self._job.run_id, self._job.attempt, name, content)
+
+    # -- how it starts -----------------------------------------------------------------------------
+
+    def _events(self) -> Iterator[Event]:
+        """The events after ``Started``, from the newest usable checkpoint on, or from the beginning."""
+        message, events = self._start()
+        self._unstored.add(*message.measured)
+        environment = json.dumps(dict(message.started.environment), indent=2, sort_keys=True)
+        self._write(ENVIRONMENT, environment.encode())
+        log.info("attempt %d on %s from step %d on", self._job.attempt, self._job.device, message.started.step)
+        self._worker.send(message)
+        yield from events
+
+    def _start(self) -> tuple[RunStarted, Iterator[Event]]:
+        notes: list[str] = []
+        with _store_is_needed():
+            checkpoints = self._checkpoints.newest_first()
+        while True:
+            with _store_is_needed():
+                name, content = next(checkpoints, (None, b""))
+            if name is None:
+                notes += ["training starts again from the beginning"] if notes else []
+                events = self._run(None)
+                return RunStarted(_first(events), None, (), tuple(notes)), events
+            try:
+                state, measured = bundle.unpack(content)
+                events = self._run(state)
+                started = _first(events)
+            except (Trouble, DatasetError, OSError, MemoryError):
+                raise
+            except Exception as error:  # of reading it, or of a state that this version of the code cannot restore
+                notes.append(f"checkpoint {name} cannot be used: {_reason(error)}")
+                log.warning("%s", notes[-1])
+                continue
+            notes += [f"training resumes from an older checkpoint, at step {started.step}"] if notes else []
+            return RunStarted(started, started.step, measured, tuple(notes)), events
+
+    def _run(self, checkpoint: bytes | None) -> Generator[Event, None, None]:
+        spec, trained = parse(self._job.spec), None
+        if isinstance(spec.task, TrainedAnalysis):
+            with _store_is_needed():
+                if not self._store.list(spec.task.run):
+                    raise FileNotFoundError(f"nothing of run {spec.task.run} is there")
+                trained = self._store.read(spec.task.run, self._job.model_attempt, MODEL)
+        return run(  # type: ignore[return-value]
+            spec,
+            self._job.seed,
+            device=self._job.device,
+            datasets_dir=self._job.datasets_dir,
+            threads=self._job.threads,
+            checkpoint=checkpoint,
+            trained=trained,
+        )
+
+
+def _first(events: Iterator[Event]) -> Started:
+    started = next(events)
+    assert isinstance(started, Started)
+    return started
+
+
+def _reason(error: Exception) -> str:
+    """In words, where the error was raised for that; otherwise with its class."""
+    is_in_words = isinstance(error, (bundle.TornBundle, CorruptCheckpoint))
+    return str(error) if is_in_words else f"{type(error).__name__}: {error}"
+
+
+@contextmanager
+def _store_is_needed() -> Iterator[None]:
+    """Raises:
+    Trouble: the artifact store did not do what the block asked of it; every file system has errors of its own.
+    """
+    try:
+        yield
+    except NotFound:
+        raise
+    except Exception as error:
+        raise Trouble(f"artifact store: {type(error).__name__}: {error}") from error
