@@ -30,15 +30,16 @@ def upgrade(stored: Mapping[str, Any]) -> Stored:
 def _from_0(spec: Stored) -> Stored:
     """One extent for validation and test text became two; a layer of units got a place of its own."""
     task, norm = spec.get("task"), spec.get("norm")
-    if not isinstance(task, Mapping):  # no spec at all, which validation says
+    if not isinstance(task, Mapping):  # it is no spec, which validation says
         return spec
     if "eval_chars" in task:
         characters = task["eval_chars"]
         rest = {name: value for name, value in task.items() if name != "eval_chars"}
-        task = {**rest, "valid_chars": characters, "test_chars": characters}
+        spec = {**spec, "task": {**rest, "valid_chars": characters, "test_chars": characters}}
     if task.get("name") == "invariances" and isinstance(norm, Mapping) and norm.get("sites"):
-        norm = {**norm, "sites": ["layer"]}
-    return {**spec, "task": task, "norm": norm}
+        cell = {"carry": "raw"} if "carry" in norm else {}  # of what a layer does not have
+        spec = {**spec, "norm": {**norm, **cell, "sites": ["layer"]}}
+    return spec
 
 
 UPGRADES: tuple[Callable[[Stored], Stored], ...] = (_from_0,)

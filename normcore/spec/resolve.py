@@ -14,6 +14,7 @@ from normcore.spec.experiment import HASHED, AnalysisSpec, ExperimentSpec, Train
 from normcore.spec.messages import choose, message, quoted, suggestion
 from normcore.spec.methods import METHODS
 from normcore.spec.models.model import Model
+from normcore.spec.models.recurrent import RecurrentModel
 from normcore.spec.optimizers import OPTIMIZERS
 from normcore.spec.task import DEFAULT_PROFILE, Profile, Task
 from normcore.spec.tasks import BENCHMARKS
@@ -99,7 +100,7 @@ def _no_task(written: Mapping[str, Any]) -> SpecError:
 
 
 def _tags(model: Model | None) -> dict[str, Any]:
-    return {"cell": model.cell} if hasattr(model, "cell") else {}
+    return {"cell": model.cell} if isinstance(model, RecurrentModel) else {}
 
 
 def _flat(spec: ExperimentSpec) -> dict[str, Any]:

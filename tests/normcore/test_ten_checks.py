@@ -26,7 +26,7 @@ from normcore.spec.optimizers.rmsprop import RMSProp
 from normcore.spec.optimizers.toronto_adam import TorontoAdam
 from normcore.training import optimizers
 from tests.normcore.networks import recurrent
-from tests.normcore.training_specs import training_spec
+from tests.normcore.training_specs import recurrent_model, training_spec
 
 BN: dict[str, object] = {"method": "recurrent_batch_norm"}
 LN: dict[str, object] = {"method": "layer_norm"}
@@ -179,13 +179,13 @@ def parameters(*modules: nn.Module, without: tuple[str, ...] = ()) -> int:
 def pixel_classifier(method: str) -> int:
     """RBN section 5.1."""
     spec = training_spec({"task": {"name": "permuted_mnist", "profile": "paper"}, "norm": {"method": method}})
-    return parameters(SequenceClassifier(Recurrent(spec.model, 1, spec.norm), 10))
+    return parameters(SequenceClassifier(Recurrent(recurrent_model(spec.model), 1, spec.norm), 10))
 
 
 def ptb(method: str) -> int:
     """RBN section 5.2."""
     spec = training_spec({"task": {"name": "char_lm", "profile": "paper"}, "norm": {"method": method}})
-    return parameters(LanguageModel(Recurrent(spec.model, 50, spec.norm), 50))
+    return parameters(LanguageModel(Recurrent(recurrent_model(spec.model), 50, spec.norm), 50))
 
 
 def text8(method: str) -> int:

@@ -11,6 +11,7 @@ from normcore.spec.methods.layer_norm import LayerNorm
 from normcore.spec.methods.recurrent_batch_norm import RecurrentBatchNorm
 from normcore.spec.tasks.char_lm import CharLM
 from normcore.spec.tasks.pixels import PermutedDigits
+from tests.normcore.training_specs import recurrent_model
 
 RUN = "run_01KAJ3V6BCDEFGHJKMNPQRSTVW"
 
@@ -18,9 +19,9 @@ RUN = "run_01KAJ3V6BCDEFGHJKMNPQRSTVW"
 def test_parts_that_are_taken_come_from_the_profile() -> None:
     spec = resolve({"task": {"name": "gradient_flow"}, "norm": {"method": "recurrent_batch_norm"}})
     assert isinstance(spec, AnalysisSpec)
-    assert spec.model is not None
+    model = recurrent_model(spec.model)
     assert spec.norm is not None
-    assert (spec.model.cell, spec.model.hidden_size, spec.model.recurrent_init) == ("rnn", 100, "identity")
+    assert (model.cell, model.hidden_size, model.recurrent_init) == ("rnn", 100, "identity")
     norm = spec.norm.model_dump()
     assert (norm["sites"], norm["gain_init"], norm["initial_state_noise"]) == (("sum",), 0.1, 0.1)
 

@@ -11,7 +11,7 @@ from normcore.spec.cells import CELLS
 from normcore.spec.methods import METHODS
 from normcore.spec.models.recurrent import RecurrentModel
 from normcore.spec.tasks import BENCHMARKS
-from tests.normcore.training_specs import training_spec
+from tests.normcore.training_specs import recurrent_model, training_spec
 
 RECURRENT = [name for name, method in METHODS.items() if any(map(method.fits, CELLS.values()))]
 RECURRENT_TASKS = [name for name, task in BENCHMARKS.items() if task.model is RecurrentModel]
@@ -149,7 +149,7 @@ def test_the_sites_of_an_rnn_are_its_sum_or_its_terms() -> None:
     for method in ("layer_norm", "recurrent_batch_norm", "rms_norm", "dynamic_tanh"):
         assert training_spec({**rnn, "norm": {"method": method}}).norm.model_dump()["sites"] == ("sum",)
         at_terms = training_spec({**rnn, "norm": {"method": method, "sites": ["input", "recurrent"]}})
-        assert at_terms.model.cell == "rnn"
+        assert recurrent_model(at_terms.model).cell == "rnn"
         with pytest.raises(InvalidSpec) as caught:
             resolve({**rnn, "norm": {"method": method, "sites": ["input", "sum"]}})
         assert [e.loc for e in caught.value.errors] == [("norm", "sites")]

@@ -8,7 +8,7 @@ from normcore.spec.analyses.analysis import Analysis, TrainedAnalysis
 from normcore.spec.methods import METHODS
 from normcore.spec.models.model import Model
 from normcore.spec.task import Task
-from tests.normcore.training_specs import training_spec
+from tests.normcore.training_specs import recurrent_model, training_spec
 
 PROFILES = ("paper", "small", "smoke")
 IMAGES_ALONE = {("feedforward", "instance_norm"), ("invariances", "instance_norm")}
@@ -59,7 +59,7 @@ def test_the_paper_profile_of_permuted_mnist_is_the_papers() -> None:
     spec = training_spec(
         {"task": {"name": "permuted_mnist", "profile": "paper"}, "norm": {"method": "recurrent_batch_norm"}}
     )
-    assert spec.model.hidden_size == 100
+    assert recurrent_model(spec.model).hidden_size == 100
     assert (spec.training.batch_size, spec.training.max_steps, spec.training.clip_norm) == (100, 100_000, 1.0)
     assert spec.training.optimizer.model_dump() == {"name": "rmsprop", "lr": 1e-3, "decay": 0.9, "momentum": 0.0}
     assert spec.norm.model_dump()["gain_init"] == 0.1
@@ -74,5 +74,9 @@ def test_only_in_order_pixels_get_noise_on_the_first_state() -> None:
 def test_the_paper_profile_of_char_lm_is_the_papers() -> None:
     spec = training_spec({"task": {"name": "char_lm", "profile": "paper"}})
     assert (spec.task.model_dump()["corpus"], spec.task.model_dump()["sequence_length"]) == ("ptb", 100)
-    assert (spec.model.hidden_size, spec.training.batch_size, spec.training.eval_every) == (1000, 64, 791)
+    assert (recurrent_model(spec.model).hidden_size, spec.training.batch_size, spec.training.eval_every) == (
+        1000,
+        64,
+        791,
+    )
     assert (spec.training.optimizer.name, spec.training.optimizer.lr) == ("adam", 2e-3)
