@@ -31,10 +31,11 @@ def _from_0(spec: Stored) -> Stored:
     if "eval_chars" in task:
         characters = task["eval_chars"]
         rest = {name: value for name, value in task.items() if name != "eval_chars"}
-        task = {**rest, "valid_chars": characters, "test_chars": characters}
-    if task["name"] == "invariances" and norm and "sites" in norm:
-        norm = {**norm, "sites": ["layer"]}
-    return {**spec, "task": task, "norm": norm}
+        spec = {**spec, "task": {**rest, "valid_chars": characters, "test_chars": characters}}
+    if task.get("name") == "invariances" and isinstance(norm, Mapping) and "sites" in norm:
+        cell = {"carry": "raw"} if "carry" in norm else {}  # of what a layer does not have
+        spec = {**spec, "norm": {**norm, **cell, "sites": ["layer"]}}
+    return spec
 
 
 UPGRADES: tuple[Callable[[Stored], Stored], ...] = (_from_0,)

@@ -10,6 +10,7 @@ from pydantic import (
     Field,
     GetJsonSchemaHandler,
     PlainSerializer,
+    SerializationInfo,
     StringConstraints,
     ValidationInfo,
     field_validator,
@@ -58,9 +59,12 @@ class _AnyModel:
         return handler(core_schema.union_schema([kind.__pydantic_core_schema__ for kind in kinds]))
 
 
-AnyModel = Annotated[
-    Model, _AnyModel(), PlainSerializer(lambda model, info: model.model_dump(mode=info.mode), when_used="always")
-]
+def _written(model: Any, info: SerializationInfo) -> Any:
+    """All fields of a model's own class. Of a field that may be None, pydantic has what this gave written once more."""
+    return model.model_dump(mode=info.mode) if isinstance(model, Model) else model
+
+
+AnyModel = Annotated[Model, _AnyModel(), PlainSerializer(_written)]
 
 
 class ExperimentSpec(Part):
