@@ -131,7 +131,7 @@ def test_the_forward_pass_is_that_of_the_equations(norm: Method, formula: Any) -
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if not name.endswith("conv.weight") and "original" not in name:
-                parameter += torch.randn(parameter.shape, dtype=torch.float64) / 3
+                parameter.add_(torch.randn(parameter.shape, dtype=torch.float64) / 3)
     given = {name: value.detach().numpy() for name, value in model.state_dict().items()}
     x = images().numpy()
     for layer, padding in (("stages.0.0", 1), ("stages.0.1", 1), ("head.0", 0), ("head.1", 0), ("head.2", 0)):

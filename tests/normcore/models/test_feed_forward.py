@@ -35,7 +35,7 @@ def network(norm: Method, hidden: tuple[int, ...] = HIDDEN, inputs: int = INPUTS
     with torch.no_grad():  # gains, shifts and biases that do something
         for name, parameter in model.named_parameters():
             if parameter.dim() == 1:
-                parameter += torch.randn(parameter.shape, dtype=torch.float64) / 3
+                parameter.add_(torch.randn(parameter.shape, dtype=torch.float64) / 3)
             assert "original" not in name or isinstance(norm, METHODS["weight_norm"])
     return model
 
@@ -200,7 +200,7 @@ def test_weights_start_as_he_et_al_say_and_biases_at_0() -> None:
     torch.manual_seed(0)
     options = spec.FeedForward(hidden_sizes=(400,))
     model = FeedForward(Build(options, method("none"), "auto", CPU, torch.float32), options, 500, 300)
-    first, last = model.layers[0].linear, model.output.linear  # type: ignore[union-attr]
+    first, last = model.layers[0].linear, model.output.linear
     assert isinstance(first, nn.Linear)
     assert first.weight.std().item() == pytest.approx((2 / 500) ** 0.5, rel=0.01)
     assert last.weight.std().item() == pytest.approx((2 / 400) ** 0.5, rel=0.01)

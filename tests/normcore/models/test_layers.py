@@ -30,8 +30,9 @@ def test_a_method_stands_where_its_sites_say(place: Place, normalized: bool) -> 
 
 
 def test_without_sites_it_stands_wherever_it_can() -> None:
-    for place in ("layer", "output"):
-        layer = NormalizedLinear(build("weight_norm"), place, 4, 3)  # type: ignore[arg-type]
+    places: tuple[Place, ...] = ("layer", "output")
+    for place in places:
+        layer = NormalizedLinear(build("weight_norm"), place, 4, 3)
         assert dict(layer.named_parameters()).keys() == {
             "linear.bias",
             "linear.parametrizations.weight.original0",

@@ -44,8 +44,9 @@ def test_some_fit_and_some_do_not() -> None:
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
 def test_every_refusal_names_a_field_that_there_is_and_a_repair(method: type[Method], kind: type[Model]) -> None:
-    wrong = ({"groups": 7}, {"init": "data"}, *({"sites": (site,)} for site in ("sum", "cell", "layer", "attention")))
-    known = [{}, *(options for options in wrong if options.keys() <= method.model_fields.keys())]
+    sites = [{"sites": (site,)} for site in ("sum", "cell", "layer", "attention")]
+    wrong: list[dict[str, Any]] = [{}, {"groups": 7}, {"init": "data"}, *sites]
+    known = [options for options in wrong if options.keys() <= method.model_fields.keys()]
     for options in known:
         misfit = usual(method, kind, **options).misfit(kind())
         if misfit is not None:

@@ -1,5 +1,7 @@
 """Variances by distance to the border are those that numpy computes from the convolution's summed inputs."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -30,7 +32,8 @@ def batches(height: int = 12, width: int = 14) -> list[Tensor]:
 def by_hand(model: ConvNet, images: list[Tensor]) -> list[float]:
     """From the second convolution of the first stage, over all images together."""
     summed = []
-    first, second = model.stages[0]  # type: ignore[misc]
+    stage: Any = model.stages[0]
+    first, second = stage
     for x in images:
         with torch.no_grad():
             summed.append(second.conv(nn.functional.leaky_relu(first(x), 0.1)).numpy())
