@@ -36,11 +36,7 @@ def _from_0(spec: Stored) -> Stored:
         characters = task["eval_chars"]
         rest = {name: value for name, value in task.items() if name != "eval_chars"}
         spec = {**spec, "task": {**rest, "valid_chars": characters, "test_chars": characters}}
-<<<<<<< HEAD
     if task.get("name") == "invariances" and isinstance(norm, Mapping) and norm.get("sites"):
-=======
-    if task.get("name") == "invariances" and isinstance(norm, Mapping) and "sites" in norm:
->>>>>>> helper-newtests
         cell = {"carry": "raw"} if "carry" in norm else {}  # of what a layer does not have
         spec = {**spec, "norm": {**norm, **cell, "sites": ["layer"]}}
     return spec

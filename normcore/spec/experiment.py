@@ -10,7 +10,6 @@ from pydantic import (
     Field,
     GetJsonSchemaHandler,
     PlainSerializer,
-    SerializationInfo,
     StringConstraints,
     ValidationInfo,
     field_validator,
@@ -63,18 +62,9 @@ class _AnyModel:
         return handler(core_schema.nullable_schema(union) if self._may_be_left_out else union)
 
 
-<<<<<<< HEAD
 _BY_ITS_OWN_CLASS = PlainSerializer(lambda model, info: model and model.model_dump(mode=info.mode))
 AnyModel = Annotated[Model, _AnyModel(False), _BY_ITS_OWN_CLASS]
 AnyModelOrNone = Annotated[Model | None, _AnyModel(True), _BY_ITS_OWN_CLASS]
-=======
-def _written(model: Any, info: SerializationInfo) -> Any:
-    """All fields of a model's own class. Of a field that may be None, pydantic has what this gave written once more."""
-    return model.model_dump(mode=info.mode) if isinstance(model, Model) else model
-
-
-AnyModel = Annotated[Model, _AnyModel(), PlainSerializer(_written)]
->>>>>>> helper-newtests
 
 
 class ExperimentSpec(Part):
