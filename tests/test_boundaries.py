@@ -224,7 +224,7 @@ OURS_BY_TAG = [
 def implemented(registry: Registry[Any], kind: type[Part]) -> tuple[str, str]:
     """The module that implements a class of options, and what it has there."""
     if registry is ANALYSES:
-        return ANALYSES.module_of(kind), "prepare"
+        return registry.module_of(kind), "prepare"
     if kind is RecurrentModel:  # a family of its own, whose classes are the cells
         return "normcore.recurrent", "Recurrent"
     return registry.module_of(kind), kind.home.partition(":")[2] or kind.__name__
