@@ -50,8 +50,10 @@ def run(pythonpath: str, folder: Path, *command: str) -> str:
     return done.stdout
 
 
-def test_it_trains(with_example: str, tmp_path: Path) -> None:
-    (tmp_path / "spec.json").write_text(json.dumps(SPEC))
+@pytest.mark.parametrize("task", ["permuted_digits", "feedforward", "convnet"])
+def test_it_trains_in_cells_and_in_layers(with_example: str, tmp_path: Path, task: str) -> None:
+    spec = {"task": {"name": task, "profile": "smoke"}, "norm": {"method": TAG}}
+    (tmp_path / "spec.json").write_text(json.dumps(spec))
     events = [json.loads(line) for line in run(with_example, tmp_path, "-m", "normcore", "spec.json").splitlines()]
     assert events[-1]["outcome"] in ("completed", "reached_target")
     assert events[0]["environment"]["method"] == "mean-absolute-norm 0.1.0"
@@ -80,7 +82,9 @@ def test_a_service_lists_trains_ranks_and_reports_on_it(with_example: str, tmp_p
         running.up()
 
         [listed] = [method for method in running.get("/v1/methods")["items"] if method["name"] == TAG]
-        assert (listed["title"], listed["cells"]) == ("Mean absolute normalization", ["rnn", "lstm", "gru"])
+        assert listed["title"] == "Mean absolute normalization"
+        assert listed["cells"] == ["gru", "lstm", "rnn"]
+        assert listed["models"] == ["conv_net", "feed_forward", "recurrent"]
         options = listed["options"]["properties"]
         assert {name: option["default"] for name, option in options.items()} == {
             "method": TAG,
@@ -95,7 +99,8 @@ def test_a_service_lists_trains_ranks_and_reports_on_it(with_example: str, tmp_p
         runs = [running.wait_ended(experiment) for experiment in (ours, theirs, invariances)]
         assert [run["state"] for run in runs] == ["succeeded"] * 3, running.logs()
         trained = runs[1]
-        assert (trained["progress"]["step"], trained["outcome"]) == (40, "completed")
+        assert trained["progress"]["step"] == 40
+        assert trained["outcome"] in ("completed", "reached_target")  # the last digits of numbers differ by machine
         assert trained["environment"]["method"] == "mean-absolute-norm 0.1.0"
 
         entries = running.get("/v1/leaderboards/permuted_digits", profile="smoke")["entries"]
