@@ -113,7 +113,7 @@ ROOMS: Mapping[str, set[str]] = {  # and the other rooms that each may use, besi
     "processes": {"experiments", "fleet", "keys"},
     "report_cards": {"experiments", "leaderboards"},
 }
-BRING_ROOMS_TOGETHER = {"app", "metrics", "results"}  # modules beside the rooms
+BRING_ROOMS_TOGETHER = {"app", "metrics", "results", "upgrade"}  # modules beside the rooms
 
 
 @pytest.mark.parametrize("room", ROOMS)

@@ -77,7 +77,7 @@ class Convnet(ImageClassification):
         " Salimans and Kingma 2016, arXiv:1602.07868"
     )
     model: ClassVar[type[Model]] = ConvNet
-    selection: ClassVar[Best | LastMean] = LastMean(10)
+    selection: ClassVar[Best | LastMean] = LastMean(5)
     profiles: ClassVar = {
         "paper": Profile(
             "CIFAR-10, whitened; 200 epochs of 45,000 images, for 5,000 validate; the learning rate falls to 0 in the"
@@ -96,8 +96,8 @@ class Convnet(ImageClassification):
         "small": Profile(
             "MNIST, a tenth of the channels: some minutes on one core.",
             task={"dataset": "mnist", "whitening": False},
-            model={"stage_channels": (8, 16), "stage_depth": 2, "head_channels": 16, "dropout": 0.0},
-            training={**ADAM, "batch_size": 100, "max_steps": 300, "eval_every": 30, "target": 0.10},
+            model={"stage_channels": (8, 16), "stage_depth": 1, "head_channels": 16, "dropout": 0.0},
+            training={**ADAM, "batch_size": 100, "max_steps": 300, "eval_every": 20, "target": 0.30},
             norm={"group_norm": {"groups": 4}},
         ),
         "smoke": Profile(
