@@ -1,4 +1,4 @@
-"""The HTTP application: rooms joined, nothing decided."""
+"""The HTTP application: it puts the rooms together and decides nothing itself."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -34,7 +34,7 @@ def create_app(settings: Settings, *, require_keys: bool) -> FastAPI:
     """The application on a database that is already migrated.
 
     Args:
-        require_keys: ask for an API key; so it must be wherever others than this machine can connect.
+        require_keys: ask for an API key, as must be done wherever others than this machine can connect.
     """
     db = Database(settings.database_url, call_seconds=settings.database_call_seconds)
     celery = make_celery(settings)
@@ -46,9 +46,9 @@ def create_app(settings: Settings, *, require_keys: bool) -> FastAPI:
         app.state.notifier.close()
         db.close()
 
-    app = FastAPIOffline(  # /docs comes from files at hand, not from the internet
+    app = FastAPIOffline(  # /docs works without internet
         redoc_url=None,
-        redirect_slashes=False,  # an address has one form
+        redirect_slashes=False,  # only one form of an address works
         static_url="/docs/static",
         title="normbench",
         version=version("normbench"),

@@ -75,8 +75,8 @@ class Artifacts:
     def stream(
         self, run_id: str, attempt: int, name: str, *, start: int = 0, length: int | None = None
     ) -> Iterator[bytes]:
-        """A file, or ``length`` bytes of it from ``start`` on, piece by piece; it is opened before the first piece is
-        asked for.
+        """A file, or ``length`` bytes of it from ``start`` on, in pieces. The file is opened before the first piece is
+        read, so that a missing one raises here.
 
         Raises:
             NotFound: the attempt left no such file.
@@ -97,7 +97,7 @@ class Artifacts:
         return pieces()
 
     def version(self, run_id: str, attempt: int, name: str) -> str:
-        """A text that is another one when the file's content is.
+        """A text that changes when the file's content changes.
 
         Raises:
             NotFound: the attempt left no such file.
@@ -132,13 +132,13 @@ class Artifacts:
             return []
 
     def remove(self, run_id: str, attempt: int, name: str) -> None:
-        """Forget a file, if it is there."""
+        """Remove a file, if it is there."""
         path = self._path(run_id, attempt, name)
         if self._fs.exists(path):
             self._fs.rm(path)
 
     def check_writable(self, size: int = 1) -> None:
-        """See that ``size`` bytes can be stored.
+        """Check that ``size`` bytes can be stored.
 
         Raises:
             OSError: they cannot.
@@ -161,17 +161,18 @@ class Artifacts:
 
 
 def _make_folder(folder: Path) -> None:
-    """Its name is on the disk on return, even if whoever made the folder was killed before it could see to that."""
+    """When this returns, the folder's name is on the disk, even if a process was killed between making the folder and
+    syncing it."""
     missing = list(takewhile(lambda above: not above.is_dir(), folder.parents))
     folder.mkdir(parents=True, exist_ok=True)
     for made in (folder, *missing):
-        if os.access(made.parent, os.R_OK | os.W_OK):  # else the folder was made by somebody else
+        if os.access(made.parent, os.R_OK | os.W_OK):  # otherwise another user made the folder
             _sync_folder(made.parent)
 
 
 def _write_beside_and_rename(path: Path, content: bytes) -> None:
-    """A transaction of fsspec's moves the file from the temporary directory, often another disk, where a move is a
-    copy that can be seen half done."""
+    """Write into a file beside the target, then rename it. (A transaction of fsspec moves a file from the temporary
+    directory; if that is another disk, the move is a copy, and readers could see half of it.)"""
     part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
     try:
         with part.open("wb") as file:
@@ -185,7 +186,7 @@ def _write_beside_and_rename(path: Path, content: bytes) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """A file's name is on the disk once its folder is."""
+    """A file's name is on the disk only once its folder is synced."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,8 +1,8 @@
-"""What a connection may cost before it has asked for anything: uvicorn's protocol with bounds that it lacks.
+"""uvicorn's protocol, with limits on what a connection may cost before its request has arrived.
 
-A request's head must come soon and be small, and so must what follows its body; the body must come to an end. Of all
-connections whose next request is not there in full only so many are kept: the one that let us wait longest makes room.
-Answers may take as long as they like, event streams above all.
+The head of a request must arrive soon and be small, and so must what follows its body; the body must end in time. The
+number of connections whose next request has not arrived in full is limited: the one that has waited longest is closed
+to make room. Answers may take any time, as event streams do.
 """
 
 import asyncio
@@ -16,18 +16,18 @@ from service.http.problems import problem
 HEAD_BYTES = 64 * 1024  # give or take what is read at once
 HEAD_SECONDS = 10.0
 BODY_SECONDS = 60.0
-PIPELINED_REQUESTS = 16  # that may wait for the answer before theirs; each takes some kilobytes
+PIPELINED_REQUESTS = 16  # that may wait while an earlier one is answered; each takes some kilobytes
 PENDING_CONNECTIONS = 400  # file descriptors are few: often 1,024
 
 
 class BoundedProtocol(HttpToolsProtocol):
     """One connection."""
 
-    pending: ClassVar[dict["BoundedProtocol", None]] = {}  # all that wait for (the rest of) a request, longest first
+    pending: ClassVar[dict["BoundedProtocol", None]] = {}  # whose request has not arrived in full, longest first
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._framing_bytes, self._in_body = 0, False  # framing: all that is not body, since the last body or request
+        self._framing_bytes, self._in_body = 0, False  # bytes that are not body, since the last body or request
         self._answered: RequestResponseCycle | None = None
         self._deadline: asyncio.TimerHandle | None = None
         self._is_pending()
@@ -37,7 +37,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._expect_nothing()
         self.pending.pop(self, None)
         super().connection_lost(exc)
-        if self._answered is not None:  # uvicorn tells the last request alone, which may not have had its turn
+        if self._answered is not None:  # uvicorn tells only the last request, which may still wait for its turn
             self._answered.disconnected = True
             self._answered.message_event.set()
 
@@ -54,7 +54,7 @@ class BoundedProtocol(HttpToolsProtocol):
             is_next = self.cycle is self._answered and not self.cycle.response_started
         else:
             is_next = self.cycle is None or self.cycle.response_complete
-        if is_next:  # else the client would take it for another request's answer, or a part of one
+        if is_next:  # otherwise the client would read it as the answer to another request
             refusal = problem(BadRequest(msg))
             headers = [b"%b: %b\r\n" % header for header in (*refusal.raw_headers, (b"connection", b"close"))]
             self.transport.write(b"".join([b"HTTP/1.1 400 Bad Request\r\n", *headers, b"\r\n", refusal.body]))
@@ -78,13 +78,13 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         self._framing_bytes, self._in_body = 0, False
         self._expect_nothing()
-        if not self.cycle.response_complete:  # else it was answered before its end
+        if not self.cycle.response_complete:  # otherwise it was answered before it arrived in full
             self.pending.pop(self, None)
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        if self.cycle.response_complete and not self.transport.is_closing():  # else the next request is here already
+        if self.cycle.response_complete and not self.transport.is_closing():  # otherwise the next request is here
             self._is_pending()
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:

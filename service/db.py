@@ -1,4 +1,4 @@
-"""The database: one base for all tables, the two kinds of session, and the clock that all processes share."""
+"""The database: the base class of all tables, the two kinds of session, and the clock that all processes share."""
 
 import math
 import threading
@@ -17,10 +17,10 @@ from sqlalchemy.sql.functions import GenericFunction
 from service.deadlines import Patience, TimedConnection
 
 SQLITE_BUSY_SECONDS = 30
-CALL_SECONDS = 6.0  # for the answer to one statement
-CONNECT_SECONDS = 5  # at most, for a connection
-UNHEARD_SECONDS = 15.0  # at most, until data that the server's machine does not acknowledge breaks a connection
-CLOSING_SECONDS = 2.0  # for the same, once the process was told to stop
+CALL_SECONDS = 6.0  # one statement must be answered within this time
+CONNECT_SECONDS = 5  # at most, to open a connection
+UNHEARD_SECONDS = 15.0  # at most, until unacknowledged data breaks a connection (TCP_USER_TIMEOUT)
+CLOSING_SECONDS = 2.0  # instead of CALL_SECONDS, once the process was told to stop
 ONE_MOMENT: dict[str, Any] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
 Json = JSON().with_variant(JSONB(), "postgresql")
 
@@ -39,12 +39,12 @@ class Base(DeclarativeBase):
 
 
 def rows_of(model: type[Base]) -> Table:
-    """The table behind a class, for statements about rows that no object stands for: they cost half the time."""
+    """The Core table, for bulk statements that bypass the ORM (twice as fast)."""
     return cast(Table, model.__table__)
 
 
 class UTCDateTime(TypeDecorator[datetime]):
-    """Aware times in UTC on every database; SQLite by itself would forget the zone."""
+    """Times in UTC on every database; SQLite alone would drop the time zone."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
@@ -76,7 +76,7 @@ def _postgresql_now(element: epoch_now, compiler: Any, **options: Any) -> str:
 
 
 def utc_now() -> datetime:
-    """The time for people: what a row says of when it was made."""
+    """This process' time, for columns that people read. Leases use ``epoch_now``."""
     return datetime.now(UTC)
 
 
@@ -126,7 +126,7 @@ class Database:
 
 
 def _server_engine(url: str, patience: Patience) -> Engine:
-    """Connections that neither side keeps for long when the other is gone, and that never wait without an end."""
+    """Connections that break soon when the other side is gone, and statements that never wait without end."""
     seconds = patience.seconds
     engine = create_engine(
         url,
@@ -140,8 +140,8 @@ def _server_engine(url: str, patience: Patience) -> Engine:
             "keepalives_interval": 2,
             "keepalives_count": 3,
             "tcp_user_timeout": _milliseconds(min(seconds, UNHEARD_SECONDS)),
-            # The server gives up a little before we do: an error that it explains, on a connection that stays; and it
-            # ends a transaction whose client fell silent, with the locks that it holds.
+            # The server gives up a little before we do, so that its error says why and the connection stays usable. It
+            # also ends a transaction whose client fell silent, which releases its locks.
             "options": f"-c statement_timeout={_milliseconds(0.9 * seconds)}"
             f" -c idle_in_transaction_session_timeout={_milliseconds(2 * seconds)}",
         },
@@ -165,7 +165,7 @@ def _sqlite_engine(url: str) -> Engine:
 
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, record: Any) -> None:
-        connection.isolation_level = None  # transactions begin where we say, below
+        connection.isolation_level = None  # transactions begin in the listener below
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")  # an accepted experiment survives a power cut
         connection.execute("PRAGMA foreign_keys=ON")

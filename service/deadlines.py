@@ -1,8 +1,8 @@
 """A PostgreSQL connection on which every call has a deadline.
 
-The kernel notices a peer that is gone; it cannot notice one that is there and says nothing: a stalled proxy, a stopped
-server. So the client keeps time itself, and closes a connection that did not answer: what it would say later belongs
-to no call any more.
+The kernel notices when the other machine is gone. It does not notice a machine that is there but says nothing, such as
+a stalled proxy or a stopped server. So the client watches the time itself, and closes a connection that did not answer:
+a late answer would belong to no call.
 """
 
 import time
@@ -16,7 +16,7 @@ Answer = TypeVar("Answer")
 
 
 class Patience:
-    """How long every call waits for the answer to one statement; it may be shortened while calls are under way."""
+    """How long a call waits for the answer to one statement. It may be shortened while calls are under way."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -36,7 +36,7 @@ class TimedConnection(Connection[Any]):
         return super().wait(self._in_time(gen), *args, **options)
 
     def _in_time(self, call: PQGen[Answer]) -> Generator[Any, Any, Answer]:
-        """The call, broken off at its deadline. psycopg resumes it ten times a second while nothing comes."""
+        """Run the call until its deadline. psycopg resumes it ten times a second while no data arrives."""
         began = time.monotonic()
         try:
             wanted = next(call)

@@ -1,4 +1,4 @@
-"""What the service answers when it must refuse. One tree, one HTTP status each.
+"""Why the service refuses a request: one class for each HTTP status.
 
 ServiceError
 ├── BadRequest        400   the request cannot be read

@@ -1,7 +1,7 @@
-"""Writes of many requests in one transaction.
+"""Writes of several requests in one transaction.
 
-To begin and commit a transaction takes longer than most writes, and threads that each have one take the interpreter's
-lock from one another. So a write that comes while another is under way waits for it, and goes on with all that wait.
+Beginning and committing a transaction takes longer than most writes, and threads with one transaction each compete for
+the interpreter's lock. So writes that arrive while another is under way wait for it, and are then committed together.
 """
 
 import asyncio
@@ -20,8 +20,8 @@ from service.db import Database
 T = TypeVar("T")
 Work = Callable[[Session], T]
 
-MOST = 16  # writes of one transaction; meanwhile nobody else writes to SQLite
-DEADLOCK = "40P01"  # PostgreSQL's; two transactions wait for one another, which each write alone never does
+MOST = 16  # writes in one transaction; meanwhile nobody else can write to SQLite
+DEADLOCK = "40P01"  # PostgreSQL's code; groups can deadlock with each other, single writes cannot
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -31,7 +31,7 @@ class _Write:
 
 
 class GroupCommit:
-    """Commits together what comes together, for the tasks of one event loop."""
+    """Commits writes of the tasks of one event loop, together if they arrive together."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -42,11 +42,11 @@ class GroupCommit:
         """Do ``work`` in a transaction, and return its result once that is committed.
 
         Args:
-            work: writes by a session, and does nothing else: it may be called anew, in another transaction.
+            work: writes with the session and has no other effect, because it may be repeated in another transaction.
 
         Raises:
-            Exception: what ``work`` raised, which undoes nothing of others; or the database's trouble, which is told to
-                all that wait.
+            Exception: what ``work`` raised, which does not undo other writes; or an error of the database itself,
+                which all waiting writes get.
         """
         write = _Write(work, asyncio.get_running_loop().create_future())
         self._waiting.append(write)
@@ -69,7 +69,7 @@ class GroupCommit:
 
 
 def _tell(write: _Write, outcome: Any) -> None:
-    if write.outcome.done():  # who asked has left
+    if write.outcome.done():  # the client is gone
         return
     if isinstance(outcome, Exception):
         write.outcome.set_exception(outcome)
@@ -78,7 +78,8 @@ def _tell(write: _Write, outcome: Any) -> None:
 
 
 def _commit(db: Database, group: Sequence[Work[Any]]) -> list[Any]:
-    """What each write returns, or the error that refused it; from the first one that meets trouble on, the trouble."""
+    """For each write, its result or the error that it raised. After an error of the database itself, the rest get the
+    same error."""
     try:
         with db.transaction() as session:
             return [work(session) for work in group]
@@ -92,7 +93,7 @@ def _commit(db: Database, group: Sequence[Work[Any]]) -> list[Any]:
 
 
 def _is_trouble(outcome: Any) -> bool:
-    """Whether it is the database's, and would come to each write; otherwise a write itself was refused, or none was."""
+    """Whether it is an error of the database itself, which every write would meet, and not of one write."""
     if isinstance(outcome, DBAPIError):
         refused = isinstance(outcome, (IntegrityError, DataError))
         return not refused and getattr(outcome.orig, "sqlstate", None) != DEADLOCK

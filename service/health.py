@@ -1,4 +1,4 @@
-"""Is it alive, and can it work."""
+"""Health checks: is the process alive, and does everything that it needs answer."""
 
 from typing import Literal
 
@@ -23,20 +23,20 @@ class Alive(BaseModel):
 
 
 class Ready(BaseModel):
-    """Everything that it needs answers, too."""
+    """Everything that the process needs answers."""
 
     status: Literal["ready"] = "ready"
 
 
 @router.get("/healthz", responses=answers(Alive()))
 async def healthz() -> Alive:
-    """The process answers, though every thread may wait for the database."""
+    """The process answers, even if every thread waits for the database."""
     return Alive()
 
 
 @router.get("/readyz", responses=answers(Ready()))
 def readyz(request: Request, parts: PartsDep) -> Ready:
-    """Database, broker and artifact store answer, too."""
+    """The database, the broker and the artifact store answer."""
     try:
         with parts.db.snapshot() as session:
             session.execute(text("SELECT 1"))

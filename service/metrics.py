@@ -1,4 +1,4 @@
-"""How it is doing, for Prometheus."""
+"""Metrics for Prometheus."""
 
 import platform
 import time
@@ -37,7 +37,7 @@ def metrics(request: Request) -> Response:
 
 
 class StoreCollector(Collector):
-    """What the database knows, read when Prometheus asks."""
+    """Metrics from the database, read when Prometheus asks."""
 
     def __init__(self, db: Database, settings: Settings) -> None:
         self._db, self._settings = db, settings

@@ -1,4 +1,4 @@
-"""Settings of every process of the service, read once at the door from ``NORMBENCH_*`` variables."""
+"""Settings of every process of the service, read once at its start from ``NORMBENCH_*`` variables."""
 
 import os
 import re
@@ -18,7 +18,7 @@ from normcore.variables import PREFIX, MisspeltVariable, check_variables
 def _absolute(path: Path) -> Path:
     try:
         return path.expanduser().absolute()
-    except RuntimeError as error:  # ~somebody who has no home
+    except RuntimeError as error:  # ~NAME of a user without a home
         raise ValueError(str(error)) from None
 
 
@@ -56,7 +56,7 @@ AbsolutePath = Annotated[Path, AfterValidator(_absolute)]
 
 
 class Settings(BaseSettings):
-    """Where state lives, and the times by which lost work is noticed. Defaults need no server at all."""
+    """Where state is stored, and after which times lost work is noticed. The defaults need no server."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, frozen=True, extra="ignore")
 
@@ -70,15 +70,17 @@ class Settings(BaseSettings):
 
     # A run whose worker died in a cluster is claimed again after at most lease + scheduler = 13 s and the time of a
     # message. A connection that falls silent costs no lease: heartbeat + call + 1 s until the next try = 10 s.
-    lease_seconds: PositiveFloat = 12.0  # a run belongs to its worker for so long after a heartbeat
+    lease_seconds: PositiveFloat = 12.0  # a run belongs to its worker for this time after a heartbeat
     heartbeat_seconds: PositiveFloat = 3.0
-    database_call_seconds: PositiveFloat = 6.0  # a statement that is not answered by then has failed
-    max_attempts: PositiveInt = 5  # a run lost so many times fails
+    database_call_seconds: PositiveFloat = 6.0  # a statement without an answer by then has failed
+    max_attempts: PositiveInt = 5  # a run that is lost this often without a new checkpoint fails
     scheduler_seconds: PositiveFloat = 1.0  # between two looks at what was lost
     notify_again_seconds: PositiveFloat = 5.0  # after so long a queued run's message counts as lost
-    broker_polling_seconds: PositiveFloat = 0.05  # of the broker that needs no server
+    broker_polling_seconds: PositiveFloat = 0.05  # of the broker in the data directory
     max_body_bytes: PositiveInt = 1_000_000
-    allowed_hosts: Annotated[str, AfterValidator(_hosts)] = ""  # names the API is reached by, with commas; * is any
+    allowed_hosts: Annotated[str, AfterValidator(_hosts)] = (
+        ""  # host names that clients may use, separated by commas; * allows all
+    )
 
     @property
     def hosts(self) -> frozenset[str]:
@@ -87,7 +89,7 @@ class Settings(BaseSettings):
 
 
 class InvalidSettings(ValueError):
-    """A ``NORMBENCH_*`` variable has no usable value, or is none of ours; the message names it."""
+    """A ``NORMBENCH_*`` variable has an unusable value, or a misspelt name; the message names it."""
 
 
 S = TypeVar("S", bound=Settings)

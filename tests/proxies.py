@@ -1,4 +1,6 @@
-"""A TCP proxy that can swallow what it carries, as a network does that fails without a word."""
+"""A TCP proxy that can swallow what it carries, like a server that hangs: the kernel still acknowledges all packets, so
+that only a deadline of the client notices. ``benchmarks.faults.blackhole`` is the other kind of silence, a cut cable.
+"""
 
 import socket
 import threading

@@ -1,4 +1,4 @@
-"""``python -P -m workers``: one worker process. What is slow to import waits until the fork server is on its way."""
+"""``python -P -m workers``: one worker process. Slow imports come after the start of the fork server."""
 
 import argparse
 import json
@@ -12,7 +12,7 @@ def main() -> int:
     """Read the command line, then serve.
 
     Returns:
-        0 after SIGTERM or SIGINT; 2 if a worker cannot work here, which is said on standard error.
+        0 after SIGTERM or SIGINT; 2 if a worker cannot work here, with the reason on standard error.
     """
     parser = argparse.ArgumentParser(prog="normbench worker", description="Train queued runs, one at a time.")
     parser.add_argument("--device", help="cpu, cuda or cuda:N; a GPU if there is one, else the CPU")

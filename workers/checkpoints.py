@@ -29,7 +29,7 @@ class Past:
 class Checkpoints:
     """The checkpoints of one run, as one attempt sees them.
 
-    The first is due once something was measured, so that a run which has shown results never starts over; then
+    The first is due after the first measurement, so that a run with results never starts again from the beginning; then
     one every ``every_seconds``.
     """
 
@@ -72,7 +72,7 @@ class Checkpoints:
 
 
 def _checkpoints(store: Artifacts, run_id: str) -> list[Artifact]:
-    """Latest attempt first, then latest step."""
+    """All checkpoints: the latest attempt first, and the latest step first within an attempt."""
     found = [a for a in store.list(run_id) if CHECKPOINT.fullmatch(a.name)]
     return sorted(found, key=lambda a: (a.attempt, _step(a)), reverse=True)
 

@@ -82,14 +82,14 @@ class RunFinished:
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """The training stopped as asked, with a checkpoint at this step, or none before the first."""
+    """The training stopped as asked, with a checkpoint at this step; None if it wrote none."""
 
     step: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class Troubled:
-    """Something that the training needs is in trouble: a disk, the store, a network. Trying again later may help."""
+    """A disk, the artifact store or a network does not work. Trying again later may help."""
 
     reason: str
 

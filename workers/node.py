@@ -1,4 +1,4 @@
-"""This machine, as a worker sees it: which device it trains on, and which queues that serves."""
+"""This machine: which device a worker uses, and from which queues it takes runs."""
 
 import os
 import shutil
@@ -10,7 +10,7 @@ from service.ids import new_id
 
 
 def choose_device() -> str:
-    """The first GPU if there is a driver that lists one, else the CPU; found out without importing torch."""
+    """The first GPU that the driver lists, else the CPU; without importing torch."""
     tool = shutil.which("nvidia-smi")
     if tool is None:
         return "cpu"
@@ -19,7 +19,7 @@ def choose_device() -> str:
 
 
 def identify(device: str, worker_id: str | None) -> WorkerIdentity:
-    """A worker's identity. It serves runs that asked for its kind of device and those that left it open.
+    """A worker's identity. It takes runs that asked for its kind of device or for ``auto``.
 
     Args:
         worker_id: None for a new one.

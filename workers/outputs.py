@@ -1,7 +1,7 @@
 """A training's outputs in the artifact store: the model, and what else the task makes of it.
 
-They are written before the run's end is. So an attempt that loses its run at the last moment has outputs that count for
-nothing; they are removed again.
+They are stored before the run's end is written. If another attempt has taken over the run by then, they do not count
+and are removed.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -11,10 +11,10 @@ from service.artifacts import CHECKPOINT, MODEL, NAME, Artifacts, is_output
 
 
 def of(event: Finished) -> Iterator[tuple[str, Callable[[], bytes]]]:
-    """Names of outputs, and functions that give their contents.
+    """Names of outputs, with functions that give their contents.
 
     Raises:
-        ValueError: the task gave an artifact a name that it may not have.
+        ValueError: the task gave an artifact a name that is not allowed.
     """
     _check(event.artifacts)
     yield MODEL, event.model

@@ -26,12 +26,12 @@ from workers.trainer import Trainer
 
 log = logging.getLogger(__name__)
 
-PROBE_BYTES = 1 << 20  # that the artifact store must take before a worker that met trouble claims again
-LISTEN_SECONDS = 0.2  # between two looks at what is due while the training is silent
+PROBE_BYTES = 1 << 20  # that the artifact store must take before a worker claims again after trouble
+LISTEN_SECONDS = 0.2  # between two checks of what is due while the training sends nothing
 
 
 def register(app: Celery, executor: "Executor") -> None:
-    """Give the task its name on the queue."""
+    """Register the Celery task that executes runs."""
 
     @app.task(name=RUN_EXPERIMENT)  # type: ignore[untyped-decorator]
     def run_experiment(run_id: str) -> None:

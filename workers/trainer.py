@@ -1,4 +1,4 @@
-"""A training process seen from its worker; it leads a process group of its own."""
+"""The worker's handle of a training process, which leads a process group of its own."""
 
 import os
 import queue
@@ -11,7 +11,7 @@ from workers.messages import Job, Message, Stored
 
 
 class Trainer:
-    """One training process. Its messages are taken in as they come, however long their reader is busy."""
+    """One training process. A thread receives its messages, so that it never waits for a busy worker."""
 
     def __init__(self, job: Job) -> None:
         self._connection, theirs = warm.context.Pipe()
@@ -34,7 +34,7 @@ class Trainer:
         return message
 
     def tell(self, message: Stored) -> None:
-        """Say what is stored; a process that is gone need not know."""
+        """Tell the process what is stored, unless it is gone."""
         with suppress(OSError):
             self._connection.send(message)
 
@@ -48,11 +48,11 @@ class Trainer:
         self._signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """End it and all it started, now."""
+        """Kill it and all processes that it started."""
         self._signal(signal.SIGKILL)
 
     def close(self) -> str:
-        """Wait for the end and give its cause in words."""
+        """Wait for the process to end, and say why it ended."""
         self._process.join()
         self._connection.close()
         code = self._process.exitcode or 0
@@ -66,7 +66,7 @@ class Trainer:
             self._messages.put(None)
 
     def _signal(self, number: signal.Signals) -> None:
-        """To its process group, or before it has one, to itself."""
+        """Signal its process group; before it has one, the process itself."""
         assert self._process.pid is not None
         try:
             os.killpg(self._process.pid, number)

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from service.artifacts import LOG, Artifacts
 
-MAX_BYTES = 256 * 1024  # of the end, which is what is kept
+MAX_BYTES = 256 * 1024  # only the end of a longer log is kept
 log = logging.getLogger(__name__)
 
 
 def write_to(path: Path) -> None:
-    """From now on whatever this process and its children print goes to ``path``."""
+    """From now on, what this process and its children print goes to ``path``."""
     file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     for standard in (sys.stdout, sys.stderr):
         standard.flush()
@@ -25,7 +25,7 @@ def write_to(path: Path) -> None:
 
 
 def keep(artifacts_url: str, run_id: str, attempt: int, path: Path) -> None:
-    """Store the end of the log. A store that is in trouble costs the log, not the run."""
+    """Store the end of the log. If the store does not take it, the log is lost, but the run is not."""
     try:
         Artifacts(artifacts_url).write(run_id, attempt, LOG, _end(path))
     except Exception as error:  # every file system has errors of its own

@@ -1,8 +1,8 @@
 """A hundred faults on each backend, and what became of the runs that were accepted.
 
-``scenario`` draws the plan, ``backends`` keeps the service alive (``blackhole`` and ``disk`` are what it stands on),
-``loads`` keeps it busy, ``injuries`` inflicts the faults, ``watch`` looks on as a client, ``reference`` trains the same
-without faults, ``seen`` is what was seen, ``verdict`` judges it, ``report`` says so; ``storm`` does all that for one
+``scenario`` draws the plan. ``backends`` runs the service, with ``blackhole`` and ``disk`` below it. ``loads`` keeps it
+busy, ``injuries`` causes the faults, ``watch`` observes as a client, and ``reference`` trains the same runs without
+faults. ``seen`` holds what was observed, ``verdict`` judges it, ``report`` prints it. ``storm`` does all that for one
 backend.
 
 ``python -m benchmarks --only faults`` measures; ``python -m benchmarks.faults --help`` shows how to look closer.

@@ -1,4 +1,4 @@
-"""``python -m benchmarks.faults``: one backend, a certain seed, or the lease broken on purpose."""
+"""``python -m benchmarks.faults``: one backend, a given seed, or with the lease broken on purpose."""
 
 import argparse
 import signal

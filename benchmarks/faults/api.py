@@ -1,4 +1,4 @@
-"""The client: asks again where an answer must come, and says so where one may be missing."""
+"""A client of the API that repeats its requests, except where a missing answer is part of the observation."""
 
 import time
 from collections.abc import Callable
@@ -13,13 +13,13 @@ GONE = 404
 
 
 class Api:
-    """HTTP to 127.0.0.1. The same requests again do the same, so every one may be repeated."""
+    """HTTP to 127.0.0.1. Every request may be repeated, because repeating it changes nothing."""
 
     def __init__(self, port: int) -> None:
         self._http = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=TIMEOUT)
 
     def try_get(self, path: str) -> Any:
-        """The answer's JSON, or None if there is none just now."""
+        """The answer's JSON, or None if no answer comes."""
         try:
             answer = self._http.get(path)
         except httpx.TransportError:
@@ -27,7 +27,7 @@ class Api:
         return answer.json() if answer.is_success else None
 
     def get(self, path: str) -> Any:
-        """The answer's JSON, asked for until it comes; None where there is no such thing.
+        """The answer's JSON, repeated until it comes; None if there is no such thing.
 
         Raises:
             RuntimeError: it did not come in time.

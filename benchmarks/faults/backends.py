@@ -1,4 +1,4 @@
-"""The service on both backends, its processes kept alive as an operator's supervisor would."""
+"""The service on both backends. Processes that end are started again, as an operator's supervisor would."""
 
 import os
 import signal
@@ -29,7 +29,7 @@ BROKEN_LEASE = Path(__file__).parent / "broken_lease"
 
 @dataclass(frozen=True, slots=True)
 class Trainee:
-    """A worker that trains, with what it has started."""
+    """A worker that trains, with the processes that it has started."""
 
     run_id: str
     worker: psutil.Process
@@ -88,7 +88,7 @@ class Backend:
         wait_until(lambda: api.is_ready() and len(api.workers()) == self.workers, READY_SECONDS)
 
     def stop(self) -> None:
-        """Ask all to end; then make sure that nothing of ours is left."""
+        """Ask all to end, then kill what is left."""
         self._stopping.set()
         if self._supervisor.ident is not None:
             self._supervisor.join()
@@ -133,7 +133,7 @@ class Backend:
         return psutil.Process(self._processes[name].pid)
 
     def family(self) -> list[psutil.Process]:
-        """Every process of this service, whoever its parent is by now: all have inherited its data directory."""
+        """Every process of this service, whatever its parent: all have its data directory in their environment."""
         return [p for p in psutil.process_iter() if _environ(p).get("NORMBENCH_DATA_DIR") == self._data_dir]
 
     def trainees(self, api: Api) -> list[Trainee]:
@@ -156,7 +156,7 @@ class Backend:
 
 @dataclass(frozen=True, slots=True)
 class Servers:
-    """What a cluster stands on; ``postgres_url`` reaches the database past the relay."""
+    """The servers of a cluster. ``postgres_url`` reaches the database directly, not through the relay."""
 
     postgres_url: str
     redis_url: str
@@ -214,7 +214,7 @@ BACKENDS = {"up": up, "cluster": cluster}
 
 
 def kill(*processes: psutil.Process) -> None:
-    """SIGKILL to all of them, as nearly at once as one can; then wait for their end."""
+    """Send SIGKILL to all of them, one right after the other; then wait for their end."""
     for process in processes:
         with suppress(psutil.NoSuchProcess):
             process.send_signal(signal.SIGKILL)

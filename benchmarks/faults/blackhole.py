@@ -1,7 +1,8 @@
-"""A TCP relay that can turn into a black hole: connections stay open, and the kernel drops what comes for them.
+"""A TCP relay that can turn into a black hole: connections stay open, and the kernel drops the packets that arrive.
 
-A relay that merely stopped reading would still have its kernel acknowledge every packet, so that no keepalive and no
-time-out of TCP would ever notice. A packet filter on its sockets (Linux) leaves packets unanswered, like a cut cable.
+If the relay only stopped reading (as ``tests.proxies`` does), the kernel would still acknowledge every packet, and no
+keepalive or time-out of TCP would notice. With a packet filter on its sockets (Linux), packets get no answer, as if the
+cable were cut.
 """
 
 import ctypes
@@ -17,7 +18,7 @@ PIECE = 1 << 16
 
 
 class Relay:
-    """Hands on what comes to ``port`` of 127.0.0.1 to ``target``, a port there, and back."""
+    """Forwards connections to its ``port`` on 127.0.0.1 to the port ``target`` there, in both directions."""
 
     def __init__(self, target: int) -> None:
         self._target = target

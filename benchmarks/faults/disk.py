@@ -1,4 +1,4 @@
-"""A place for artifacts that can be full for a while."""
+"""A directory for artifacts that can be made full for a while."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ umount -l "$1"
 
 
 class SmallDisk:
-    """A file system of its own: what is written to it when it is full fails with ENOSPC."""
+    """A small file system of its own. When it is full, writes to it fail with ENOSPC."""
 
     trouble = "full"
 
@@ -40,7 +40,8 @@ class SmallDisk:
 
 
 class Absent:
-    """Where nobody may mount: a file takes the folder's place, and what is written fails with ENOTDIR."""
+    """Instead of a small disk, where we may not mount one: a file takes the folder's place, and writes fail with
+    ENOTDIR."""
 
     trouble = "absent"
 
@@ -59,7 +60,8 @@ class Absent:
 
 @contextmanager
 def disk(folder: Path) -> Iterator[SmallDisk | Absent]:
-    """A small disk mounted on ``folder``, unmounted in the end, also if we are killed; ``Absent`` without the right."""
+    """A small disk mounted on ``folder`` and unmounted at the end, even if we are killed; ``Absent`` if we may not
+    mount one."""
     folder.mkdir(parents=True)
     guard = subprocess.Popen(
         ["sh", "-c", GUARD, SIZE, str(folder)],

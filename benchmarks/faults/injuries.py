@@ -1,4 +1,5 @@
-"""How each kind of fault is inflicted: one function a kind. It picks its victim, acts, and says whom it hit when."""
+"""How each kind of fault is caused: one function for each kind, which chooses what to hit and returns what it hit, and
+when."""
 
 import random
 import signal
@@ -32,7 +33,7 @@ LOOK_SECONDS = 0.002
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What faults act on."""
+    """The service and its observers, on which faults act."""
 
     backend: Backend
     api: Api
@@ -77,7 +78,7 @@ def _kill_child(scene: Scene, fault: Fault) -> Injury:
 
 
 def _kill_in_quiet(scene: Scene, fault: Fault) -> Injury:
-    """Kill a worker, or for one in three its training process, that nothing has happened to for a while."""
+    """Wait a while without faults; then kill a worker, or in one of three cases its training process."""
     time.sleep(QUIET_SECONDS)
     return _kill_child(scene, fault) if fault.luck < 1 / 3 else _kill_worker(scene, fault)
 
@@ -101,7 +102,7 @@ def _kill_tree(scene: Scene, fault: Fault) -> Injury:
 
 
 def _burst(scene: Scene, fault: Fault) -> Injury:
-    """Kill when a checkpoint appears, again when the next attempt has written its first, and once more."""
+    """Kill when a checkpoint appears, again when the next attempt has written its first, and a third time likewise."""
     for turn in range(BURST):
         victim, hit = _victim(scene)
         _await_checkpoint(_folder(scene, victim), victim.child.is_running)
@@ -113,7 +114,7 @@ def _burst(scene: Scene, fault: Fault) -> Injury:
 
 
 def _freeze(scene: Scene, fault: Fault) -> Injury:
-    """Stop a worker and all that it started for longer than its lease, then let it go on, as a paused machine would."""
+    """Stop a worker and its processes for longer than its lease, then continue them, like a suspended machine."""
     victim, hit = _victim(scene)
     frozen = [victim.worker, *victim.worker.children(recursive=True)]
     began = time.monotonic()

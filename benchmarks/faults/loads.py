@@ -1,4 +1,4 @@
-"""The load: as many runs in flight as there are workers, so that a run that was hit never waits behind another."""
+"""The load: as many runs as there are workers, so that a run that was hit never waits behind another."""
 
 import itertools
 import threading

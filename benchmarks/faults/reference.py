@@ -1,4 +1,4 @@
-"""What every training gives when nothing happens to it: ``python -m normcore``, no service."""
+"""What every training gives without faults: ``python -m normcore``, with no service."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""What is going to happen: which faults, in which order, on which trainings. All of it drawn from one seed."""
+"""The plan: which faults, in which order, on which trainings. All of it is drawn from one seed."""
 
 import random
 from collections.abc import Mapping, Sequence

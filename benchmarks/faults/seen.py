@@ -1,4 +1,4 @@
-"""What was seen: values that the verdict is reached on, and nothing else is."""
+"""What was observed: the values that the verdict is based on."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

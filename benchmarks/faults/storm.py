@@ -1,4 +1,4 @@
-"""One backend through one plan: inflict the faults, let everything end, and collect what there is to see."""
+"""One backend through one plan: cause the faults, let all runs end, and collect what was observed."""
 
 import sys
 import time

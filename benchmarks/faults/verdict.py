@@ -1,4 +1,4 @@
-"""What the promises make of what was seen: pure functions, nothing else decides."""
+"""Whether the promises were kept, judged from what was observed: pure functions."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

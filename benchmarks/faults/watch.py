@@ -1,4 +1,4 @@
-"""What becomes of the runs, as a client sees it: a thread that asks again and again and keeps every change."""
+"""What happens to the runs, as a client sees it: a thread polls them and stores every change."""
 
 import threading
 import time

@@ -123,7 +123,7 @@ def prepare(spec: AnalysisSpec, seed: int, resources: Resources) -> Work:
 
     def measure() -> Report:
         findings = [finding_of(invariance, method) for invariance in invariances(method, seed)]
-        if isinstance(method, LayerNorm) and method.sites:
+        if isinstance(method, LayerNorm) and method.stands_at("layer"):
             findings.append(finding_with_eps(rescaling_with_eps(method, seed)))
         return Report(findings)
 
@@ -162,8 +162,8 @@ def invariances(method: Method, seed: int = 0) -> list[Invariance]:
     """Table 1's row of a method, measured on a random layer of units and a random set of cases. Layer norm's first two
     columns are LN Eq. 6, its last is LN Eq. 7.
 
-    Its own eps is left out, its gain is 1, and
-    batch statistics are those of the cases. Running averages that training uses are those of the unchanged cases.
+    Its own eps is left out, its gain is 1, and batch statistics are those of the cases. Running averages that training
+    uses are those of the unchanged cases. A method that does not stand at layers leaves the layer as it is.
 
     Raises:
         ValueError: the method is not for layers of units.
@@ -194,6 +194,8 @@ def _layer(method: Method, generator: torch.Generator) -> Layer:
     linear = nn.Linear(INPUT_SIZE, size, bias=False, dtype=torch.float64)
     with torch.no_grad():
         linear.weight.normal_(generator=generator)
+    if not method.stands_at("layer"):
+        return Layer(linear, nn.Identity())
     normalization = build(method)
     normalization.parametrize(linear, "weight")
     return Layer(linear, normalization.layer((size,)).double())

@@ -5,9 +5,11 @@ Shapes: B examples; F inputs and units of a linear layer; C channels of H x W pl
 
 from typing import Literal
 
+import torch
 from torch import Tensor, nn
 
 from normcore.models.build import Build
+from normcore.norms.batch_norm import per_channel
 from normcore.spec.models.model import Place
 
 
@@ -17,13 +19,14 @@ class NormalizedLinear(nn.Module):
     def __init__(self, build: Build, place: Place, inputs: int, units: int) -> None:
         super().__init__()
         self.norm = build.norm_at(place, (units,))
-        self.linear = nn.Linear(inputs, units, bias=not _shifts(self.norm))
+        self.linear = nn.Linear(inputs, units, bias=isinstance(self.norm, nn.Identity))
+        self.bias = _bias_after(self.norm, units)
         _initialize_(self.linear, "relu")
         build.parametrize(place, self.linear, "weight")
 
     def forward(self, x: Tensor) -> Tensor:
         a: Tensor = self.norm(self.linear(x))
-        return a
+        return a if self.bias is None else a + self.bias
 
 
 class NormalizedConv(nn.Module):
@@ -41,17 +44,21 @@ class NormalizedConv(nn.Module):
         shrinks = kernel_size - 1 - 2 * padding
         self.shape = (channels, shape[1] - shrinks, shape[2] - shrinks)
         self.norm = build.norm_at("layer", self.shape)
-        self.conv = nn.Conv2d(shape[0], channels, kernel_size, padding=padding, bias=not _shifts(self.norm))
+        unnormalized = isinstance(self.norm, nn.Identity)
+        self.conv = nn.Conv2d(shape[0], channels, kernel_size, padding=padding, bias=unnormalized)
+        self.bias = _bias_after(self.norm, channels)
         _initialize_(self.conv, "leaky_relu")
         build.parametrize("layer", self.conv, "weight")
 
     def forward(self, x: Tensor) -> Tensor:
         a: Tensor = self.norm(self.conv(x))
-        return a
+        return a if self.bias is None else a + per_channel(self.bias, a)
 
 
-def _shifts(norm: nn.Module) -> bool:
-    return getattr(norm, "bias", None) is not None
+def _bias_after(norm: nn.Module, features: int) -> nn.Parameter | None:
+    """b, where there is a norm without a shift of its own."""
+    shifts = isinstance(norm, nn.Identity) or getattr(norm, "bias", None) is not None
+    return None if shifts else nn.Parameter(torch.zeros(features))
 
 
 def _initialize_(layer: nn.Linear | nn.Conv2d, nonlinearity: Literal["relu", "leaky_relu"]) -> None:

@@ -37,7 +37,7 @@ class ScaledTanh(nn.Module):
 
     def __init__(self, shape: tuple[int, ...], alpha_init: float, gain_init: float, shift: bool = True) -> None:
         super().__init__()
-        self.alpha = nn.Parameter(torch.tensor(alpha_init))
+        self.alpha = nn.Parameter(torch.full((), alpha_init))
         self.weight = nn.Parameter(torch.full(shape, gain_init))
         self.bias = nn.Parameter(torch.zeros(shape)) if shift else None
 

@@ -32,7 +32,7 @@ class ScaledCosine(nn.Module):
     def __init__(self, length: int, eps: float) -> None:
         super().__init__()
         self.eps = eps
-        self.weight = nn.Parameter(torch.tensor(math.log2(length**2 - length)))
+        self.weight = nn.Parameter(torch.full((), math.log2(length**2 - length)))
 
     def forward(self, queries: Tensor, keys: Tensor) -> Tensor:
         cosine = self._unit(queries) @ self._unit(keys).mT  # (..., Q, K)

@@ -43,6 +43,7 @@ def unroll(cell: Cell[S], x: Tensor, state: S, t: int = 0, mask: Tensor | None =
     y: list[Tensor] = []
     if len(x) == 0:
         return Unrolled(state.h.expand(0, -1, -1), state, {})
+    _moments(cast(nn.Module, cell))  # whatever a pass left there that was broken off
     with parametrize.cached():
         for state in states(cell, x, state, t, mask):  # noqa: B020
             y.append(state.h)

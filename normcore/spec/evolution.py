@@ -14,10 +14,12 @@ def upgrade(stored: Mapping[str, Any]) -> Stored:
     """A stored spec as today's version has it; one of today's is given back as it is.
 
     Raises:
-        ValueError: it is of a later version.
+        ValueError: it is of a later version, or of none.
     """
     spec = dict(stored)
     version = spec.get("spec_version", 0)
+    if not isinstance(version, int) or version < 0:
+        raise ValueError(f"expected spec_version 0 to {SPEC_VERSION}, received {version!r}")
     if version > SPEC_VERSION:
         raise ValueError(f"the spec is of version {version}, and this normbench knows {SPEC_VERSION}; update it")
     for step in UPGRADES[version:]:
@@ -27,14 +29,17 @@ def upgrade(stored: Mapping[str, Any]) -> Stored:
 
 def _from_0(spec: Stored) -> Stored:
     """One extent for validation and test text became two; a layer of units got a place of its own."""
-    task, norm = spec["task"], spec.get("norm")
+    task, norm = spec.get("task"), spec.get("norm")
+    if not isinstance(task, Mapping):  # it is no spec, which validation says
+        return spec
     if "eval_chars" in task:
         characters = task["eval_chars"]
         rest = {name: value for name, value in task.items() if name != "eval_chars"}
-        task = {**rest, "valid_chars": characters, "test_chars": characters}
-    if task["name"] == "invariances" and norm and "sites" in norm:
-        norm = {**norm, "sites": ["layer"]}
-    return {**spec, "task": task, "norm": norm}
+        spec = {**spec, "task": {**rest, "valid_chars": characters, "test_chars": characters}}
+    if task.get("name") == "invariances" and isinstance(norm, Mapping) and norm.get("sites"):
+        cell = {"carry": "raw"} if "carry" in norm else {}  # of what a layer does not have
+        spec = {**spec, "norm": {**norm, **cell, "sites": ["layer"]}}
+    return spec
 
 
 UPGRADES: tuple[Callable[[Stored], Stored], ...] = (_from_0,)

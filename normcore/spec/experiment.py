@@ -51,16 +51,20 @@ LabelValue = Annotated[str, StringConstraints(max_length=256), AfterValidator(_p
 
 
 class _AnyModel:
-    """The JSON Schema of a model: any of those there are."""
+    """The JSON Schema of a model: any of those there are, or null where it may be left out."""
+
+    def __init__(self, may_be_left_out: bool) -> None:
+        self._may_be_left_out = may_be_left_out
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         kinds = [kind for family in MODELS.values() for kind in family.kinds().values()]
-        return handler(core_schema.union_schema([kind.__pydantic_core_schema__ for kind in kinds]))
+        union = core_schema.union_schema([kind.__pydantic_core_schema__ for kind in kinds])
+        return handler(core_schema.nullable_schema(union) if self._may_be_left_out else union)
 
 
-AnyModel = Annotated[
-    Model, _AnyModel(), PlainSerializer(lambda model, info: model.model_dump(mode=info.mode), when_used="always")
-]
+_BY_ITS_OWN_CLASS = PlainSerializer(lambda model, info: model and model.model_dump(mode=info.mode))
+AnyModel = Annotated[Model, _AnyModel(False), _BY_ITS_OWN_CLASS]
+AnyModelOrNone = Annotated[Model | None, _AnyModel(True), _BY_ITS_OWN_CLASS]
 
 
 class ExperimentSpec(Part):
@@ -177,7 +181,7 @@ class AnalysisSpec(ExperimentSpec):
 
     kind: Literal["analysis"] = "analysis"
     task: Annotated[Analysis, ANALYSES]
-    model: AnyModel | None = None
+    model: AnyModelOrNone = None
     norm: Annotated[Method, METHODS] | None = None
 
     @property

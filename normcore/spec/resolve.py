@@ -14,6 +14,7 @@ from normcore.spec.experiment import HASHED, AnalysisSpec, ExperimentSpec, Train
 from normcore.spec.messages import choose, message, quoted, suggestion
 from normcore.spec.methods import METHODS
 from normcore.spec.models.model import Model
+from normcore.spec.models.recurrent import RecurrentModel
 from normcore.spec.optimizers import OPTIMIZERS
 from normcore.spec.task import DEFAULT_PROFILE, Profile, Task
 from normcore.spec.tasks import BENCHMARKS
@@ -64,7 +65,7 @@ def resolve(written: Any) -> ExperimentSpec:
     except ValidationError as error:
         errors = [_spec_error(e, written) for e in error.errors(include_url=False)]
         if any(e.loc[:1] == ("task",) for e in errors):  # without its profile, what a spec omits is not missing
-            errors = [e for e in errors if e.type != "missing"]
+            errors = [e for e in errors if e.type != "missing" or e.loc[:1] == ("task",)]
         raise InvalidSpec(errors) from None
 
 
@@ -74,7 +75,7 @@ def changes(spec: TrainingSpec) -> dict[str, Any]:
     task = {"name": spec.task.name, "profile": spec.task.profile}
     written: dict[str, Any] = {"task": task, "norm": {"method": spec.norm.method}}
     usual = _flat(resolve(written | {"model": _tags(spec.model)}))
-    usual |= {path: value for path, value in _flat(resolve({"task": task})).items() if path.startswith("model.")}
+    usual |= {f"model.{tag}": value for tag, value in _tags(resolve({"task": task}).model).items()}
     return {path: value for path, value in _flat(spec).items() if path not in usual or usual[path] != value}
 
 
@@ -98,8 +99,8 @@ def _no_task(written: Mapping[str, Any]) -> SpecError:
     return SpecError(("task", "name"), f"{wrong}; {choose(name, TASKS)}", "unknown_name")
 
 
-def _tags(model: Model) -> dict[str, Any]:
-    return {"cell": model.cell} if hasattr(model, "cell") else {}
+def _tags(model: Model | None) -> dict[str, Any]:
+    return {"cell": model.cell} if isinstance(model, RecurrentModel) else {}
 
 
 def _flat(spec: ExperimentSpec) -> dict[str, Any]:

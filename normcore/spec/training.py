@@ -11,7 +11,8 @@ MAX_STEPS = 1_000_000_000
 
 
 class LinearDecay(Part):
-    """The learning rate stays, then falls linearly to 0 at the last update (Salimans and Kingma 2016, on CIFAR-10)."""
+    """The learning rate stays, then falls linearly: 0 would follow the last update (Salimans and Kingma 2016, on
+    CIFAR-10)."""
 
     name: Literal["linear_decay"] = "linear_decay"
     start: int = Field(ge=0, le=MAX_STEPS, description="Updates before it begins to fall.")

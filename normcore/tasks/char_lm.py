@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from normcore.data import text
+from normcore.data.corpus import Corpus
 from normcore.models.build import Build
 from normcore.models.language_model import LanguageModel
 from normcore.spec.models.recurrent import RecurrentModel
@@ -27,12 +28,16 @@ class CharacterModelling:
 
     The text stays in as few bytes a character as it came; a batch of it becomes int64.
 
+    Args:
+        corpus: the text, already read; None reads the one that the options name.
+
     Raises:
         ValueError: a text does not hold enough examples.
     """
 
-    def __init__(self, options: spec.CharLM, resources: Resources) -> None:
-        corpus = text.load(options, resources.datasets_dir)
+    def __init__(self, options: spec.CharLM, resources: Resources, corpus: Corpus | None = None) -> None:
+        if corpus is None:
+            corpus = text.load(options, resources.datasets_dir)
         options.check_lengths(len(corpus.train), len(corpus.valid))
         self.checksums: Mapping[str, str] = corpus.checksums
         self.no_skill = math.log2(len(corpus.symbols))

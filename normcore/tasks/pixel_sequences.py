@@ -34,12 +34,16 @@ class PixelSequences:
 
     The authors validate in batches as large as those in training; ours are of up to 1,000, whose statistics are less
     noisy and whose passes are faster.
+
+    Args:
+        splits: the images, already read; None reads those that the options name.
     """
 
     no_skill = 1 / NUM_CLASSES
 
-    def __init__(self, options: PixelSequence, resources: Resources) -> None:
-        splits = IMAGES[options.images](resources.datasets_dir)
+    def __init__(self, options: PixelSequence, resources: Resources, splits: ImageSplits | None = None) -> None:
+        if splits is None:
+            splits = IMAGES[options.images](resources.datasets_dir)
         if isinstance(options, Permuted):
             splits = permuted(splits, options)
         self.checksums: Mapping[str, str] = splits.checksums

@@ -18,7 +18,7 @@ from normcore.tasks.task import Task
 
 def mixed_precision(spec: TrainingSpec, device: torch.device) -> AbstractContextManager[object]:
     """Autocast to bfloat16, if the spec asks for it."""
-    return torch.autocast(device.type, torch.bfloat16, enabled=spec.training.precision == "bfloat16")
+    return torch.autocast(device.type, torch.bfloat16) if spec.training.precision == "bfloat16" else nullcontext()
 
 
 @torch.no_grad()

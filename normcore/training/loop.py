@@ -17,6 +17,7 @@ from normcore.clock import Clock
 from normcore.environment import environment, usable_device
 from normcore.events import Event, Finished, Measured, Result, Started, Stepped
 from normcore.models.build import Build
+from normcore.norms.population import batch_statistics
 from normcore.recurrent import Recurrent
 from normcore.seeding import (
     batch_generator,
@@ -115,7 +116,8 @@ class _Run:
 def _prepare(spec: TrainingSpec, seed: int, device: torch.device, datasets_dir: Path | None) -> _Run:
     task, model = task_and_model(spec, device, datasets_dir)
     if spec.norm.initializes_from_data:
-        with torch.no_grad(), norms.build(spec.norm).initialized_from_data(model):
+        initialized = norms.build(spec.norm).initialized_from_data(model)
+        with torch.no_grad(), batch_statistics(model), initialized:  # there are none of the population yet
             task.observe(model.eval(), next(task.population()))
     draw = partial(task.epoch, batch_size=spec.training.batch_size)
     return _Run(

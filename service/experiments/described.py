@@ -1,4 +1,4 @@
-"""What the description of the API says of calls about experiments, where the routes alone do not."""
+"""Descriptions of calls about experiments for the OpenAPI document, where the routes alone do not say enough."""
 
 from service.errors import BadRange, Conflict, NotFound, TooLarge
 from service.experiments import examples, schemas
@@ -42,7 +42,7 @@ SUBMITTED: Responses = {
     ),
     **refusals(Conflict, TooLarge),
 }
-EVENT = {  # each one of the stream
+EVENT = {  # of the stream
     "type": "object",
     "properties": {
         "event": {"enum": ["state", "measurement"]},
@@ -78,7 +78,8 @@ DOWNLOADED: Responses = {
     200: {
         "description": "The file.",
         "content": {"application/octet-stream": FILE, JSON: ENVIRONMENT, "text/plain": LOG},
-        "headers": headers(*FILE_HEADERS) | headers("Accept-Ranges", required=False),  # a compressed one has no parts
+        "headers": headers(*FILE_HEADERS)
+        | headers("Accept-Ranges", required=False),  # a compressed answer has no ranges
     },
     206: {
         "description": "A part of it.",

@@ -1,7 +1,8 @@
-"""A run's artifacts under the names by which users know them.
+"""A run's artifacts under the names that users see.
 
-Files of the run's present attempt have their own names, those of earlier attempts are named ``1.log.txt``. The model
-and other outputs are shown only once the run has succeeded, and only those of the attempt that succeeded.
+Files of the run's present attempt keep their names; those of earlier attempts are named with the attempt, as
+``1.log.txt``. The model and other outputs are shown only once the run has succeeded, and only those of the attempt that
+succeeded.
 """
 
 from collections.abc import Iterable
@@ -12,7 +13,7 @@ from service.experiments.schemas import RunOut
 
 
 def shown(run: RunOut, stored: Iterable[Artifact]) -> dict[str, Artifact]:
-    """The artifacts of a run that there are to see, by name."""
+    """The artifacts of a run that users may see, by name."""
     return {
         artifact.name if artifact.attempt == run.attempt else f"{artifact.attempt}.{artifact.name}": artifact
         for artifact in stored

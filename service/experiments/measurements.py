@@ -1,4 +1,4 @@
-"""Store what runs measured; the same again changes nothing."""
+"""Store what runs measured. Storing the same measurements again changes nothing."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -31,12 +31,12 @@ def store(session: Session, run_id: str, attempt: int, measured: Sequence[Measur
 
 
 def undo(session: Session, run_id: str, *, after: int) -> None:
-    """Forget what was measured after a step: the run goes on from there."""
+    """Delete what was measured after a step, because the run resumes from that step."""
     session.execute(delete(Measurement).where(Measurement.run_id == run_id, Measurement.step > after))
 
 
 def _upsert(session: Session) -> Any:
-    """A later attempt's measurement takes the place of an earlier attempt's at the same step."""
+    """A later attempt's measurement replaces an earlier attempt's at the same step."""
     dialect = session.get_bind().dialect.name
     statement = (postgresql if dialect == "postgresql" else sqlite).insert(rows_of(Measurement))
     new = statement.excluded

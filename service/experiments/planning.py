@@ -1,4 +1,4 @@
-"""What an experiment would cost, were it submitted: read from what was measured on this service."""
+"""What an experiment would cost, estimated from runs on this service."""
 
 import statistics
 from collections.abc import Sequence
@@ -12,11 +12,11 @@ from service.experiments import schemas
 from service.experiments.tables import Experiment, Run
 from service.experiments.turns import queue_position
 
-NEWEST = 50  # runs that an expectation rests on; older ones may be of older code
+NEWEST = 50  # runs that an estimate is based on; older ones may be of older code
 
 
 def plan(session: Session, spec: ExperimentSpec) -> schemas.PlanOut:
-    """What ``spec`` would be, and how long it would take."""
+    """What would be stored for ``spec``, and how long its runs would take."""
     fingerprint = spec.fingerprint()
     measured = session.scalars(
         select(Run.seed)
@@ -39,7 +39,8 @@ def plan(session: Session, spec: ExperimentSpec) -> schemas.PlanOut:
 
 
 def _expected(session: Session, spec: ExperimentSpec, fingerprint: str) -> tuple[float | None, str | None]:
-    """Seconds of one run, and what they rest on: the same spec before, or else the same model on the same task."""
+    """Expected seconds of one run, and what the estimate is based on: runs of the same spec, or else of the same model
+    on the same task."""
     same, device = _of_one_device(_newest(session, spec, Experiment.fingerprint == fingerprint))
     if same:
         return _median([run.seconds for run in same]), f"measured: {_runs(same)} of this spec on {device}"
@@ -67,7 +68,7 @@ def _newest(session: Session, spec: ExperimentSpec, *conditions: Any) -> Sequenc
 
 
 def _of_one_device(runs: Sequence[Row[Any]]) -> tuple[Sequence[Row[Any]], str]:
-    """Those on the kind of device that the newest ran on, for the kinds differ by far."""
+    """The runs on the same kind of device as the newest run, because kinds differ in speed by far."""
     kinds = [(run.device or "").partition(":")[0] for run in runs]
     return [run for run, kind in zip(runs, kinds, strict=True) if kind == kinds[0]], kinds[0] if kinds else ""
 

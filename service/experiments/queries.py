@@ -17,7 +17,7 @@ from service.experiments.downsampling import downsample
 from service.experiments.lifecycle import ENDED
 from service.experiments.tables import Experiment, Label, Measurement, Run
 
-AFTER_HEX = "g"  # after every hexadecimal digit: a range can use the index, as LIKE cannot everywhere
+AFTER_HEX = "g"  # sorts after every hexadecimal digit; a range uses the index, which LIKE does not everywhere
 
 
 def experiment(session: Session, experiment_id: str) -> schemas.ExperimentOut:
@@ -56,7 +56,7 @@ def experiments(
         columns: exact values of columns of ``Experiment``.
         fingerprint: what the fingerprint begins with.
         labels: (key, value) pairs that an experiment must all have.
-        before: the id after which the list goes on.
+        before: list only experiments with a smaller id, as the page after this id does.
     """
     query = select(Experiment).order_by(Experiment.id.desc()).limit(limit)
     for name, value in columns.items():
@@ -112,7 +112,7 @@ def measurements(
 
     Raises:
         NotFound: no such run.
-        Invalid: the run has ended and measured other series only. Before that, a series may still come.
+        Invalid: the run has ended and has measured other series, but none of these.
     """
     found = run(session, run_id)
     task = session.scalars(select(Experiment.task).where(Experiment.id == found.experiment_id)).one()

@@ -97,7 +97,8 @@ def _plan(db: Database, spec: ExperimentSpec) -> Response:
 async def _submit(
     group_commit: GroupCommit, spec: ExperimentSpec, request_digest: str, idempotency_key: str | None
 ) -> tuple[schemas.ExperimentOut, bool]:
-    """Store the experiment; of two requests with one new key at the same time, the later finds the earlier's."""
+    """Store the experiment. If two requests use one new key at the same time, the later one finds the experiment of the
+    earlier."""
 
     def store(session: Session) -> tuple[schemas.ExperimentOut, bool]:
         trained.check(session, spec)
@@ -165,7 +166,7 @@ def cancel_experiment(experiment_id: parameters.ExperimentId, db: DatabaseDep) -
     responses=described.RETRIED | refusals(NotFound),
 )
 def retry_experiment(experiment_id: parameters.ExperimentId, parts: PartsDep) -> schemas.ExperimentOut:
-    """Open a new attempt of each failed and cancelled run; it goes on from the last checkpoint there is."""
+    """Open a new attempt of each failed and cancelled run; it resumes from the last checkpoint, if there is one."""
     with parts.db.transaction() as session:
         notifications = lifecycle.retry(session, experiment_id)
     parts.notifier.notify(notifications)
@@ -179,7 +180,7 @@ def stream_experiment(
     last_event_id: parameters.LastEventId = None,
     last_event_id_parameter: parameters.LastEventIdParameter = None,
 ) -> Response:
-    """Server-sent events of all runs of an experiment, until all have ended. Resumable; a retry makes it go on."""
+    """Server-sent events of all runs of an experiment, until all have ended. Resumable, also after a retry."""
     with db.snapshot() as session:
         queries.experiment(session, experiment_id)
         runs = Run.experiment_id == experiment_id
@@ -224,7 +225,7 @@ def stream_run(
     last_event_id: parameters.LastEventId = None,
     last_event_id_parameter: parameters.LastEventIdParameter = None,
 ) -> Response:
-    """Server-sent events of a run, until it has ended. Resumable; a retry makes it go on."""
+    """Server-sent events of a run, until it has ended. Resumable, also after a retry."""
     with db.snapshot() as session:
         queries.run(session, run_id)
         runs = Run.id == run_id

@@ -11,7 +11,7 @@ from service.experiments.tables import Experiment, Run
 from service.http.openapi import ResolvedSpec, described_as
 
 State = Literal["queued", "running", "succeeded", "failed", "cancelled"]
-UNKNOWN_YET: dict[str, Any] = dict.fromkeys(  # of a run that no worker has begun
+UNKNOWN_YET: dict[str, Any] = dict.fromkeys(  # of a run that has not started
     ("resumed_from_step", "outcome", "result", "device", "kernel", "environment", "error", "started_at", "finished_at")
 )
 
@@ -166,7 +166,8 @@ def experiment_out(experiment: Experiment) -> ExperimentOut:
 
 
 def submitted_out(experiment: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> ExperimentOut:
-    """A new experiment from the rows that are stored of it and its runs; objects for them would cost more."""
+    """A new experiment, from the rows that are stored of it and its runs. Building ORM objects for them would cost
+    more."""
     return ExperimentOut(**experiment, state="queued", runs=[_queued_run_out(run) for run in runs])
 
 

@@ -1,9 +1,9 @@
-"""Runs as they happen: server-sent events, resumable wherever a client broke off.
+"""Server-sent events of runs, which a client can resume from the last event that it received.
 
-An event's id is a position: what the client has seen of each run, in the order of the runs' ids. ``1-20`` is the
-first attempt up to step 20, ``1-end`` all of it and its end, ``0`` nothing; ``1-end*7`` says so of seven runs. A run
-that was taken over measures some steps again in its new attempt; those are sent again. After a retry a run that had
-ended goes on, and so does a stream that is resumed from its end.
+An event's id is a position: what the client has received of each run, in the order of the runs' ids. ``1-20`` means
+attempt 1 up to step 20, ``1-end`` all of attempt 1 and its end, ``0`` nothing, and ``1-end*7`` the same of seven runs.
+When a run gets a new attempt, some steps are measured again, and are sent again. After a retry, a stream that is
+resumed from its end continues with the new attempt.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from service.experiments.tables import Measurement, Run
 
 POLL_SECONDS = 0.25
 PING_SECONDS = 15.0
-MAX_ROWS = 5000  # of one look at the measurements
+MAX_ROWS = 5000  # read at once
 SEEN = re.compile(r"(?:(0)|([0-9]{1,9})-(end|[0-9]{1,10}))(?:\*([0-9]{1,4}))?", re.ASCII)
 
 
@@ -51,7 +51,7 @@ def write_position(seen: Sequence[Seen]) -> str:
 
 
 def read_position(last_event_id: str | None, runs: int) -> list[Seen]:
-    """What ``Last-Event-ID`` stands for; anything that is not ours starts from the beginning."""
+    """What ``Last-Event-ID`` means. An id that is not ours means the beginning."""
     seen: list[Seen] = []
     for text in (last_event_id or "").split(",", MAX_SEEDS):
         match = SEEN.fullmatch(text)
@@ -74,7 +74,7 @@ class Stream:
     Attributes:
         runs: a condition that chooses the runs.
         seen: what the client has received of each, in the order of their ids.
-        shown: state, attempt and beginning of each run as the client knows them.
+        shown: state, attempt and first step of each run, as last sent to the client.
     """
 
     runs: ColumnElement[bool]
@@ -108,7 +108,7 @@ class Stream:
                 await asyncio.sleep(POLL_SECONDS)
 
     def _look(self, db: Database) -> tuple[list[bytes], bool]:
-        """What is new, and whether there is nothing more to come."""
+        """New events, and whether no more will come."""
         events: list[bytes] = []
         is_over = True
         with db.snapshot() as session:
@@ -121,7 +121,7 @@ class Stream:
         return events, is_over
 
     def _news(self, session: Session, place: int, run: Row[Any]) -> list[bytes]:
-        """What is new of one run; its end only once all else has been sent."""
+        """New events of one run. Its end is sent only after all measurements."""
         before, after = self.seen[:place], self.seen[place + 1 :]
         around = [write_position(before), write_position(after)]
 
@@ -177,5 +177,5 @@ def _measured_since(session: Session, run: Row[Any], seen: Seen) -> list[Step]:
     for attempt, step, seconds, series, value in rows:
         steps.setdefault(step, (attempt, step, seconds, {}))[3][series] = value
     if len(rows) == MAX_ROWS:
-        steps.popitem()  # its other series may be beyond the limit
+        steps.popitem()  # the limit may have cut off other series of this step
     return list(steps.values())

@@ -57,15 +57,15 @@ class Run(Base):
     max_steps: Mapped[int] = mapped_column(Integer)
 
     state: Mapped[str] = mapped_column(String(16))
-    turn: Mapped[int] = mapped_column(Integer, default=0, server_default="0")  # its round of the queue, see turns.py
+    turn: Mapped[int] = mapped_column(Integer, default=0, server_default="0")  # its place in the queue, see turns.py
     attempt: Mapped[int] = mapped_column(Integer, default=1)
     started_attempt: Mapped[int | None] = mapped_column(Integer)  # the last that started training, at resumed_from_step
-    times_lost: Mapped[int] = mapped_column(Integer, default=0)  # since it last got to a new checkpoint
+    times_lost: Mapped[int] = mapped_column(Integer, default=0)  # since its last new checkpoint
     times_deferred: Mapped[int] = mapped_column(Integer, default=0, server_default="0")  # likewise
     history: Mapped[list[dict[str, Any]]] = mapped_column(Json, default=list)  # what went wrong, and when
     worker_id: Mapped[str | None] = mapped_column(ID)
     lease_expires_at: Mapped[float | None] = mapped_column(Float)
-    not_before: Mapped[float | None] = mapped_column(Float)  # queued, but paused until then
+    not_before: Mapped[float | None] = mapped_column(Float)  # queued, but not ready before this time
     notified_at: Mapped[float | None] = mapped_column(Float)  # when workers were last sent a message about it
     cancel_requested: Mapped[bool] = mapped_column(default=False)
 
@@ -94,7 +94,7 @@ class Run(Base):
 
 
 class Measurement(Base):
-    """One value of one series at one step. The key's order keeps a run's rows together and in time."""
+    """One value of one series at one step. The primary key stores a run's rows together, in the order of steps."""
 
     __tablename__ = "measurements"
 

@@ -1,4 +1,4 @@
-"""Analyses of trained models: the run that one names must have a model of the right kind."""
+"""Analyses of trained models: the run that such a spec names must have a model that the task can analyse."""
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session

@@ -1,12 +1,12 @@
-"""In which order queued runs are claimed: the most urgent first, experiments of one priority in turns.
+"""In which order queued runs are claimed: by priority, and within one priority experiments take turns.
 
-The queue goes in rounds, and a run's ``turn`` counts half rounds. An experiment's runs take part in one round each; the
-first stands half a round behind the run that is next when it is submitted. So it waits for one run of every other
-experiment at most, and as newcomers always stand behind whoever is next, nobody is overtaken for ever. (Who waits for a
-kind of worker of which none lives is not next.)
+The queue is worked off in rounds, and each experiment has one run in each round. ``turn`` counts half rounds. The first
+run of a new experiment is placed half a round after the run that is next at that moment, so it waits for at most one
+run of every other experiment. Newcomers are never placed before the run that is next, so no run waits for ever. (Runs
+for a kind of worker of which none is live do not count as next.)
 
-A run that its worker gives back has had its turn, and goes before all others. One that waits for trouble to pass is out
-of the queue, and comes back behind those of its own experiment, so that a thousand of them hold up nobody else.
+A run that its worker gives back goes before all others, as it has had its turn. A run that waits for trouble to pass is
+not in the queue; it comes back behind the other runs of its experiment, so that a thousand of them delay nobody else.
 """
 
 from collections.abc import Sequence
@@ -21,20 +21,20 @@ from service.fleet import registration
 
 SERVED_TOGETHER = {"cpu": ("auto", "cpu"), "cuda": ("auto", "cuda")}  # the queues of a worker, by its kind of device
 ROUND = 2
-AT_ONCE = -1  # the turn of a run that has had its turn
+AT_ONCE = -1  # the turn of a run that was given back
 ORDER = (Run.priority.desc(), Run.turn, Run.id)
 QUEUED = Run.state == "queued"
 READY = (QUEUED, Run.cancel_requested == false(), Run.not_before.is_(None))
 
 
 def first_ready(queue: str) -> Select[str]:
-    """The id of the next run of a queue, locked; on PostgreSQL runs that somebody else is claiming are passed over."""
+    """The id of the next run of a queue, locked. On PostgreSQL, runs that another worker is claiming are skipped."""
     ready = select(Run.id).where(Run.queue == queue, *READY)
     return ready.order_by(*ORDER).limit(1).with_for_update(skip_locked=True)
 
 
 def by_urgency(session: Session, queues: Sequence[str]) -> list[str]:
-    """Those queues in which a run is ready, the one whose next run comes first in front."""
+    """The queues in which a run is ready, ordered by their next runs."""
     fronts = []
     for queue in queues:
         ready = select(Run.priority, Run.turn, Run.id).where(Run.queue == queue, *READY).order_by(*ORDER).limit(1)
@@ -47,8 +47,8 @@ def by_urgency(session: Session, queues: Sequence[str]) -> list[str]:
 def next_turn(session: Session, queue: str, priority: int) -> int:
     """The turn of a new experiment's first run; each further one comes a ``ROUND`` later.
 
-    What is next is the least turn that a run waits for. Where two kinds of live worker serve the queue, the one that is
-    further counts: what is next for the other has been passed by there.
+    The run that is next has the smallest turn of all ready runs. If two kinds of live worker serve the queue, the
+    larger of their two smallest turns counts, because the workers of that kind have already passed the other.
     """
     names, kinds = _competing(queue), _serving(queue)
     found = session.connection().execute(_waiting(names, kinds), {"priority": priority}).one()
@@ -72,10 +72,10 @@ def _competing(queue: str) -> tuple[str, ...]:
     return tuple(sorted({name for kind in _serving(queue) for name in SERVED_TOGETHER[kind]}))
 
 
-@cache  # to build the statement takes longer than to execute it
+@cache  # building the statement takes longer than executing it
 def _waiting(names: tuple[str, ...], kinds: tuple[str, ...]) -> Select[Any]:
-    """The least turn that waits in each of these queues, at the ``priority`` that it is executed with, and whether a
-    worker of each of these kinds lives."""
+    """A query for the smallest turn in each of these queues at the bound ``priority``, and for whether a worker of each
+    of these kinds is registered."""
     at_priority = Run.priority == bindparam("priority")
     least = [
         select(Run.turn)
@@ -89,7 +89,7 @@ def _waiting(names: tuple[str, ...], kinds: tuple[str, ...]) -> Select[Any]:
 
 
 def turn_behind_its_own(session: Session, run: Run) -> int:
-    """The turn of a run that comes into the queue as if it were its experiment's last."""
+    """The turn of a run that comes into the queue behind all other runs of its experiment."""
     its_own = select(func.max(Run.turn)).where(*READY, Run.experiment_id == run.experiment_id)
     last = session.scalars(its_own).one()
     behind = AT_ONCE if last is None else last + ROUND
@@ -97,7 +97,7 @@ def turn_behind_its_own(session: Session, run: Run) -> int:
 
 
 def queue_position(session: Session, queue: str, priority: int) -> int:
-    """Which place the first run of a new experiment would have: 1 if it is the next to be claimed."""
+    """Which place the first run of a new experiment would have; 1 is claimed next."""
     own = (-priority, next_turn(session, queue, priority))
     ahead = tuple_(-Run.priority, Run.turn) <= tuple_(*own)
     query = select(func.count()).select_from(Run).where(*READY, Run.queue.in_(_competing(queue)), ahead)

@@ -1,1 +1,1 @@
-"""The workers that are alive, and what each is doing."""
+"""The workers: which are live, what each trains, and what waits for them."""

@@ -16,7 +16,7 @@ from service.experiments.turns import SERVED_TOGETHER
 from service.fleet import queries
 
 DEVICES: tuple[str, ...] = get_args(ExperimentSpec.model_fields["device"].annotation)
-NEWEST = 50  # runs that an expectation rests on
+NEWEST = 50  # runs that an estimate is based on
 
 
 _COUNTS = (
@@ -66,7 +66,7 @@ def backlogs(session: Session, heartbeat_seconds: float) -> list[Backlog]:
 
 
 def _wait(session: Session, device: str, counts: dict[tuple[str, str], int], workers: int) -> float | None:
-    """All runs that the same workers have before them, at the mean time of those that ended last."""
+    """The time for all runs before it, at the mean time of the runs that ended last, shared by the workers."""
     together = {queue for served in SERVED_TOGETHER.values() if device in served for queue in served}
     waiting = sum(count for (queue, _), count in counts.items() if queue in together)
     if not workers:

@@ -9,7 +9,7 @@ from service.db import Base, UTCDateTime
 
 
 class Worker(Base):
-    """A worker process; its row goes when it leaves, or some time after its last heartbeat."""
+    """A worker process. Its row is removed when it stops, or some time after its last heartbeat."""
 
     __tablename__ = "workers"
 
@@ -19,4 +19,4 @@ class Worker(Base):
     device: Mapped[str] = mapped_column(String(32))
     queues: Mapped[str] = mapped_column(String(64))  # comma-separated
     started_at: Mapped[datetime] = mapped_column(UTCDateTime)
-    heartbeat_at: Mapped[float] = mapped_column(Float, index=True)  # seconds since 1970, the database's clock
+    heartbeat_at: Mapped[float] = mapped_column(Float, index=True)  # seconds since 1970, by the database's clock

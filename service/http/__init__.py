@@ -1,4 +1,4 @@
-"""What all rooms share of HTTP: one concern a file, each told by its first line.
+"""HTTP, as all rooms use it: one concern in each file.
 
-Middleware is plain ASGI, because it is paid for by every request.
+Middleware is plain ASGI, because every request pays for it.
 """

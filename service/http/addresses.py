@@ -1,4 +1,4 @@
-"""Addresses that nothing can have."""
+"""Addresses that cannot exist."""
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -7,7 +7,7 @@ from service.http.problems import problem
 
 
 class RefuseNul:
-    """Refuses an address with a NUL character: nothing here is called so, and PostgreSQL cannot even look."""
+    """Refuses an address with a NUL character: no name here contains one, and PostgreSQL cannot search for it."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

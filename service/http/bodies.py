@@ -1,4 +1,4 @@
-"""Bodies: JSON or YAML, read no further than the limit."""
+"""Request bodies: JSON or YAML, up to a limit."""
 
 import json
 from typing import Annotated, Any
@@ -16,10 +16,11 @@ AN_OBJECT = f"a spec is an object, as {SHORTEST}; with curl, send a file by --da
 
 
 async def spec_body(request: Request) -> Any:
-    """The body, as JSON or YAML by its ``Content-Type``; as whichever it is, JSON first, where that says neither.
+    """The body, as JSON or YAML according to its ``Content-Type``. If that names neither, JSON is tried first, then
+    YAML.
 
     Raises:
-        BadRequest: it is empty, is neither, or says something twice.
+        BadRequest: it is empty, is neither, or has a key twice.
         TooLarge
     """
     body = await _read(request, request.app.state.settings.max_body_bytes)

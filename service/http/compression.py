@@ -1,4 +1,4 @@
-"""Answers to ``GET`` are compressed for clients that ask; those to ``POST`` are small, and due soon."""
+"""Answers to ``GET`` are compressed for clients that accept it. Answers to ``POST`` are small, and should come soon."""
 
 import re
 
@@ -13,8 +13,8 @@ REFUSED = re.compile(r"\s*q=0(\.0*)?\s*", re.IGNORECASE)
 class CompressGet:
     """gzip for all but event streams and binary files.
 
-    A text file compressed has other bytes than the file. Its tag is weak then, and parts are not offered: whoever goes
-    on with a download by ``If-Range`` gets all of it again, and never a part of the file after a part of its gzip.
+    The bytes of a compressed file differ from the file's, so its tag is weak and no ranges are offered. A client that
+    resumes a download with ``If-Range`` gets the whole file again, and never mixes bytes of the file and of its gzip.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -37,7 +37,7 @@ class CompressGet:
 
 
 def accepts_gzip(accept_encoding: str) -> bool:
-    """Whether the header names gzip, and not to refuse it (RFC 9110, section 12.5.3)."""
+    """Whether the header allows gzip (RFC 9110, section 12.5.3)."""
     codings = (coding.partition(";") for coding in accept_encoding.split(","))
     return any(name.strip().lower() == "gzip" and not REFUSED.fullmatch(weight) for name, _, weight in codings)
 

@@ -1,4 +1,4 @@
-"""``ETag`` and ``304 Not Modified``: who asks again for what has not changed is told so in a few bytes."""
+"""``ETag`` and ``304 Not Modified``: a client that asks again for unchanged content gets a few bytes."""
 
 import hashlib
 
@@ -53,7 +53,7 @@ def _revalidated(start: Message, body: Message, if_none_match: str) -> tuple[Mes
     etag = f'W/"{hashlib.blake2b(body.get("body", b""), digest_size=16).hexdigest()}"'
     headers = MutableHeaders(raw=list(start["headers"]))
     headers["ETag"] = etag
-    headers.setdefault("Cache-Control", "no-cache")  # keep it, and ask whether it has changed
+    headers.setdefault("Cache-Control", "no-cache")  # clients may keep it, and must ask whether it has changed
     if if_none_match and etag_matches(if_none_match, etag):
         kept = [(name, value) for name, value in headers.raw if name.decode() in KEPT_IN_304]
         return {**start, "status": 304, "headers": kept}, {**body, "body": b""}

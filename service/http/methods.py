@@ -7,7 +7,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
 class AnswerHead:
-    """Answers ``HEAD`` with the headers that ``GET`` has, without its body. A stream is not read for it."""
+    """Answers ``HEAD`` with the headers of ``GET``, without its body. A stream is not read for it."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -26,9 +26,9 @@ class AnswerHead:
                 answered = True
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
             if answered and message.get("more_body", False):
-                raise OSError("the client wants no body")  # as a server says that the client has gone
+                raise OSError("the client wants no body")  # the error that a server raises when the client is gone
 
-        inner = {**scope, "method": "GET"}  # a copy: the server looks into its own
+        inner = {**scope, "method": "GET"}  # a copy, because the server reads its own
         try:
             await self._app(inner, receive, headers_only)
         except (OSError, ClientDisconnect):
@@ -40,7 +40,7 @@ class AnswerHead:
 
 def allowed_methods(app: FastAPI, scope: Scope) -> list[str]:
     """Every method that the address of a request takes."""
-    routes = [route for route in app.routes if not isinstance(route, Mount)]  # what is mounted are files to read
+    routes = [route for route in app.routes if not isinstance(route, Mount)]  # mounts serve files, for reading only
     found = {
         method
         for method in ("DELETE", "GET", "PATCH", "POST", "PUT")

@@ -38,7 +38,7 @@ Submit a specification, follow its runs, read the leaderboards. Times are ISO 86
 Every `GET` also answers `HEAD`, and is compressed for clients that accept gzip; `OPTIONS` says which methods an address
 takes. Refusals are `application/problem+json`."""
 JSON = "application/json"
-UNNAMED = "Successful Response"  # what FastAPI calls an answer that a route does not describe
+UNNAMED = "Successful Response"  # FastAPI's description of an answer that a route does not describe
 NAMED = "x-schema"
 VERBATIM = "x-json"
 REFERENCE = "#/components/schemas/{model}"
@@ -130,8 +130,8 @@ def reference(name: str) -> dict[str, str]:
 
 
 def described_as(name: str) -> WithJsonSchema:
-    """For a type that is described by a schema of this document and not validated. Pydantic would look for the schema
-    of a ``$ref`` among its own; ``complete`` makes it one."""
+    """For a type that is described by a schema of this document and not validated. Pydantic would look up a ``$ref``
+    among its own schemas, so ``complete`` turns this mark into one."""
     return WithJsonSchema({NAMED: name})
 
 
@@ -144,7 +144,7 @@ WrittenSpec = Annotated[dict[str, Any], described_as("WrittenSpec")]
 def answers(
     example: Any, *, status: int = 200, description: str = UNNAMED, headers: Document | None = None
 ) -> Responses:
-    """What a route answers, by an example.
+    """A route's answer, described by an example.
 
     Args:
         description: of the answer; the route's own unless given.
@@ -154,7 +154,7 @@ def answers(
 
 
 def verbatim(value: Any) -> Document:
-    """A value to be shown as it is. FastAPI would leave out what is null; ``complete`` reads it from the text."""
+    """A value to be shown as it is. FastAPI would leave out nulls; ``complete`` reads the value from the text."""
     return {VERBATIM: to_json(value).decode()}
 
 
@@ -177,7 +177,7 @@ def complete(app: FastAPI) -> None:
             document = generate()
             schemas = document["components"]["schemas"]
             schemas.update(_schemas())
-            for unused in ("HTTPValidationError", "ValidationError"):  # FastAPI's own form of a refusal
+            for unused in ("HTTPValidationError", "ValidationError"):  # FastAPI's own schemas of a refusal
                 schemas.pop(unused, None)
             for method, operation in _operations(document):
                 _complete(method, operation)

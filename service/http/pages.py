@@ -20,7 +20,7 @@ class Page(BaseModel, Generic[Item]):
 
 
 def page(rows: Sequence[Item], limit: int, id_of: Callable[[Item], str]) -> Page[Item]:
-    """Of ``limit + 1`` rows asked for, those to show and the cursor to the rest."""
+    """The page of the first ``limit`` rows; one row more was asked for, to know whether there is a next page."""
     shown = list(rows[:limit])
     return Page(items=shown, next_cursor=id_of(shown[-1]) if len(rows) > limit else None)
 

@@ -1,4 +1,4 @@
-"""Every refusal is a problem (RFC 9457), whoever refused."""
+"""Every refusal is answered as a problem (RFC 9457), whichever layer refused."""
 
 import json
 import logging
@@ -22,7 +22,7 @@ from service.http.methods import allowed_methods
 log = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
-CLIENT_LEFT = 499  # before its request was here in full: nobody hears this, but it is counted
+CLIENT_LEFT = 499  # before its request arrived in full: nobody receives this, but it is counted
 
 
 class ProblemError(BaseModel):

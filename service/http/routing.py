@@ -1,4 +1,4 @@
-"""Routes that know their parameters: what a client misspells, or says twice, is refused, not ignored."""
+"""Routes that refuse query parameters that they do not have, or that are given twice."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,7 +18,7 @@ from service.errors import Invalid, NotFound
 
 
 class Route(APIRoute):
-    """A route that refuses query parameters it does not have, and one value after the other for those that take one."""
+    """A route that refuses unknown query parameters, and several values for a parameter that takes one."""
 
     @cached_property
     def _parameters(self) -> dict[str, bool]:
@@ -38,7 +38,7 @@ class Router(APIRouter):
 
 
 def refuse_parameters(app: FastAPI) -> None:
-    """Have the framework's own pages, which take no query parameters, refuse them like ``Route``."""
+    """Make the framework's own pages, which take no query parameters, refuse them like ``Route``."""
     for route in app.routes:
         if isinstance(route, PlainRoute) and not isinstance(route, Route):
             route.app = _without_parameters(route.app)

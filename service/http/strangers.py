@@ -1,7 +1,8 @@
-"""Keep other sites' pages away: a browser on this machine can reach what listens on 127.0.0.1, whoever wrote the page.
+"""Refuse requests that pages of other sites make: a browser on this machine can reach what listens on 127.0.0.1,
+whoever wrote the page.
 
-A page of another site is told by what browsers add to its requests (``Sec-Fetch-Site``, or else ``Origin``). A page
-whose site's name was made to resolve to our address (DNS rebinding) is told by its ``Host``.
+Browsers say in their requests which site a page is from (``Sec-Fetch-Site``, or else ``Origin``). A page whose own host
+name was made to resolve to our address (DNS rebinding) is recognized by its ``Host``.
 """
 
 import ipaddress
@@ -49,7 +50,7 @@ class RefuseStrangers:
         host = site = origin = mode = destination = None
         for name, value in scope["headers"]:
             if name == b"host":
-                host = value if host in (None, value) else b""  # two different ones are no name
+                host = value if host in (None, value) else b""  # two different values are no name
             elif name == b"sec-fetch-site":
                 site = value
             elif name == b"origin":

@@ -1,1 +1,1 @@
-"""API keys: what a service that listens beyond its own machine asks for."""
+"""API keys, which a service asks for when it listens beyond its own machine."""

@@ -1,4 +1,4 @@
-"""Ask for a key where the service listens beyond its own machine."""
+"""Ask for an API key if the service listens beyond its own machine."""
 
 from typing import Annotated
 

@@ -18,10 +18,10 @@ SECRET_BYTES = 32  # random, so that a plain hash is enough
 
 
 def create(session: Session, name: str) -> tuple[ApiKey, str]:
-    """A new key: its row, and the key itself, which nobody can ever read again.
+    """A new key: its row, and the key itself, which is not stored.
 
     Raises:
-        Invalid: the name is no name.
+        Invalid: the name is empty or too long.
     """
     if not 1 <= len(name) <= MAX_NAME or not name.isprintable():
         raise Invalid([SpecError(("name",), f"give 1 to {MAX_NAME} printable characters", "name")])
@@ -50,12 +50,12 @@ def revoke(session: Session, key_id: str) -> ApiKey:
 
 
 def any_valid(session: Session) -> bool:
-    """Whether anybody could sign in."""
+    """Whether there is a key that is not revoked."""
     return bool(session.scalar(select(exists().where(ApiKey.revoked_at.is_(None)))))
 
 
 def is_valid(session: Session, secret: str) -> bool:
-    """Whether this is a key that was given out and not revoked."""
+    """Whether this key was created here and is not revoked."""
     return bool(session.scalar(select(exists().where(ApiKey.sha256 == _sha256(secret), ApiKey.revoked_at.is_(None)))))
 
 

@@ -9,7 +9,7 @@ from service.db import Base, UTCDateTime
 
 
 class ApiKey(Base):
-    """A key that was given out. The key itself is not kept."""
+    """A key that was created. The key itself is not stored."""
 
     __tablename__ = "api_keys"
 

@@ -1,5 +1,6 @@
 """Read entries and rank them."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -86,7 +87,7 @@ def leaderboard(
         budget=budget,
         rank_by=rank_by,
         baseline=baseline,
-        entries=sorted(entries, key=lambda e: (e.rank is None, e.rank, e.method, e.fingerprint or "")),
+        entries=sorted(entries, key=lambda entry: _place(entry, metric)),
     )
 
 
@@ -180,6 +181,13 @@ def _published(result: Result, metric: Metric) -> schemas.Entry:
         model=result.model,
         value=Center(result.values[metric.name], None, None),
     )
+
+
+def _place(entry: schemas.Entry, metric: Metric) -> tuple[Any, ...]:
+    """By rank; those of no rank come last, and of one rank the better comes first."""
+    sign = -1 if metric.direction == "maximize" else 1
+    value = sign * entry.value.mean if entry.value else math.inf
+    return (entry.rank is None, entry.rank or 0, value, entry.method, entry.fingerprint or "")
 
 
 def _center(entry: schemas.Entry, rank_by: RankBy) -> float | None:

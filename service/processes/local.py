@@ -1,4 +1,4 @@
-"""``normbench up``: API, scheduler and workers on one machine, with no server beside them."""
+"""``normbench up``: API, scheduler and workers on one machine, without PostgreSQL or a broker."""
 
 from collections.abc import Callable
 
@@ -16,7 +16,7 @@ def up(
     Args:
         workers: runs that train at the same time; each keeps one core busy.
         device: ``cpu``, ``cuda:0``, …; None lets each worker choose.
-        ready: called with the port once the address is ours; 0 asks for any that is free.
+        ready: called with the port once the socket listens; port 0 means any free one.
 
     Raises:
         StartupError: the data directory is in use, no worker can work here, or see ``service.processes.startup``.

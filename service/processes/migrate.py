@@ -22,10 +22,10 @@ WAIT_SECONDS = 0.2  # between two looks at whether another process has done it
 
 
 def migrate(db: Database, revision: str = "head") -> None:
-    """Run the migrations up or down to ``revision``, whoever else tries at the same time.
+    """Run the migrations up or down to ``revision``, one process at a time.
 
-    Until there is something to migrate, every call has the time-outs of ``db``: a database that falls silent is
-    noticed. A statement of a migration may take up to ``STATEMENT_SECONDS``.
+    Until there is something to migrate, every call has the time-outs of ``db``, so that a silent database is noticed.
+    One statement of a migration may take up to ``STATEMENT_SECONDS``.
 
     Raises:
         CommandError: the database is at a revision that this program does not know.
@@ -39,14 +39,14 @@ def migrate(db: Database, revision: str = "head") -> None:
             if revision == "head":
                 with db.transaction() as session:
                     entries.refresh_missing(session)
-            if db.is_sqlite:  # whose connections remember which tables there were
+            if db.is_sqlite:  # its connections remember the old tables
                 db.engine.dispose()
 
 
 def _move(db: Database, config: Config, revision: str) -> None:
     with (
         closing(Database(db.url, call_seconds=STATEMENT_SECONDS)) as patient,
-        patient.transaction() as session,  # on SQLite, who reads before he writes may be refused
+        patient.transaction() as session,  # on SQLite, a transaction that reads before it writes may be refused
     ):
         config.attributes["connection"] = session.connection()
         if revision == "base":

@@ -49,7 +49,8 @@ def schedule(settings: Settings, ready: Callable[[], None]) -> None:
 def run_scheduler(db: Database, settings: Settings, stop: threading.Event) -> None:
     """Look again and again until ``stop`` is set.
 
-    After the database was away nobody could renew a lease, so for one lease's time none is taken back.
+    While the database did not answer, no worker could renew its lease. So after that, no run is taken back for the
+    duration of one lease.
     """
     notifier = Notifier(make_celery(settings))
     trust_leases_from = time.monotonic()

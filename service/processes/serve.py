@@ -11,14 +11,14 @@ from service.connections import BoundedProtocol
 from service.processes.startup import exit_on_signals, keys_needed, listen, port_of, prepare
 from service.settings import Settings
 
-GRACE_SECONDS = 3  # for open answers, event streams above all, when the API is told to stop
+GRACE_SECONDS = 3  # for open answers, mostly event streams, when the API is told to stop
 
 
 def serve(settings: Settings, host: str, port: int, ready: Callable[[int], None]) -> None:
     """Listen until SIGTERM or SIGINT.
 
     Args:
-        ready: called with the port once the address is ours; 0 asks for any that is free.
+        ready: called with the port once the socket listens; port 0 means any free one.
 
     Raises:
         StartupError: see ``service.processes.startup``.
@@ -46,8 +46,8 @@ def make_server(settings: Settings, *, require_keys: bool) -> uvicorn.Server:
 def run_until_told(server: uvicorn.Server, listening: socket.socket) -> None:
     """Serve on a bound socket until SIGTERM or SIGINT.
 
-    In the end uvicorn raises the signal anew, for whoever handled it before. That is its own handler, so that the
-    process lives on to clean up.
+    When it ends, uvicorn raises the signal again for the handler that was set before. Here that is its own handler, so
+    that this process can still clean up.
     """
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, server.handle_exit)

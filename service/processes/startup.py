@@ -1,4 +1,4 @@
-"""What every process does first: see that it can work at all, and bring the database up to date."""
+"""What every process does first: check that it can work here, and migrate the database."""
 
 import ipaddress
 import logging
@@ -33,7 +33,7 @@ class StartupError(Exception):
 
 
 def prepare(settings: Settings) -> Database:
-    """Check the places we write to and migrate the database.
+    """Check that directories and artifact store can be written to, and migrate the database.
 
     Raises:
         StartupError: a directory is read-only or full, or the database does not answer.
@@ -74,10 +74,10 @@ def exit_on_signals() -> None:
 
 @contextmanager
 def sole_use(data_dir: Path) -> Iterator[None]:
-    """Nobody else serves from this directory meanwhile; the kernel ends the claim however this process ends.
+    """Lock the data directory for one ``normbench up``. The kernel releases the lock when the process ends.
 
     Raises:
-        StartupError: somebody does, whom it names, or the directory cannot be written to.
+        StartupError: another process holds it, which the message names, or it cannot be written to.
     """
     _check_data_dir(data_dir)
     holder = data_dir / "up.pid"
@@ -141,10 +141,10 @@ def keys_needed(db: Database, host: str) -> bool:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A bound socket, so that a taken port is known before anything else starts.
+    """A listening socket, so that a port in use is noticed before anything else starts.
 
     Raises:
-        StartupError: the address cannot be had.
+        StartupError: the address cannot be used.
     """
     _allow_many_files()
     try:
@@ -160,7 +160,7 @@ def port_of(listening: socket.socket) -> int:
 
 
 def _allow_many_files() -> None:
-    """Each client costs a file descriptor, and the usual limit of 1,024 is meant for programs that call ``select``."""
+    """Raise the limit: each client takes a file descriptor, and 1,024 is meant for programs that call ``select``."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with suppress(ValueError):  # macOS calls it unlimited, and refuses to be taken at its word
+    with suppress(ValueError):  # macOS says that it is unlimited, and then refuses that
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+from torch import Tensor, nn
+
+from normcore.norms.batch_statistics import BatchStatistics
 from normcore.recurrent import Recurrent
 from normcore.spec.cells import CELLS
 from normcore.spec.methods import METHODS
@@ -26,3 +29,12 @@ def recurrent(
         method = METHODS[written["method"]]
         norm = method.model_validate({**method.defaults(CELLS[cell]), **written})
     return Recurrent(options, input_size, norm)
+
+
+def taking_in(norm: nn.Module, a: Tensor, t: int = 0) -> Tensor:
+    """What a norm of a cell makes of its summed inputs, after which it takes in their statistics, as in a network."""
+    normalized: Tensor = norm(a, t)
+    moments = norm.moments() if isinstance(norm, BatchStatistics) else None
+    if isinstance(norm, BatchStatistics) and moments is not None:
+        norm.take_in(moments, t)
+    return normalized

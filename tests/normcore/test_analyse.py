@@ -130,6 +130,11 @@ def test_table_1_is_of_the_method_whatever_its_gain_and_eps(options: dict[str, A
     assert all(finding.holds for finding in found.values())
 
 
+def test_layer_norm_of_the_output_alone_is_not_claimed_to_rescale() -> None:
+    found = findings_of(run(spec_of("invariances", norm={"method": "layer_norm", "sites": ["output"]}), 0))
+    assert {(finding.verdict, finding.claim) for finding in found.values()} == {("not invariant", None)}
+
+
 @pytest.mark.parametrize("analysis", ["invariances", "hidden_dynamics"])
 def test_a_method_that_is_switched_off_is_not_what_the_paper_speaks_of(analysis: str) -> None:
     found = findings_of(run(spec_of(analysis, norm={"method": "layer_norm", "sites": []}), 0))

@@ -16,7 +16,7 @@ EQUATIONS = {
     "LN": {  # as printed in arXiv:1607.06450v1
         (1,): f"{FISHER}.normalized",  # the summed inputs of a layer
         (2,): f"{NORMS}.batch_norm.BatchNormLayer",
-        (3,): f"{NORMS}.layer_norm.LayerNormLayer",
+        (3,): f"{NORMS}.layer_norm.LayerNormalized",
         (4,): f"{CELLS}.rnn.RNN",
         (5,): f"{FISHER}.outputs",  # the three methods in one form
         (6, 7): f"{INVARIANCES}.invariances",  # to weights, to one case

@@ -15,6 +15,7 @@ from normcore.norms import build
 from normcore.norms.population import population_statistics
 from normcore.recurrent import Recurrent
 from normcore.retrieval import RetrievalScores, caption_retrieval, image_retrieval
+from normcore.spec.cells.lstm import LSTM as LSTMOptions  # noqa: N811
 from normcore.spec.methods.layer_norm import LayerNorm
 from normcore.spec.methods.none import NoNorm
 from normcore.spec.methods.recurrent_batch_norm import RecurrentBatchNorm
@@ -25,7 +26,7 @@ from normcore.spec.optimizers.rmsprop import RMSProp
 from normcore.spec.optimizers.toronto_adam import TorontoAdam
 from normcore.training import optimizers
 from tests.normcore.networks import recurrent
-from tests.normcore.training_specs import training_spec
+from tests.normcore.training_specs import recurrent_model, training_spec
 
 BN: dict[str, object] = {"method": "recurrent_batch_norm"}
 LN: dict[str, object] = {"method": "layer_norm"}
@@ -103,7 +104,7 @@ def test_4_layer_norm_takes_the_four_gates_together(site: Place) -> None:
 def test_5_the_cell_is_carried_raw(options: LayerNorm | RecurrentBatchNorm) -> None:
     """The gain of the read-out changes h', never c'."""
     torch.manual_seed(0)
-    cell = LSTM(3, 5, build(options))
+    cell = LSTM(LSTMOptions(hidden_size=5), 3, build(options))
     term, state = cell.input_term(torch.randn(1, 4, 3), 0)[0], LSTMState(torch.randn(4, 5), torch.randn(4, 5))
     before = cell.step(term, state, 0)
     with torch.no_grad():
@@ -178,13 +179,13 @@ def parameters(*modules: nn.Module, without: tuple[str, ...] = ()) -> int:
 def pixel_classifier(method: str) -> int:
     """RBN section 5.1."""
     spec = training_spec({"task": {"name": "permuted_mnist", "profile": "paper"}, "norm": {"method": method}})
-    return parameters(SequenceClassifier(Recurrent(spec.model, 1, spec.norm), 10))
+    return parameters(SequenceClassifier(Recurrent(recurrent_model(spec.model), 1, spec.norm), 10))
 
 
 def ptb(method: str) -> int:
     """RBN section 5.2."""
     spec = training_spec({"task": {"name": "char_lm", "profile": "paper"}, "norm": {"method": method}})
-    return parameters(LanguageModel(Recurrent(spec.model, 50, spec.norm), 50))
+    return parameters(LanguageModel(Recurrent(recurrent_model(spec.model), 50, spec.norm), 50))
 
 
 def text8(method: str) -> int:

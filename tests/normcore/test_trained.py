@@ -14,16 +14,17 @@ from normcore.events import Finished
 from normcore.spec import TrainingSpec, resolve
 from normcore.trained import load
 from normcore.training.loop import train
+from tests.normcore.training_specs import recurrent_model
 
 THIS = Path(__file__)  # the text that language models are trained on here
 
 
 def finished(task: str, method: str, **training: Any) -> Finished:
     """Two updates of a model of four units."""
-    text = {"corpus": "file", "file": THIS.name, "sequence_length": 5, "eval_chars": 60} if task == "char_lm" else {}
+    text = {"corpus": "file", "file": THIS.name, "sequence_length": 5, "valid_chars": 60, "test_chars": 60}
     spec = resolve(
         {
-            "task": {"name": task, "profile": "smoke", **text},
+            "task": {"name": task, "profile": "smoke", **(text if task == "char_lm" else {})},
             "model": {"hidden_size": 4},
             "norm": {"method": method},
             "training": {"batch_size": 8, "max_steps": 2, "eval_every": 2, **training},
@@ -49,13 +50,15 @@ def test_it_is_the_model_that_the_run_tested(task: str, method: str, precision: 
     assert not trained.model.training
     assert {p.dtype for p in trained.model.parameters()} == {getattr(torch, precision)}
     with torch.no_grad():
-        assert trained.task.test(trained.model) == run.result.value
+        tested = trained.task.test(trained.model)
+    assert tested == run.result.values
+    assert tested[run.result.metric] == run.result.value
 
 
 def test_it_knows_its_spec_and_its_seed(content: bytes) -> None:
     trained = load(content, None)
     assert (trained.spec.task.name, trained.spec.norm.method) == ("permuted_digits", "recurrent_batch_norm")
-    assert (trained.spec.model.hidden_size, trained.spec.training.max_steps, trained.seed) == (4, 2, 3)
+    assert (recurrent_model(trained.spec.model).hidden_size, trained.spec.training.max_steps, trained.seed) == (4, 2, 3)
 
 
 def test_the_generator_is_left_alone(content: bytes) -> None:

@@ -7,13 +7,21 @@ from normcore.spec.models.feed_forward import FeedForward
 from normcore.spec.models.model import Model
 
 
+class Layer(FeedForward):
+    """A single layer, with as many units as its norm asks for: no number of groups is wrong."""
+
+    @property
+    def channels(self) -> tuple[int, ...]:
+        return ()
+
+
 class Invariances(Analysis):
     """Which changes of weights and data a normalized layer does not see, in float64."""
 
     title: ClassVar[str] = "Invariances"
     citation: ClassVar[str] = f"{LN}, section 5.1 and Table 1"
     takes_norm: ClassVar[bool] = True
-    subject: ClassVar[Model | None] = FeedForward(hidden_sizes=(8,))
+    subject: ClassVar[Model | None] = Layer(hidden_sizes=(8,))
     profiles: ClassVar = one_size("Six changes of a layer of 8 units, 64 cases.")
 
     name: Literal["invariances"] = "invariances"

@@ -16,8 +16,12 @@ class InstanceNorm(LayerMethod):
 
     method: Literal["instance_norm"] = "instance_norm"
 
+    @classmethod
+    def fits(cls, model: type[Model]) -> bool:
+        return super().fits(model) and model.has_images
+
     def misfit(self, model: Model) -> Misfit | None:
-        if self.fits(type(model)) and not model.has_images:
+        if super().fits(type(model)) and not model.has_images:
             message = (
                 f"{self.method} needs channels of more than one place, and {model.label} has units; use group_norm"
             )

@@ -19,6 +19,7 @@ class ConvNet(Model):
     architecture: ClassVar[str] = "conv_net"
     places: ClassVar[frozenset[Place]] = frozenset({"layer", "output"})
     usual: ClassVar[tuple[Place, ...]] = ("layer",)
+    has_images: ClassVar[bool] = True
 
     stage_channels: tuple[Width, ...] = Field(
         (96, 192), strict=False, min_length=1, max_length=4, description="Channels of each stage."
@@ -31,7 +32,3 @@ class ConvNet(Model):
     @property
     def channels(self) -> tuple[int, ...]:
         return (*self.stage_channels, self.head_channels)
-
-    @property
-    def has_images(self) -> bool:
-        return True

@@ -18,11 +18,13 @@ class Model(Part):
         architecture: names its module in ``normcore/models/``.
         places: where it can be normalized.
         usual: those of them that are normalized unless a spec says otherwise.
+        has_images: whether its layers have channels of more than one place.
     """
 
     architecture: ClassVar[str]
     places: ClassVar[frozenset[Place]]
     usual: ClassVar[tuple[Place, ...]]
+    has_images: ClassVar[bool] = False
 
     @classmethod
     def kinds(cls) -> Mapping[str, type["Model"]]:
@@ -52,8 +54,3 @@ class Model(Part):
     def channels(self) -> tuple[int, ...]:
         """Features or channels of each hidden layer that can be normalized, without those of recurrent cells."""
         return ()
-
-    @property
-    def has_images(self) -> bool:
-        """Whether its layers have channels of more than one place."""
-        return False

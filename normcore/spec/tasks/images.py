@@ -45,7 +45,7 @@ class Feedforward(ImageClassification):
             task={"dataset": "mnist"},
             model={"hidden_sizes": (1000, 1000)},
             training={**ADAM, "batch_size": 128, "max_steps": 25_800, "eval_every": 430, "target": 0.02},
-            norm=BATCH_NORM_EVERYWHERE,
+            norm={**BATCH_NORM_EVERYWHERE, "group_norm": {"groups": 40}},
         ),
         "small": Profile(
             "The first two epochs of the paper's training: under a minute on one core, some minutes in minibatches"
@@ -53,7 +53,7 @@ class Feedforward(ImageClassification):
             task={"dataset": "mnist"},
             model={"hidden_sizes": (1000, 1000)},
             training={**ADAM, "batch_size": 128, "max_steps": 860, "eval_every": 86, "target": 0.03},
-            norm=BATCH_NORM_EVERYWHERE,
+            norm={**BATCH_NORM_EVERYWHERE, "group_norm": {"groups": 40}},
         ),
         "smoke": Profile(
             "Seconds; checks that everything runs.",

@@ -20,6 +20,7 @@ from normcore.spec.methods.layer_norm import LayerNorm
 from normcore.spec.methods.method import Method
 from normcore.spec.methods.recurrent_batch_norm import RecurrentBatchNorm
 from normcore.spec.methods.weight_norm import WeightNorm
+from normcore.spec.models.feed_forward import FeedForward
 
 COLUMNS = list(CHANGES)
 ROWS = {  # weight matrix re-scaling, its re-centering, weight vector re-scaling, dataset re-scaling, its re-centering,
@@ -40,7 +41,8 @@ ROWS = {  # weight matrix re-scaling, its re-centering, weight vector re-scaling
 @pytest.mark.parametrize(("method", "row"), ROWS.items())
 def test_the_rows_are_the_papers_and_what_follows_for_other_methods(method: str, row: str, seed: int) -> None:
     options = {"groups": 2} if method == "group_norm" else {}
-    measured = invariances(METHODS[method].model_validate({"method": method, **options}), seed)
+    usual = METHODS[method].defaults(FeedForward)
+    measured = invariances(METHODS[method].model_validate({"method": method, **usual, **options}), seed)
     assert [column.change for column in measured] == COLUMNS
     assert ["yes" if column.invariant else "no" for column in measured] == row.split()
     assert all(column.deviation < 1e-12 or column.deviation > 0.1 for column in measured)
@@ -51,7 +53,7 @@ def test_means_that_are_taken_out_do_not_see_where_the_data_is() -> None:
     assert ["yes" if column.invariant else "no" for column in measured] == ["yes", "no", "yes", "no", "yes", "no"]
 
 
-@pytest.mark.parametrize("method", [LayerNorm(sites=()), RecurrentBatchNorm(sites=())])
+@pytest.mark.parametrize("method", [LayerNorm(sites=()), RecurrentBatchNorm(sites=()), BatchNorm(sites=())])
 def test_a_method_that_is_switched_off_has_no_invariance(method: Method) -> None:
     assert not any(column.invariant for column in invariances(method))
 
@@ -63,7 +65,7 @@ def test_a_method_for_images_alone_says_so() -> None:
 
 @pytest.mark.parametrize("eps", [1e-5, 1e-2, 1.0])
 def test_with_eps_the_ratio_is_exactly_what_the_equation_says(eps: float) -> None:
-    measured = rescaling_with_eps(LayerNorm(eps=eps))
+    measured = rescaling_with_eps(LayerNorm(eps=eps, sites=("layer",)))
     assert measured.deviation < 1e-12
     assert measured.ratio > 1
 
@@ -82,7 +84,9 @@ def test_table_1_is_as_printed() -> None:
     assert rows == PRINTED
 
 
-@pytest.mark.parametrize("method", [BatchNorm(), WeightNorm(), LayerNorm()], ids=lambda method: method.method)
+@pytest.mark.parametrize(
+    "method", [BatchNorm(), WeightNorm(), LayerNorm(sites=("layer",))], ids=lambda method: method.method
+)
 @pytest.mark.parametrize("column", range(6))
 def test_a_column_agrees_if_it_is_what_is_printed_and_not_otherwise(method: Method, column: int) -> None:
     change, printed = COLUMNS[column], PRINTED[method.method].split()[column] == "Invariant"

@@ -16,10 +16,12 @@ from normcore.models.language_model import LanguageModel
 from normcore.norms.population import population_statistics, wants_population
 from normcore.spec import TrainingSpec, resolve
 from normcore.spec.tasks.char_lm import CharLM
+from normcore.tasks.char_lm import CharacterModelling
+from normcore.tasks.task import Resources
 from normcore.trained import Trained
 from tests.normcore.networks import recurrent
 
-CPU = torch.device("cpu")
+RESOURCES = Resources(None, torch.device("cpu"), torch.float64)
 NUM_SYMBOLS, LENGTH = 7, 10
 RBN = {"method": "recurrent_batch_norm"}
 TEXT = torch.randint(NUM_SYMBOLS, (2503,), generator=torch.Generator().manual_seed(0))  # to test on
@@ -28,7 +30,7 @@ TEXT = torch.randint(NUM_SYMBOLS, (2503,), generator=torch.Generator().manual_se
 def trained(norm: dict[str, Any], **options: Any) -> Trained:
     """A model of large random weights, its population statistics from segments of ten characters."""
     corpus = Corpus(TEXT[:1000], TEXT[:200], TEXT, "abcdefg", {})
-    task = CharLM(corpus, CharLM(sequence_length=LENGTH, **options), CPU)
+    task = CharacterModelling(CharLM(sequence_length=LENGTH, **options), RESOURCES, corpus)
     torch.manual_seed(0)
     model = LanguageModel(recurrent("lstm", NUM_SYMBOLS, 5, norm=norm), NUM_SYMBOLS).double().eval()
     with torch.no_grad():
@@ -36,8 +38,8 @@ def trained(norm: dict[str, Any], **options: Any) -> Trained:
             parameter.mul_(3)
         if wants_population(model):
             with population_statistics(model):
-                for inputs in task.population():
-                    model(inputs)
+                for batch in task.population():
+                    task.observe(model, batch)
     spec = resolve({"task": {"name": "char_lm", "profile": "smoke"}, "norm": norm})
     assert isinstance(spec, TrainingSpec)
     return Trained(spec, 0, task, model)
@@ -138,15 +140,15 @@ def test_a_length_of_which_the_test_text_does_not_hold_two_is_refused(length: in
         length_generalization(trained(RBN), [length])
 
 
-def test_eval_chars_shortens_the_text() -> None:
-    with pytest.raises(ValueError, match=r"2 to 30 .* test text of 60 holds two, .* \(task.eval_chars\)"):
-        length_generalization(trained(RBN, eval_chars=60), [31])
+def test_test_chars_shortens_the_text() -> None:
+    with pytest.raises(ValueError, match=r"2 to 30 .* test text of 60 holds two, .* \(task.test_chars\)"):
+        length_generalization(trained(RBN, test_chars=60), [31])
 
 
 def test_a_model_of_another_task_is_refused() -> None:
     spec = resolve({"task": {"name": "permuted_digits", "profile": "smoke"}})
     assert isinstance(spec, TrainingSpec)
-    task = tasks.build(spec.task, None, CPU, torch.float32)
+    task = tasks.build(spec.task, RESOURCES)
     with pytest.raises(ValueError, match="expected a model trained on char_lm, received one of permuted_digits"):
         length_generalization(Trained(spec, 0, task, torch.nn.Identity()))
 

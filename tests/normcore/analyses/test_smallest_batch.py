@@ -156,5 +156,5 @@ def test_evaluation_uses_the_statistics_of_all_training_images(splits: ImageSpli
 
 
 def test_a_method_for_layers_is_no_refusal_but_an_error(splits: ImageSplits) -> None:
-    with pytest.raises(ValueError, match="batch_norm is not for rnn"):
+    with pytest.raises(ValueError, match=r"norm\.method: batch_norm has no place in rnn"):
         train_at(MODEL, BatchNorm(), 8, 0, splits, 1)

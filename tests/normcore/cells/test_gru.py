@@ -2,6 +2,8 @@ import torch
 
 from normcore.cells.gru import GRU
 from normcore.norms import build
+from normcore.recurrent import load_torch_state_dict
+from normcore.spec.cells import gru as spec
 from normcore.spec.methods.layer_norm import LayerNorm
 from normcore.spec.methods.none import NoNorm
 from tests.normcore.networks import recurrent
@@ -13,13 +15,13 @@ def test_without_normalization_it_is_torchs_gru_less_its_second_candidate_bias()
     ours = recurrent("gru", 3, 5)
     with torch.no_grad():
         theirs.get_parameter("bias_hh_l0")[10:] = 0
-    ours.load_torch_state_dict(theirs.state_dict())
+    load_torch_state_dict(ours, theirs.state_dict())
     x = torch.randn(20, 4, 3)
     torch.testing.assert_close(ours(x)[0], theirs(x)[0], rtol=0, atol=1e-6)
 
 
 def test_layer_norm_adds_12_parameters_per_unit() -> None:
-    plain, normalized = GRU(3, 7, build(NoNorm())), GRU(3, 7, build(LayerNorm()))
+    plain, normalized = (GRU(spec.GRU(hidden_size=7), 3, build(norm)) for norm in (NoNorm(), LayerNorm()))
     assert sum(p.numel() for p in normalized.parameters()) - sum(p.numel() for p in plain.parameters()) == 12 * 7
 
 

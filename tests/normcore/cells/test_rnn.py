@@ -2,6 +2,8 @@ import torch
 
 from normcore.cells.rnn import RNN, RNNState
 from normcore.norms import build
+from normcore.recurrent import load_torch_state_dict
+from normcore.spec.cells import rnn as spec
 from normcore.spec.methods.layer_norm import LayerNorm
 from normcore.spec.methods.none import NoNorm
 from tests.normcore.networks import recurrent
@@ -11,13 +13,13 @@ def test_without_normalization_it_is_torchs_rnn() -> None:
     torch.manual_seed(0)
     theirs = torch.nn.RNN(3, 5)
     ours = recurrent("rnn", 3, 5)
-    ours.load_torch_state_dict(theirs.state_dict())
+    load_torch_state_dict(ours, theirs.state_dict())
     x = torch.randn(20, 4, 3)
     torch.testing.assert_close(ours(x)[0], theirs(x)[0], rtol=0, atol=1e-6)
 
 
 def test_layer_norm_adds_one_gain_for_the_sum_of_both_terms() -> None:
-    plain, normalized = RNN(3, 5, build(NoNorm())), RNN(3, 5, build(LayerNorm(sites=("sum",))))
+    plain, normalized = (RNN(spec.RNN(hidden_size=5), 3, build(norm)) for norm in (NoNorm(), LayerNorm(sites=("sum",))))
     assert {n for n, _ in normalized.named_parameters()} - {n for n, _ in plain.named_parameters()} == {
         "norm_sum.weight"
     }
@@ -25,7 +27,7 @@ def test_layer_norm_adds_one_gain_for_the_sum_of_both_terms() -> None:
 
 def test_the_sum_is_normalized_over_the_units() -> None:
     torch.manual_seed(0)
-    cell = RNN(3, 50, build(LayerNorm(sites=("sum",))))
+    cell = RNN(spec.RNN(hidden_size=50), 3, build(LayerNorm(sites=("sum",))))
     x, h = torch.randn(1, 4, 3), torch.randn(4, 50)
     a = torch.atanh(cell.step(cell.input_term(x, 0)[0], RNNState(h), 0).h)
     torch.testing.assert_close(a.var(1, correction=0), torch.ones(4), rtol=0, atol=1e-3)

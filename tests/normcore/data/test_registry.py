@@ -12,8 +12,10 @@ import pytest
 
 from normcore.data import registry, text
 from normcore.data.registry import DATASETS, DataFile, Dataset, DatasetCorrupt, DatasetMissing, pin
+from normcore.data.text8 import PREFIX_SPLIT, TEXT8_SPLIT
 from normcore.spec import ExperimentSpec, InvalidSpec, resolve
 from normcore.spec.tasks.char_lm import CharLM
+from tests.normcore.training_specs import training_spec
 
 CONTENT = b"official content" * 100
 TOY = Dataset(
@@ -134,7 +136,7 @@ def test_pinning_refuses_a_text_that_cannot_be_trained_on(tmp_path: Path, conten
 def test_a_text_must_hold_enough_examples(tmp_path: Path, length: int, fits: bool) -> None:
     """4,300 characters: 215 to validate."""
     put(tmp_path, "text.txt", TEXT)
-    spec = spec_with_text(file="toy/text.txt", sequence_length=length, eval_chars=None)
+    spec = spec_with_text(file="toy/text.txt", sequence_length=length, valid_chars=None, test_chars=None)
     if fits:
         pin(spec, tmp_path)
         return
@@ -143,8 +145,26 @@ def test_a_text_must_hold_enough_examples(tmp_path: Path, length: int, fits: boo
 
 
 def test_an_example_may_be_too_long_for_pythons_documentation_too() -> None:
+    whole = {"valid_chars": None, "test_chars": None}
     with pytest.raises(InvalidSpec, match=r"task\.sequence_length: 90,000 characters are too many"):
-        pin(resolve({"task": {"name": "char_lm", "sequence_length": 90_000, "eval_chars": None}}), None)
+        pin(resolve({"task": {"name": "char_lm", "sequence_length": 90_000, **whole}}), None)
+
+
+@pytest.mark.parametrize(
+    ("corpus", "train", "valid"),
+    [
+        ("ptb", text.PTB_CHARACTERS["train"], text.PTB_CHARACTERS["valid"]),
+        ("text8", TEXT8_SPLIT[0], TEXT8_SPLIT[1] - TEXT8_SPLIT[0]),
+        ("text8_prefix", PREFIX_SPLIT[0], PREFIX_SPLIT[1] - PREFIX_SPLIT[0]),
+    ],
+)
+def test_no_example_is_too_long_for_the_other_corpora(corpus: str, train: int, valid: int) -> None:
+    task = {"name": "char_lm", "corpus": corpus, "valid_chars": None, "test_chars": None}
+    longest = training_spec({"task": {**task, "sequence_length": 100_000}}).task
+    assert isinstance(longest, CharLM)
+    longest.check_lengths(train, valid)
+    with pytest.raises(InvalidSpec, match="less than or equal to 100000"):
+        resolve({"task": {**task, "sequence_length": 100_001}})
 
 
 def test_a_missing_data_set_says_its_name_the_place_and_how_to_get_it(tmp_path: Path) -> None:
@@ -262,6 +282,6 @@ def test_every_data_set_is_described(dataset: Dataset) -> None:
 def test_every_corpus_is_checked_and_loaded_by_a_closed_table() -> None:
     corpora = set(get_args(CharLM.model_fields["corpus"].annotation))
     assert set(registry.PINS) == set(text.LOADERS) == corpora
-    unknown = CharLM.model_construct(corpus="text8")  # type: ignore[arg-type]  # a corpus that there is not
-    with pytest.raises(KeyError, match="text8"):
+    unknown = CharLM.model_construct(corpus="text9")  # type: ignore[arg-type]  # a corpus that there is not
+    with pytest.raises(KeyError, match="text9"):
         text.load(unknown, None)

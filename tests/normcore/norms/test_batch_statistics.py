@@ -4,19 +4,37 @@ import pytest
 import torch
 
 from normcore.norms import build
+from normcore.norms.batch_statistics import BatchStatistics
 from normcore.norms.population import wants_population
 from normcore.spec.methods.recurrent_batch_norm import RecurrentBatchNorm
-from tests.normcore.networks import recurrent
+from tests.normcore.networks import recurrent, taking_in
 
 RUNNING = {"method": "recurrent_batch_norm", "population": "running", "momentum": 0.25}
 
 
+def test_a_forward_pass_leaves_moments_behind_where_somebody_wants_them() -> None:
+    a = torch.tensor([[[0.0], [2.0]], [[4.0], [8.0]]])
+    norm = build(RecurrentBatchNorm(population="running")).norm(1, "input")
+    assert isinstance(norm, BatchStatistics)
+    norm(a, 0)
+    norm(a[0], 2)
+    moments = norm.moments()
+    assert moments is not None
+    assert moments.squeeze(-1).tolist() == [[1, 6, 1], [1, 4, 1]]  # means and variances of three steps
+    assert norm.moments() is None
+    assert len(norm.running_mean) == 0
+    unwanted = build(RecurrentBatchNorm()).norm(1, "input")
+    assert isinstance(unwanted, BatchStatistics)
+    unwanted(a, 0)
+    assert unwanted.moments() is None
+
+
 def test_the_newest_minibatch_has_the_weight_of_the_momentum() -> None:
     norm = build(RecurrentBatchNorm(population="running", momentum=0.25)).norm(1, "input")
-    norm(torch.tensor([[[0.0], [2.0]], [[4.0], [8.0]]]), 0)
+    taking_in(norm, torch.tensor([[[0.0], [2.0]], [[4.0], [8.0]]]))
     assert norm.get_buffer("running_mean").flatten().tolist() == [1, 6]  # a step that is new starts with what it has
     assert norm.get_buffer("running_var").flatten().tolist() == [1, 4]
-    norm(torch.tensor([[[5.0], [5.0]], [[6.0], [6.0]], [[1.0], [3.0]]]), 0)
+    taking_in(norm, torch.tensor([[[5.0], [5.0]], [[6.0], [6.0]], [[1.0], [3.0]]]))
     assert norm.get_buffer("running_mean").flatten().tolist() == [0.75 * 1 + 0.25 * 5, 6, 2]
     assert norm.get_buffer("running_var").flatten().tolist() == [0.75, 3, 1]
 
@@ -29,7 +47,7 @@ def test_one_step_after_the_other_is_the_same() -> None:
         norm = build(RecurrentBatchNorm(population="running")).norm(2, "input")
         for a in batches:
             for t, part in [(0, a)] if at_once else list(enumerate(a)):
-                norm(part, t)
+                taking_in(norm, part, t)
         found.append((norm.running_mean, norm.running_var))
     for one, other in zip(*found, strict=True):
         torch.testing.assert_close(one, other)
@@ -53,7 +71,7 @@ def test_shared_statistics_are_the_average_over_the_steps_running_averages(at_on
     norm = build(options).norm(1, "input")
     a = torch.tensor([[[0.0], [2.0]], [[4.0], [8.0]]])
     for t, part in [(0, a)] if at_once else list(enumerate(a)):
-        norm(part, t)
+        taking_in(norm, part, t)
     norm.eval()
     expected = (7 - 3.5) / 3**0.5  # the means 1 and 6, the variances 1 and 4
     assert [norm(torch.tensor([[7.0]]), t).item() for t in (0, 1, 5)] == pytest.approx([expected] * 3)
@@ -63,7 +81,7 @@ def test_shared_statistics_are_the_average_over_the_steps_running_averages(at_on
 def test_averages_that_begin_later_are_an_error() -> None:
     norm = build(RecurrentBatchNorm(population="running")).norm(1, "input")
     with pytest.raises(ValueError, match="expected statistics of step 0, received step 5; pass sequences from the"):
-        norm(torch.randn(4, 1), 5)
+        taking_in(norm, torch.randn(4, 1), 5)
 
 
 def test_means_and_variances_of_other_numbers_of_steps_are_not_loaded() -> None:

@@ -5,7 +5,7 @@ from normcore.norms import build
 from normcore.norms.population import batch_statistics, population_statistics
 from normcore.recurrent import Recurrent
 from normcore.spec.methods.recurrent_batch_norm import RecurrentBatchNorm
-from tests.normcore.networks import recurrent
+from tests.normcore.networks import recurrent, taking_in
 
 
 def normalized(cell: str = "lstm", **options: object) -> Recurrent:
@@ -18,7 +18,7 @@ def test_minibatch_means_and_biased_variances_are_averaged_by_hand() -> None:
     batches = [[[1.0, 3.0], [0.0, 4.0]], [[10.0, 10.0], [2.0, 8.0]]]  # two batches, two steps, two examples
     with population_statistics(norm):
         for batch in batches:
-            norm(torch.tensor(batch).unsqueeze(-1), 0)
+            taking_in(norm, torch.tensor(batch).unsqueeze(-1))
     assert norm.get_buffer("running_mean").flatten().tolist() == [(2 + 10) / 2, (2 + 5) / 2]
     assert norm.get_buffer("running_var").flatten().tolist() == [(1 + 0) / 2, (4 + 9) / 2]  # pooled, step 0 had 16.5
 
@@ -26,8 +26,8 @@ def test_minibatch_means_and_biased_variances_are_averaged_by_hand() -> None:
 def test_a_shorter_batch_repeats_its_last_step() -> None:
     norm = build(RecurrentBatchNorm()).norm(1, "input")
     with population_statistics(norm):
-        norm(torch.tensor([[1.0, 3.0]]).unsqueeze(-1), 0)
-        norm(torch.tensor([[0.0, 2.0], [4.0, 8.0], [5.0, 5.0]]).unsqueeze(-1), 0)
+        taking_in(norm, torch.tensor([[1.0, 3.0]]).unsqueeze(-1))
+        taking_in(norm, torch.tensor([[0.0, 2.0], [4.0, 8.0], [5.0, 5.0]]).unsqueeze(-1))
     assert norm.get_buffer("running_mean").flatten().tolist() == [(2 + 1) / 2, (2 + 6) / 2, (2 + 5) / 2]
     assert norm.get_buffer("running_var").flatten().tolist() == [(1 + 1) / 2, (1 + 4) / 2, (1 + 0) / 2]
 
@@ -35,7 +35,7 @@ def test_a_shorter_batch_repeats_its_last_step() -> None:
 def test_shared_statistics_are_the_average_over_the_steps() -> None:
     norm = build(RecurrentBatchNorm(statistics="shared", gain_init=1.0, eps=0.5)).norm(1, "input")
     with population_statistics(norm):
-        norm(torch.tensor([[1.0, 3.0], [4.0, 8.0]]).unsqueeze(-1), 0)
+        taking_in(norm, torch.tensor([[1.0, 3.0], [4.0, 8.0]]).unsqueeze(-1))
     expected = (7 - (2 + 6) / 2) / ((1 + 4) / 2 + 0.5) ** 0.5
     assert norm.eval()(torch.full((3, 1, 1), 7.0), 0).flatten().tolist() == pytest.approx([expected] * 3)
 

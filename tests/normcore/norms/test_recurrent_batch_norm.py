@@ -9,7 +9,7 @@ from normcore.norms.population import population_statistics
 from normcore.norms.recurrent_batch_norm import BatchNormAtSite
 from normcore.spec.methods.recurrent_batch_norm import RecurrentBatchNorm
 from normcore.spec.models.model import Place
-from tests.normcore.networks import recurrent
+from tests.normcore.networks import recurrent, taking_in
 
 CELLS = ["rnn", "lstm", "gru"]
 RBN = {"method": "recurrent_batch_norm"}
@@ -69,7 +69,7 @@ def test_a_small_feature_counts_beside_large_ones(size: float) -> None:
     norm = build(RecurrentBatchNorm(gain_init=1.0)).norm(2, "input")
     a = torch.randn(64, 2) * torch.tensor([1.0, size])
     with torch.no_grad(), population_statistics(norm):
-        norm(a, 0)
+        taking_in(norm, a)
     mean, var = a[:, 1].mean(), a[:, 1].var(correction=0)
     expected = (a[:, 1] - mean) / (var + 1e-5).sqrt()
     for mode in (norm.train(), norm.eval()):
@@ -108,7 +108,7 @@ def test_gradients_flow_through_the_statistics() -> None:
 def test_every_step_has_statistics_of_its_own() -> None:
     norm = build(RecurrentBatchNorm(gain_init=1.0)).norm(1, "input")
     with population_statistics(norm):
-        norm(torch.tensor([[[0.0], [2.0]], [[10.0], [30.0]]]), 0)
+        taking_in(norm, torch.tensor([[[0.0], [2.0]], [[10.0], [30.0]]]))
     norm.eval()
     assert norm(torch.tensor([[1.0]]), 0).item() == 0
     assert norm(torch.tensor([[20.0]]), 1).item() == 0
@@ -119,7 +119,7 @@ def test_statistics_are_never_in_less_than_float32() -> None:
     norm = build(RecurrentBatchNorm()).norm(2, "input")
     a = (1000 + torch.randn(64, 2)).bfloat16()
     with population_statistics(norm):
-        normalized = norm(a, 0)
+        normalized = taking_in(norm, a)
     assert normalized.dtype == torch.bfloat16
     assert norm.get_buffer("running_mean").dtype == torch.float32
     torch.testing.assert_close(norm.get_buffer("running_mean")[0], a.float().mean(0))
@@ -148,7 +148,7 @@ def test_noise_is_added_to_h_alone_and_fresh_at_every_pass() -> None:
     assert not torch.equal(first, second)
 
     torch.manual_seed(1)
-    state = network._initial_state(network.cells[0], 20_000)
+    state = network.initial_state(network.cells[0], 20_000)
     assert isinstance(state, LSTMState)
     assert state.h.std().item() == pytest.approx(0.1, rel=0.01)
     assert state.c.eq(0).all()

@@ -6,7 +6,7 @@ from normcore.norms.normalization import Identity, Shift
 from normcore.norms.population import population_statistics
 from normcore.norms.sequence_batch_norm import SequenceBatchNormAtSite
 from normcore.spec.methods.sequence_batch_norm import SequenceBatchNorm
-from tests.normcore.networks import recurrent
+from tests.normcore.networks import recurrent, taking_in
 
 METHOD = {"method": "sequence_batch_norm"}
 
@@ -45,8 +45,8 @@ def test_padding_changes_nothing() -> None:
 def test_the_population_is_the_average_of_the_minibatches() -> None:
     norm = build(SequenceBatchNorm(eps=1e-12)).norm(1, "input")
     with population_statistics(norm):
-        norm(torch.tensor([[[0.0], [2.0]], [[4.0], [6.0]]]), 0)
-        norm(torch.tensor([[[10.0], [12.0]]]), 0)
+        taking_in(norm, torch.tensor([[[0.0], [2.0]], [[4.0], [6.0]]]))
+        taking_in(norm, torch.tensor([[[10.0], [12.0]]]))
     assert norm.get_buffer("running_mean").tolist() == [[7.0]]
     assert norm.get_buffer("running_var").tolist() == [[3.0]]
     torch.testing.assert_close(norm.eval()(torch.tensor([[7.0 + 3.0**0.5]]), 5), torch.tensor([[1.0]]))

@@ -6,9 +6,9 @@ from torch.nn.utils.parametrizations import spectral_norm
 from normcore.norms import build
 from normcore.norms.population import population_statistics
 from normcore.norms.weight_norm import initialize_from_data_
-from normcore.recurrent import Recurrent
+from normcore.recurrent import Recurrent, load_torch_state_dict
 from normcore.spec.methods.weight_norm import WeightNorm
-from tests.normcore.networks import recurrent
+from tests.normcore.networks import recurrent, taking_in
 
 CELLS = ["rnn", "lstm", "gru"]
 
@@ -67,7 +67,7 @@ def test_mean_only_batch_norm_takes_the_mean_out_step_by_step() -> None:
     a = torch.randn(4, 5, 3, dtype=torch.float64)
     torch.testing.assert_close(norm(a, 0), a - a.mean(1, keepdim=True), rtol=0, atol=1e-12)
     with population_statistics(norm):
-        norm(a, 0)
+        taking_in(norm, a)
     b = torch.randn(6, 2, 3, dtype=torch.float64)
     means = torch.cat([a.mean(1), a[-1:].mean(1).expand(2, 3)])
     torch.testing.assert_close(norm.eval()(b, 0), b - means.unsqueeze(1), rtol=0, atol=1e-12)
@@ -100,6 +100,18 @@ def test_the_first_batch_gives_the_lengths_and_biases(shape: tuple[int, ...]) ->
     assert direction.std().item() == pytest.approx(0.05, rel=0.3)
 
 
+def test_a_layer_without_a_bias_gets_the_lengths_alone() -> None:
+    """Its mean is taken out after it: mean-only batch norm."""
+    torch.manual_seed(0)
+    layer = nn.Linear(7, 4, bias=False).double()
+    build(WeightNorm(mean_only_batch_norm=True)).parametrize(layer, "weight")
+    x = 3 + 2 * torch.randn(500, 7, dtype=torch.float64)
+    initialize_from_data_(layer, x)
+    t = layer(x)
+    torch.testing.assert_close(t.var(0, correction=0), torch.ones(4, dtype=torch.float64), rtol=0, atol=1e-12)
+    assert t.mean(0).abs().min() > 0.01
+
+
 def parametrized(layer: nn.Linear) -> nn.Linear:
     build(WeightNorm()).parametrize(layer, "weight")
     return layer
@@ -108,7 +120,6 @@ def parametrized(layer: nn.Linear) -> nn.Linear:
 @pytest.mark.parametrize(
     ("layer", "x", "message"),
     [
-        (parametrized(nn.Linear(3, 2, bias=False)), torch.randn(4, 3), "expected a layer with a bias"),
         (nn.Linear(3, 2), torch.randn(4, 3), "parametrized by length and direction, received Linear"),
         (spectral_norm(nn.Linear(3, 2)), torch.randn(4, 3), "parametrized by length and direction, received"),
         (parametrized(nn.Linear(3, 2)), torch.randn(1, 3), "expected 2 or more examples.*received 1"),
@@ -129,7 +140,7 @@ def test_a_row_of_zeros_has_the_length_0_and_a_direction() -> None:
     with torch.no_grad():
         theirs.get_parameter("weight_ih_l0")[2] = 0
     ours = recurrent("lstm", 3, 5, norm={"method": "weight_norm"})
-    ours.load_torch_state_dict(theirs.state_dict())
+    load_torch_state_dict(ours, theirs.state_dict())
     x = torch.randn(4, 2, 3)
     y, _ = ours(x)
     torch.testing.assert_close(y, theirs(x)[0], rtol=0, atol=1e-6)

@@ -1,16 +1,17 @@
 """An analysis takes the parts that it needs and refuses the others."""
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
-from normcore.spec import AnalysisSpec, InvalidSpec, parse, resolve
+from normcore.spec import AnalysisSpec, InvalidSpec, TrainingSpec, parse, resolve
 from normcore.spec.analyses.length_generalization import LengthGeneralization
 from normcore.spec.analyses.population_statistics import PopulationStatistics
 from normcore.spec.methods.layer_norm import LayerNorm
 from normcore.spec.methods.recurrent_batch_norm import RecurrentBatchNorm
 from normcore.spec.tasks.char_lm import CharLM
 from normcore.spec.tasks.pixels import PermutedDigits
+from tests.normcore.training_specs import recurrent_model
 
 RUN = "run_01KAJ3V6BCDEFGHJKMNPQRSTVW"
 
@@ -18,9 +19,9 @@ RUN = "run_01KAJ3V6BCDEFGHJKMNPQRSTVW"
 def test_parts_that_are_taken_come_from_the_profile() -> None:
     spec = resolve({"task": {"name": "gradient_flow"}, "norm": {"method": "recurrent_batch_norm"}})
     assert isinstance(spec, AnalysisSpec)
-    assert spec.model is not None
+    model = recurrent_model(spec.model)
     assert spec.norm is not None
-    assert (spec.model.cell, spec.model.hidden_size, spec.model.recurrent_init) == ("rnn", 100, "identity")
+    assert (model.cell, model.hidden_size, model.recurrent_init) == ("rnn", 100, "identity")
     norm = spec.norm.model_dump()
     assert (norm["sites"], norm["gain_init"], norm["initial_state_noise"]) == (("sum",), 0.1, 0.1)
 
@@ -38,6 +39,39 @@ def test_a_stored_analysis_is_read_again_as_one() -> None:
     assert parse(stored) == spec == resolve(stored)
 
 
+@pytest.mark.parametrize("mode", ["validation", "serialization"])
+def test_its_schema_says_which_models_there_are(mode: Literal["validation", "serialization"]) -> None:
+    models, trained = (
+        spec.model_json_schema(mode=mode)["properties"]["model"]["anyOf"] for spec in (AnalysisSpec, TrainingSpec)
+    )
+    assert models == [*trained, {"type": "null"}]
+    assert {"$ref": "#/$defs/GRU"} in trained
+
+
+def test_a_group_norm_of_any_groups_has_its_row_of_table_1() -> None:
+    for groups in ({}, {"groups": 3}):
+        spec = resolve({"task": {"name": "invariances"}, "norm": {"method": "group_norm", **groups}})
+        assert parse(spec.model_dump(mode="json")) == spec
+
+
+@pytest.mark.parametrize(("sites", "now"), [(["sum"], ("layer",)), ([], ())])
+def test_what_was_measured_at_a_site_of_a_cell_is_measured_at_a_layer(sites: list[str], now: tuple[str, ...]) -> None:
+    """A method that was switched off stays so."""
+    stored = resolve({"task": {"name": "invariances"}, "norm": {"method": "layer_norm"}}).model_dump(mode="json")
+    del stored["spec_version"]
+    old = parse({**stored, "norm": {**stored["norm"], "sites": sites}})
+    assert old.norm is not None
+    assert old.norm.model_dump()["sites"] == now
+
+
+@pytest.mark.parametrize(
+    "stored", [{}, {"task": "invariances"}, {"spec_version": "1"}, {"spec_version": -1}, {"spec_version": 9}]
+)
+def test_what_is_no_stored_spec_is_refused(stored: dict[str, Any]) -> None:
+    with pytest.raises(ValueError):
+        parse(stored)
+
+
 @pytest.mark.parametrize(
     ("written", "loc", "repair"),
     [
@@ -48,7 +82,7 @@ def test_a_stored_analysis_is_read_again_as_one() -> None:
         ({"task": {"name": "gradient_flow", "gains": [0.1, 0.1]}}, "task.gains", "give every gain once"),
         ({"task": {"name": "invariances"}, "norm": {"method": "group_norm", "groups": 5000}}, "norm.groups", "4096"),
         ({"task": {"name": "invariances"}, "norm": {"method": "instance_norm"}}, "norm.method", "use group_norm"),
-        ({"task": {"name": "step_cost"}, "norm": {"method": "batch_norm"}}, "norm.method", "no recurrent cell"),
+        ({"task": {"name": "step_cost"}, "norm": {"method": "batch_norm"}}, "norm.method", "no place in lstm"),
         ({"task": {"name": "gradient_flow"}, "model": {"bidirectional": True}}, "model.bidirectional", "use false"),
         ({"task": {"name": "gradient_flow", "gains": [0.0]}}, "task.gains.0", "greater than 0"),
         ({"task": {"name": "population_statistics"}}, "task.run", "it is required; add it"),

@@ -9,15 +9,17 @@ from hypothesis import strategies as st
 from normcore.spec import ExperimentSpec, InvalidSpec, changes, resolve
 from normcore.spec.cells import CELLS
 from normcore.spec.methods import METHODS
+from normcore.spec.models.recurrent import RecurrentModel
 from normcore.spec.tasks import BENCHMARKS
-from tests.normcore.training_specs import training_spec
+from tests.normcore.training_specs import recurrent_model, training_spec
 
-RECURRENT = [name for name, method in METHODS.items() if method.cells]
+RECURRENT = [name for name, method in METHODS.items() if any(map(method.fits, CELLS.values()))]
+RECURRENT_TASKS = [name for name, task in BENCHMARKS.items() if task.model is RecurrentModel]
 
 written_specs = st.fixed_dictionaries(
     {
         "task": st.fixed_dictionaries(
-            {"name": st.sampled_from(sorted(BENCHMARKS))},
+            {"name": st.sampled_from(sorted(RECURRENT_TASKS))},
             optional={"profile": st.sampled_from(["paper", "small", "smoke"])},
         )
     },
@@ -88,7 +90,7 @@ WRONG: list[tuple[Any, tuple[str | int, ...], str]] = [
     ({}, ("task",), 'it is required; add it, as {"name": '),
     ({"task": "char_lm"}, ("task",), 'expected an object, as {"name": "char_lm"}'),
     ({"task": None}, ("task",), 'expected an object, as {"name": '),
-    ({"task": {}}, ("task", "name"), "it is required; choose from char_lm, fisher_geometry"),
+    ({"task": {}}, ("task", "name"), "it is required; choose from char_lm, convnet, feedforward, fisher_geometry"),
     ({"task": {"name": 3}}, ("task", "name"), "unknown 3; choose from char_lm"),
     ({"task": {"name": "permuted_digit"}}, ("task", "name"), "did you mean 'permuted_digits'?"),
     ({"task": {"name": "permuted_digits", "profile": "huge"}}, ("task", "profile"), "'paper', 'small' or 'smoke'"),
@@ -103,9 +105,13 @@ WRONG: list[tuple[Any, tuple[str | int, ...], str]] = [
     ({**DIGITS, "seeds": 3}, ("seeds",), "expected a list"),
     ({**DIGITS, "model": {"bidirectional": "yes"}}, ("model", "bidirectional"), "expected true or false"),
     ({**DIGITS, "model": {"hidden_size": 0}}, ("model", "hidden_size"), "greater than or equal to 1"),
+    ({**DIGITS, "model": {"num_layers": 0}}, ("model", "num_layers"), "greater than or equal to 1"),
+    ({**DIGITS, "model": {"recurrent_init": "ortho"}}, ("model", "recurrent_init"), "'orthogonal', 'identity' or"),
+    ({**DIGITS, "model": {"identity_gates": ["if"]}}, ("model", "identity_gates", 0), "'i', 'f', 'g' or 'o'"),
+    ({**DIGITS, "model": {"cell": "transformer"}}, ("model", "cell"), "choose from gru, lstm, rnn"),
     ({**DIGITS, "model": {"hidden_size": "7"}}, ("model", "hidden_size"), "valid integer"),
     ({**DIGITS, "norm": {"method": "layer_norm", "gain": 1}}, ("norm", "gain"), "did you mean 'gain_init'?"),
-    ({**DIGITS, "norm": {"method": "batch_norm"}}, ("norm", "method"), "not for lstm; it takes no recurrent cell"),
+    ({**DIGITS, "norm": {"method": "batch_norm"}}, ("norm", "method"), "batch_norm has no place in lstm"),
     ({**DIGITS, "norm": {"method": "layer_norm", "eps": 0.0}}, ("norm", "eps"), "greater than 0"),
     ({**DIGITS, "training": {"optimizer": {"lr": float("nan")}}}, ("training", "optimizer", "lr"), "finite"),
     ({**DIGITS, "training": {"optimizer": {"name": "adm"}}}, ("training", "optimizer", "name"), "did you mean 'adam'?"),
@@ -143,10 +149,18 @@ def test_the_sites_of_an_rnn_are_its_sum_or_its_terms() -> None:
     for method in ("layer_norm", "recurrent_batch_norm", "rms_norm", "dynamic_tanh"):
         assert training_spec({**rnn, "norm": {"method": method}}).norm.model_dump()["sites"] == ("sum",)
         at_terms = training_spec({**rnn, "norm": {"method": method, "sites": ["input", "recurrent"]}})
-        assert at_terms.model.cell == "rnn"
+        assert recurrent_model(at_terms.model).cell == "rnn"
         with pytest.raises(InvalidSpec) as caught:
             resolve({**rnn, "norm": {"method": method, "sites": ["input", "sum"]}})
         assert [e.loc for e in caught.value.errors] == [("norm", "sites")]
+
+
+def test_a_methods_defaults_are_those_of_the_cell_unless_one_says_otherwise() -> None:
+    for cell, usual in (("gru", "inside"), ("lstm", "outside"), ("rnn", "outside")):
+        written = {**DIGITS, "model": {"cell": cell}, "norm": {"method": "layer_norm"}}
+        assert training_spec(written).norm.model_dump()["bias"] == usual
+        asked = {**written, "norm": {"method": "layer_norm", "bias": "both"}}
+        assert training_spec(asked).norm.model_dump()["bias"] == "both"
 
 
 def test_a_spec_without_a_task_is_told_so() -> None:

@@ -4,25 +4,43 @@ import pytest
 
 from normcore.spec import TASKS, resolve
 from normcore.spec.analyses import ANALYSES
-from normcore.spec.analyses.analysis import TrainedAnalysis
+from normcore.spec.analyses.analysis import Analysis, TrainedAnalysis
 from normcore.spec.methods import METHODS
+from normcore.spec.models.model import Model
 from normcore.spec.task import Task
-from normcore.spec.tasks import BENCHMARKS
-from tests.normcore.training_specs import training_spec
-
-RECURRENT = [name for name, method in METHODS.items() if method.cells]
+from tests.normcore.training_specs import recurrent_model, training_spec
 
 PROFILES = ("paper", "small", "smoke")
+IMAGES_ALONE = {("feedforward", "instance_norm"), ("invariances", "instance_norm")}
 
 
-@pytest.mark.parametrize("task", [*BENCHMARKS, *(name for name, task in ANALYSES.items() if "norm" in task.parts)])
+def subjects(task: type[Task]) -> list[type[Model]]:
+    """The classes of models that a task's norm may have to fit."""
+    subject = task.subject if issubclass(task, Analysis) else None
+    return [type(subject)] if subject else list(task.model.kinds().values()) if task.model else []
+
+
+FITTING = [
+    (name, method)
+    for name, task in TASKS.items()
+    if task.takes_norm
+    for method in METHODS
+    if all(METHODS[method].fits(model) for model in subjects(task)) and (name, method) not in IMAGES_ALONE
+]
+"""Every task with the methods that all of its models take; layers of units have no places for instance norm."""
+
+
 @pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize("method", RECURRENT)
-def test_every_profile_resolves_for_every_method(task: str, profile: str, method: str) -> None:
+@pytest.mark.parametrize(("task", "method"), FITTING)
+def test_every_profile_resolves_for_every_method_that_fits(task: str, profile: str, method: str) -> None:
     spec = resolve({"task": {"name": task, "profile": profile}, "norm": {"method": method}})
     assert spec.norm is not None
     assert (spec.task.name, spec.task.profile, spec.norm.method) == (task, profile, method)
     assert spec.kind == TASKS[task].kind
+
+
+def test_a_task_without_a_method_for_it_would_be_untested() -> None:
+    assert {task for task, _ in FITTING} == {name for name, task in TASKS.items() if task.takes_norm}
 
 
 @pytest.mark.parametrize("task", [name for name, task in ANALYSES.items() if issubclass(task, TrainedAnalysis)])
@@ -41,7 +59,7 @@ def test_the_paper_profile_of_permuted_mnist_is_the_papers() -> None:
     spec = training_spec(
         {"task": {"name": "permuted_mnist", "profile": "paper"}, "norm": {"method": "recurrent_batch_norm"}}
     )
-    assert spec.model.hidden_size == 100
+    assert recurrent_model(spec.model).hidden_size == 100
     assert (spec.training.batch_size, spec.training.max_steps, spec.training.clip_norm) == (100, 100_000, 1.0)
     assert spec.training.optimizer.model_dump() == {"name": "rmsprop", "lr": 1e-3, "decay": 0.9, "momentum": 0.0}
     assert spec.norm.model_dump()["gain_init"] == 0.1
@@ -56,5 +74,9 @@ def test_only_in_order_pixels_get_noise_on_the_first_state() -> None:
 def test_the_paper_profile_of_char_lm_is_the_papers() -> None:
     spec = training_spec({"task": {"name": "char_lm", "profile": "paper"}})
     assert (spec.task.model_dump()["corpus"], spec.task.model_dump()["sequence_length"]) == ("ptb", 100)
-    assert (spec.model.hidden_size, spec.training.batch_size, spec.training.eval_every) == (1000, 64, 791)
+    assert (recurrent_model(spec.model).hidden_size, spec.training.batch_size, spec.training.eval_every) == (
+        1000,
+        64,
+        791,
+    )
     assert (spec.training.optimizer.name, spec.training.optimizer.lr) == ("adam", 2e-3)

@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from normcore.data.text import Corpus, ptb
+from normcore import tasks
+from normcore.data.text import Corpus
 from normcore.models.language_model import LanguageModel
 from normcore.spec.tasks.char_lm import CharLM
-from normcore.tasks.char_lm import segment_starts
+from normcore.tasks.char_lm import CharacterModelling, segment_starts
+from normcore.tasks.task import Resources
 from tests.normcore.networks import recurrent
 
 CPU = torch.device("cpu")
@@ -17,9 +19,13 @@ LENGTH = 10
 TASK = CharLM(sequence_length=LENGTH)
 
 
-def corpus(train: int = 1007, valid: int = 55, test: int = 2503) -> Corpus:
+def resources(datasets_dir: Path | None = None) -> Resources:
+    return Resources(datasets_dir, CPU, torch.float64)
+
+
+def corpus(train: int = 1007, valid: int = 55, test: int = 2503, dtype: torch.dtype = torch.int64) -> Corpus:
     """Symbol i at place i, modulo 7 and with a jump between the splits."""
-    text = torch.arange(train + valid + test) % 7
+    text = (torch.arange(train + valid + test) % 7).to(dtype)
     return Corpus(text[:train], text[train : train + valid], text[train + valid :], "abcdefg", {"t": ""})
 
 
@@ -29,12 +35,18 @@ def test_segments_fit_between_the_offset_and_the_end() -> None:
     assert segment_starts(35, 10, offset=6).tolist() == [6, 16]
 
 
+def modelling(options: CharLM = TASK, text: Corpus | None = None) -> CharacterModelling:
+    return CharacterModelling(options, resources(), text or corpus())
+
+
 def test_an_epoch_has_one_offset_and_leaves_out_one_segment() -> None:
-    task = CharLM(corpus(), TASK, CPU)
+    task = modelling()
     generator = torch.Generator().manual_seed(0)
     offsets = set()
     for _ in range(200):
-        starts = task.epoch(generator)
+        batches = task.epoch(generator, 16)
+        assert {len(batch) for batch in batches[:-1]} == {16}
+        starts = torch.cat(list(batches))
         (offset,) = set((starts % LENGTH).tolist())
         every = segment_starts(1007, LENGTH, offset).tolist()
         assert set(starts.tolist()) < set(every)
@@ -60,19 +72,27 @@ class CountsOn(torch.nn.Module):
 NATS_WHEN_RIGHT = math.log(math.exp(9) + 6) - 9
 
 
-def test_targets_are_the_inputs_one_step_later() -> None:
-    task = CharLM(corpus(), TASK, CPU)
-    assert task.loss(CountsOn(), torch.tensor([0, 33])).item() == pytest.approx(NATS_WHEN_RIGHT)
+@pytest.mark.parametrize("dtype", [torch.int64, torch.uint8], ids=str)
+def test_targets_are_the_inputs_one_step_later(dtype: torch.dtype) -> None:
+    task = modelling(text=corpus(dtype=dtype))
+    batch = task.batch(torch.tensor([0, 33]), torch.Generator())
+    loss = task.loss(CountsOn(), batch)
+    assert loss.total.item() == pytest.approx(NATS_WHEN_RIGHT)
+    assert not loss.parts
     scores = task.validate(CountsOn())
     assert scores["accuracy"] == 1
     assert scores["loss"] == pytest.approx(NATS_WHEN_RIGHT)
     assert scores["bits_per_char"] == pytest.approx(NATS_WHEN_RIGHT / math.log(2))
-    assert task.test(CountsOn()) == pytest.approx(NATS_WHEN_RIGHT / math.log(2))
+    assert task.test(CountsOn()) == {"bits_per_char": pytest.approx(NATS_WHEN_RIGHT / math.log(2)), "accuracy": 1}
 
 
 def test_the_population_is_every_training_segment_without_its_last_character() -> None:
-    task = CharLM(corpus(), TASK, CPU)
-    x = torch.cat(list(task.population()), 1)
+    task, seen = modelling(text=corpus(dtype=torch.uint8)), []
+    model = CountsOn()
+    model.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
+    for batch in task.population():
+        task.observe(model, batch)
+    x = torch.cat(seen, 1)
     assert torch.equal(x.T, corpus().train[:1000].view(100, LENGTH)[:, :-1])
 
 
@@ -82,27 +102,30 @@ def test_the_test_text_is_one_sequence_though_it_is_read_in_chunks() -> None:
     text = corpus().test
     logits, _ = model(text[:-1].unsqueeze(1))
     nats = torch.nn.functional.cross_entropy(logits.squeeze(1), text[1:]).item()
-    task = CharLM(corpus(), TASK, CPU)
     with torch.no_grad():
-        assert task.test(model) == pytest.approx(nats / math.log(2), abs=1e-12)
+        assert modelling().test(model)["bits_per_char"] == pytest.approx(nats / math.log(2), abs=1e-12)
 
 
-def test_eval_chars_shortens_the_validation_and_the_test_text() -> None:
-    task = CharLM(corpus(valid=500), CharLM(sequence_length=LENGTH, eval_chars=30), CPU)
+def test_either_text_may_be_shortened() -> None:
+    task = modelling(CharLM(sequence_length=LENGTH, valid_chars=30, test_chars=41), corpus(valid=500))
     seen: list[int] = []
     model = CountsOn()
     model.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].numel()))
     task.validate(model)
     task.test(model)
-    assert seen == [3 * (LENGTH - 1), 29]
+    assert seen == [3 * (LENGTH - 1), 40]
 
 
 @pytest.mark.parametrize("length", [28, 300])
 def test_too_few_examples_are_an_error_that_says_so(length: int) -> None:
     with pytest.raises(ValueError, match=f"{length} characters are too many for 1,007 of training text and 55 of"):
-        CharLM(corpus(), CharLM(sequence_length=length), CPU)
+        modelling(CharLM(sequence_length=length))
 
 
 def test_penn_treebank_epochs_at_the_paper_profile(datasets_dir: Path) -> None:
-    task = CharLM(ptb(datasets_dir), CharLM(corpus="ptb", sequence_length=100), CPU)
-    assert math.ceil(len(task.epoch(torch.Generator().manual_seed(0))) / 64) == 791
+    task = tasks.build(CharLM(corpus="ptb", sequence_length=100), resources(datasets_dir))
+    assert len(task.epoch(torch.Generator().manual_seed(0), 64)) == 791
+
+
+def test_a_model_is_told_against_all_symbols_alike() -> None:
+    assert modelling().no_skill == pytest.approx(math.log2(7))

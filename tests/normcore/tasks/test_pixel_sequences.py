@@ -1,26 +1,36 @@
 """Pixel tasks read images in the order the paper says."""
 
+from typing import Any
+
 import pytest
 import torch
 
 from normcore import tasks
 from normcore.data import digits
-from normcore.spec.task import Task as TaskOptions
+from normcore.data.images import ImageSplits
+from normcore.models.build import Build
+from normcore.spec.tasks.benchmark import Benchmark
 from normcore.spec.tasks.pixels import PermutedDigits, SequentialDigits
 from normcore.tasks.pixel_sequences import PixelSequences, pixel_order
-from normcore.tasks.task import Task, even_batches
+from normcore.tasks.task import Resources, Task
 from tests.normcore.training_specs import training_spec
 
 CPU = torch.device("cpu")
+RESOURCES = Resources(None, CPU, torch.float32)
 
 
-def built(options: TaskOptions) -> Task:
-    return tasks.build(options, None, CPU, torch.float32)
+def built(options: Benchmark) -> Task[Any]:
+    return tasks.build(options, RESOURCES)
 
 
-def population(options: TaskOptions) -> torch.Tensor:
-    """All training images (T, N, 1)."""
-    return torch.cat(list(built(options).population()), 1)
+def population(options: Benchmark) -> list[torch.Tensor]:
+    """What a model sees of the training images, in batches (T, B, 1)."""
+    task, seen = built(options), []
+    model = FirstPixel()
+    model.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
+    for batch in task.population():
+        task.observe(model, batch)
+    return seen
 
 
 def test_the_order_is_a_permutation_that_only_its_seed_decides() -> None:
@@ -42,17 +52,19 @@ def test_the_legacy_index_map_draws_with_replacement() -> None:
 
 
 def test_permuted_digits_are_the_digits_in_that_order() -> None:
-    plain, permuted = population(SequentialDigits()), population(PermutedDigits(permutation_seed=3))
+    (plain,), (permuted,) = population(SequentialDigits()), population(PermutedDigits(permutation_seed=3))
     assert torch.equal(permuted, plain[pixel_order(PermutedDigits(permutation_seed=3), 64)])
 
 
 def test_the_population_is_the_training_set_in_one_batch() -> None:
-    (x,) = built(SequentialDigits()).population()
+    (x,) = population(SequentialDigits())
     assert torch.equal(x, digits.load().train.sequences(torch.float32))
 
 
 def test_an_epoch_is_a_shuffle_of_the_training_set() -> None:
-    examples = built(SequentialDigits()).epoch(torch.Generator().manual_seed(0))
+    batches = built(SequentialDigits()).epoch(torch.Generator().manual_seed(0), 100)
+    assert [len(batch) for batch in batches] == [100] * 11 + [97]
+    examples = torch.cat(list(batches))
     assert sorted(examples.tolist()) == list(range(1197))
     assert examples.tolist() != list(range(1197))
 
@@ -72,12 +84,13 @@ def test_scores_are_means_over_the_split() -> None:
     scores = task.validate(FirstPixel())
     assert scores["accuracy"] == share
     assert scores["loss"] == pytest.approx(nats - share, abs=1e-12)
-    assert task.test(FirstPixel()) == (splits.test.labels == 3).double().mean().item()
+    assert task.test(FirstPixel()) == {"accuracy": (splits.test.labels == 3).double().mean().item()}
 
 
 def test_large_splits_are_scored_in_batches_that_count_by_their_size() -> None:
     splits = digits.load()
-    task = PixelSequences(type(splits)(splits.valid, splits.train, splits.test, {}), 100, CPU, torch.float32)
+    exchanged = ImageSplits(splits.valid, splits.train, splits.test, {})
+    task = PixelSequences(SequentialDigits(), RESOURCES, exchanged)
     assert task.validate(FirstPixel())["accuracy"] == (splits.train.labels == 3).sum().item() / 1197
 
 
@@ -85,16 +98,11 @@ def test_the_loss_is_cross_entropy_on_the_last_step() -> None:
     torch.manual_seed(0)
     spec = training_spec({"task": {"name": "permuted_digits", "profile": "smoke"}})
     task = built(spec.task)
-    model = task.model(recurrent_of(spec.model, spec.norm, spec.training.kernel))
+    model = task.model(Build(spec.model, spec.norm, spec.training.kernel, CPU, torch.float32))
     examples = torch.tensor([5, 900])
     train = digits.load().train
     x = train.sequences(torch.float32)[pixel_order(PermutedDigits(), 64)][:, examples]
     expected = -model(x).log_softmax(-1)[[0, 1], train.labels[examples]].mean()
-    torch.testing.assert_close(task.loss(model, examples), expected)
-
-
-@pytest.mark.parametrize(("size", "sizes"), [(4, [2, 2]), (5, [2, 3]), (3, [3]), (1, [1]), (2, [2])])
-def test_no_evaluation_batch_has_one_example_if_there_are_more(size: int, sizes: list[int]) -> None:
-    batches = list(even_batches(torch.arange(size), 2))
-    assert [len(b) for b in batches] == sizes
-    assert torch.cat(batches).tolist() == list(range(size))
+    loss = task.loss(model, task.batch(examples, torch.Generator()))
+    torch.testing.assert_close(loss.total, expected)
+    assert not loss.parts

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from normcore.training.checkpoint import CorruptCheckpoint, pack, unpack
+from normcore.training.checkpoint import VERSION, CorruptCheckpoint, OutdatedCheckpoint, pack, unpack
 
 WEIGHTS = torch.arange(1000.0)
 STATE = {"weights": WEIGHTS, "step": 3, "best": None, "target_hit": (1, 2.5)}
@@ -37,8 +37,16 @@ def test_another_runs_checkpoint_is_refused(fingerprint: str, seed: int, name: s
 
 
 def test_another_versions_checkpoint_is_refused() -> None:
-    with pytest.raises(CorruptCheckpoint, match="has version 0"):
-        unpack(BLOB.replace(b'"version": 1', b'"version": 0', 1), "abc", 0)
+    """An old one was whole; what it kept was something else."""
+    header = f'"version": {VERSION}'.encode()
+    assert header in BLOB
+    for version in (VERSION - 1, VERSION + 1):
+        other = BLOB.replace(header, f'"version": {version}'.encode(), 1)
+        with pytest.raises(
+            OutdatedCheckpoint, match=f"has version {version}, and this normbench goes on from {VERSION}"
+        ):
+            unpack(other, "abc", 0)
+    assert issubclass(OutdatedCheckpoint, CorruptCheckpoint)
 
 
 @pytest.mark.parametrize("blob", [b"", b"\n", b"[1]\n", b"\xff\n", b"{}\n" + BLOB])

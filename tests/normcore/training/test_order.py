@@ -1,17 +1,20 @@
 """Every example comes once an epoch, and a place in the data can be returned to."""
 
+from collections.abc import Sequence
+
 import pytest
 import torch
 from torch import Tensor
 
+from normcore.tasks import task
 from normcore.training.order import TrainingOrder
 
 
 def shuffled(size: int, batch_size: int, seed: int = 0) -> TrainingOrder:
-    def draw(generator: torch.Generator) -> Tensor:
-        return torch.randperm(size, generator=generator)
+    def draw(generator: torch.Generator) -> Sequence[Tensor]:
+        return task.shuffled(torch.arange(size), batch_size, generator)
 
-    return TrainingOrder(draw, batch_size, torch.Generator().manual_seed(seed))
+    return TrainingOrder(draw, torch.Generator().manual_seed(seed))
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,15 @@ import torch
 
 from normcore.events import Event, Finished, Measured, Started, Stepped
 from normcore.spec import TrainingSpec
+from normcore.spec.cells import CELLS
 from normcore.spec.methods import METHODS
 from normcore.tasks.pixel_sequences import PixelSequences
+from normcore.tasks.task import Loss
 from normcore.training.checkpoint import CorruptCheckpoint
 from normcore.training.loop import train
 from tests.normcore.training_specs import training_spec
 
-RECURRENT = [name for name, method in METHODS.items() if method.cells]
+RECURRENT = [name for name, method in METHODS.items() if any(map(method.fits, CELLS.values()))]
 
 STEPS, EVERY = 7, 3
 THIS = Path(__file__)  # the text that language models are trained on here
@@ -62,7 +64,7 @@ def told(events: list[Event]) -> list[Any]:
         elif isinstance(event, Finished):
             result = event.result
             said.append((event.outcome, result.metric, result.value, result.valid_value, result.step))
-            said.append((result.steps_to_target, weights_of(event)))
+            said.append((result.steps_to_target, dict(result.values), result.no_skill, weights_of(event)))
     return said
 
 
@@ -202,6 +204,22 @@ def test_the_clock_goes_on_from_a_checkpoint() -> None:
     assert at_checkpoint < first.seconds < at_checkpoint + 5
 
 
+def test_a_result_has_all_of_the_tasks_metrics_on_the_test_data() -> None:
+    pixels, language = (finished(run(tiny(task))).result for task in ("permuted_digits", "char_lm"))
+    assert (pixels.metric, set(pixels.values), pixels.no_skill) == ("accuracy", {"accuracy"}, 0.1)
+    assert (language.metric, set(language.values)) == ("bits_per_char", {"bits_per_char", "accuracy"})
+    assert language.no_skill == math.log2(len(set(THIS.read_text(encoding="utf-8"))))
+    assert pixels.value == pixels.values["accuracy"]
+    assert language.value == language.values["bits_per_char"]
+
+
+def test_a_language_model_is_selected_by_accuracy_and_told_by_its_bits() -> None:
+    events = run(tiny("char_lm", max_steps=9, eval_every=1))
+    result, accuracies = finished(events).result, [event.values["valid.accuracy"] for event in measured(events)]
+    best = measured(events)[accuracies.index(max(accuracies))]
+    assert (result.step, result.valid_value) == (best.step, best.values["valid.bits_per_char"])
+
+
 def test_a_target_reached_before_the_checkpoint_stays_reached() -> None:
     spec = tiny(target=0.0)
     whole, [kept] = run_keeping(spec, 5)
@@ -277,12 +295,14 @@ def test_divergence_before_the_first_evaluation_is_a_result_without_a_value() ->
     result = finished(events).result
     assert finished(events).outcome == "diverged"
     assert result.value is result.valid_value is result.step is None
+    assert result.values == {}
+    assert result.no_skill == 0.1
 
 
 def test_divergence_later_keeps_the_model_selected_before(monkeypatch: pytest.MonkeyPatch) -> None:
     losses = iter([1.0] * 4 + [math.nan] * 10)
     loss = PixelSequences.loss
-    monkeypatch.setattr(PixelSequences, "loss", lambda *args: loss(*args) * next(losses))
+    monkeypatch.setattr(PixelSequences, "loss", lambda *args: Loss(loss(*args).total * next(losses)))
     events = run(tiny(target=0.0))
     assert [event.step for event in measured(events)] == [3]
     assert finished(events).outcome == "diverged"

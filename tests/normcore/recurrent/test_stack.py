@@ -1,4 +1,4 @@
-from typing import Any
+from typing import Literal
 
 import pytest
 import torch
@@ -6,53 +6,6 @@ import torch
 from normcore.recurrent import RecurrentState
 from normcore.spec.methods.layer_norm import LayerNorm
 from tests.normcore.networks import recurrent
-
-
-@pytest.mark.parametrize("bidirectional", [False, True])
-@pytest.mark.parametrize("num_layers", [1, 3])
-def test_layers_and_directions_are_stacked_as_in_torch(num_layers: int, bidirectional: bool) -> None:
-    torch.manual_seed(0)
-    theirs = torch.nn.LSTM(3, 5, num_layers, bidirectional=bidirectional)
-    ours = recurrent("lstm", 3, 5, num_layers, bidirectional)
-    ours.load_torch_state_dict(theirs.state_dict())
-    x = torch.randn(9, 4, 3)
-    y, (h, c) = theirs(x)
-    ours_y, state = ours(x)
-    torch.testing.assert_close(ours_y, y, rtol=0, atol=1e-6)
-    torch.testing.assert_close(torch.stack([s.h for s in state.cells]), h, rtol=0, atol=1e-6)
-    torch.testing.assert_close(torch.stack([s.c for s in state.cells]), c, rtol=0, atol=1e-6)
-
-
-def test_a_state_dict_of_another_network_is_refused() -> None:
-    ours = recurrent("lstm", 3, 5)
-    for theirs, message in (
-        (torch.nn.LSTM(3, 5, 2), "received weight_ih_l1, .* besides"),
-        (torch.nn.LSTM(3, 6), r"expected weight_ih_l0 of shape \(20, 3\), received \(24, 3\)"),
-        (torch.nn.LSTM(3, 5, bias=False), "expected bias_ih_l0, which is not there"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            ours.load_torch_state_dict(theirs.state_dict())
-
-
-def test_a_state_dict_is_taken_over_whole_or_not_at_all() -> None:
-    ours, theirs = recurrent("lstm", 3, 5), torch.nn.LSTM(3, 5)
-    before = {name: value.clone() for name, value in ours.state_dict().items()}
-    with pytest.raises(ValueError, match="besides"):
-        ours.load_torch_state_dict({**theirs.state_dict(), "extra": torch.zeros(1)})
-    assert all(torch.equal(value, before[name]) for name, value in ours.state_dict().items())
-
-
-def test_a_parametrized_network_takes_torchs_weights_too() -> None:
-    ours, theirs = recurrent("lstm", 3, 5, norm={"method": "weight_norm"}), torch.nn.LSTM(3, 5)
-    ours.load_torch_state_dict(theirs.state_dict())
-    x = torch.randn(4, 2, 3)
-    torch.testing.assert_close(ours(x)[0], theirs(x)[0], rtol=0, atol=1e-6)
-
-
-def test_a_gru_takes_no_second_bias_of_its_candidate() -> None:
-    theirs, ours = torch.nn.GRU(3, 5), recurrent("gru", 3, 5)
-    with pytest.raises(ValueError, match=r"bias_hh_l0\[10:\] to be zero"):
-        ours.load_torch_state_dict(theirs.state_dict())
 
 
 @pytest.mark.parametrize("cell", ["rnn", "lstm", "gru"])
@@ -78,37 +31,15 @@ def test_gradients_reach_back_through_a_state_that_is_fed_back() -> None:
     assert x.grad[0].abs().max() > 0
 
 
-def test_options_may_be_a_mapping_that_the_cells_defaults_complete() -> None:
-    assert recurrent("gru", 3, 5, norm={"method": "layer_norm"}).cells[0].bias_place == "inside"
-    assert recurrent("lstm", 3, 5, norm={"method": "layer_norm"}).cells[0].bias_place == "outside"
-    assert (
-        recurrent("gru", 3, 5, norm=LayerNorm(bias="both", sites=("input", "recurrent"))).cells[0].bias_place == "both"
-    )
+@pytest.mark.parametrize("place", ["outside", "inside", "both"])
+def test_its_cells_are_built_with_the_methods_options(place: Literal["outside", "inside", "both"]) -> None:
+    norm = LayerNorm(bias=place, sites=("input", "recurrent"))
+    assert recurrent("gru", 3, 5, norm=norm).cells[0].bias_place == place
 
 
-def test_it_says_which_kernel_runs() -> None:
-    assert recurrent("lstm", 3, 5, kernel="auto").kernel == "reference"
-    with pytest.raises(ValueError, match="expected kernel auto or reference, received 'fused'"):
-        recurrent("lstm", 3, 5, kernel="fused")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"cell": "transformer"}, "expected a cell out of rnn, lstm, gru, received 'transformer'"),
-        ({"norm": {"method": "layernorm"}}, r"expected norm\.method out of none, .*received 'layernorm'"),
-        ({"norm": {"method": "layer_norm", "epsilon": 1e-5}}, "epsilon"),
-        ({"norm": "layer_norm"}, "expected norm as a mapping with its tag method, received 'layer_norm'"),
-        ({"input_size": 0}, "expected input_size of 1 or more, received 0"),
-        ({"hidden_size": 0}, "hidden_size\n  Input should be greater than or equal to 1"),
-        ({"num_layers": 0}, "num_layers\n  Input should be greater than or equal to 1"),
-        ({"recurrent_init": "ortho"}, "recurrent_init\n  Input should be 'orthogonal', 'identity' or 'uniform'"),
-        ({"identity_gates": ["if"]}, "identity_gates.0\n  Input should be 'i', 'f', 'g' or 'o'"),
-    ],
-)
-def test_unknown_parts_are_errors(arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        recurrent(**{"cell": "lstm", "input_size": 3, "hidden_size": 5, **arguments})
+def test_an_input_has_at_least_one_feature() -> None:
+    with pytest.raises(ValueError, match="expected input_size of 1 or more, received 0"):
+        recurrent("lstm", 0, 5)
 
 
 @pytest.mark.parametrize("shape", [(4, 3), (0, 2, 3), (4, 0, 3), (4, 2, 7)])

@@ -1,0 +1,103 @@
+"""Whitening makes pixels uncorrelated, as the formula says, without a rotation."""
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from normcore.data import digits, whitening
+from normcore.data.images import LabelledImages
+from normcore.data.whitening import REGULARIZATION, Whitening
+
+Numbers = NDArray[np.float64]
+SHAPE = (2, 3, 4)
+PIXELS = 24
+
+
+def made(count: int = 300) -> LabelledImages:
+    """Images whose pixels go with one another: each byte is a mixture of a few."""
+    random = np.random.default_rng(0)
+    mixed = random.normal(size=(count, PIXELS)) @ random.normal(size=(PIXELS, PIXELS))
+    bytes_ = np.clip(128 + 20 * mixed, 0, 255).astype(np.uint8)
+    return LabelledImages(torch.from_numpy(bytes_), torch.zeros(count, dtype=torch.int64), 255, SHAPE)
+
+
+def centred(images: LabelledImages) -> Numbers:
+    """(N, D) in [-1, 1], as the formula's x."""
+    x: Numbers = 2 * images.pixels.numpy().astype(np.float64) / images.white - 1
+    return x
+
+
+def by_numpy(x: Numbers) -> tuple[Numbers, Numbers]:
+    """Mean and W, by numpy's singular value decomposition."""
+    mean = x.mean(0)
+    u, s, _ = np.linalg.svd((x - mean).T @ (x - mean) / len(x))
+    return mean, u @ np.diag(1 / np.sqrt(s + REGULARIZATION)) @ u.T
+
+
+def test_it_is_the_formula() -> None:
+    images = made()
+    mean, matrix = by_numpy(centred(images))
+    fitted = Whitening.fitted(images)
+    np.testing.assert_allclose(fitted.mean.numpy(), mean, atol=1e-12)
+    np.testing.assert_allclose(fitted.matrix.numpy(), matrix, rtol=1e-8, atol=1e-8 * np.abs(matrix).max())
+    whitened = fitted(images.images(torch.float64))
+    assert whitened.shape == (300, *SHAPE)
+    np.testing.assert_allclose(whitened.flatten(1).numpy(), (centred(images) - mean) @ matrix, rtol=1e-7, atol=1e-8)
+
+
+def test_the_covariance_of_whitened_pixels_is_the_identity_up_to_the_regularization() -> None:
+    """Along each direction of variance s the variance becomes s / (s + 1e-5), 1 where there is much."""
+    images = made()
+    whitened = Whitening.fitted(images)(images.images(torch.float64)).flatten(1).numpy()
+    np.testing.assert_allclose(whitened.mean(0), 0, atol=1e-9)
+    covariance = whitened.T @ whitened / len(whitened)
+    x = centred(images)
+    s, u = np.linalg.eigh(np.cov(x.T, bias=True))
+    np.testing.assert_allclose(covariance, u @ np.diag(s / (s + REGULARIZATION)) @ u.T, atol=1e-9)
+    assert s.min() > 100 * REGULARIZATION
+    np.testing.assert_allclose(covariance, np.eye(PIXELS), atol=0.01)
+
+
+def test_it_turns_nothing() -> None:
+    """ZCA: W is symmetric and positive, so that whitened images look like images."""
+    matrix = Whitening.fitted(made()).matrix.numpy()
+    np.testing.assert_allclose(matrix, matrix.T, atol=1e-12)
+    assert np.linalg.eigvalsh(matrix).min() > 0
+
+
+def test_pixels_that_never_change_do_no_harm() -> None:
+    """The digits' corners are always 0: their variance is 0, and what is left of them is finite."""
+    images = digits.load().train
+    assert (images.pixels == images.pixels[0]).all(0).any(), "some pixels never change"
+    whitened = Whitening.fitted(images)(images.images(torch.float64)).flatten(1).numpy()
+    assert np.isfinite(whitened).all()
+    constant = (images.pixels == images.pixels[0]).all(0).numpy()
+    assert np.abs(whitened[:, constant]).max() < 1e-6
+    variances = np.linalg.eigvalsh(np.cov(whitened.T, bias=True))
+    assert variances.max() == pytest.approx(1, abs=0.01)
+
+
+def test_other_images_are_whitened_with_the_training_images_statistics() -> None:
+    train, others = made()[:200], made()[200:]
+    mean, matrix = by_numpy(centred(train))
+    whitened = Whitening.fitted(train)(others.images(torch.float64)).flatten(1).numpy()
+    np.testing.assert_allclose(whitened, (centred(others) - mean) @ matrix, rtol=1e-7, atol=1e-7)
+
+
+def test_pieces_add_up_to_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    images = made()
+    whole = Whitening.fitted(images)
+    monkeypatch.setattr(whitening, "PIECE", 70)  # four of them and a rest
+    pieces = Whitening.fitted(images)
+    torch.testing.assert_close(pieces.mean, whole.mean, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(pieces.matrix, whole.matrix, rtol=1e-7, atol=1e-7)
+
+
+def test_it_goes_where_the_images_are() -> None:
+    images = made()
+    fitted = Whitening.fitted(images)
+    narrow = fitted.to(torch.device("cpu"), torch.float32)
+    assert narrow.matrix.dtype == torch.float32
+    exact = fitted(images.images(torch.float64)).float()
+    torch.testing.assert_close(narrow(images.images(torch.float32)), exact, rtol=1e-3, atol=1e-3)

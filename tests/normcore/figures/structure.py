@@ -1,0 +1,62 @@
+"""What a figure owes to whoever draws it, checked by hand: Plotly itself is no dependency."""
+
+import json
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from normcore.figures import Figure
+
+
+def check(figure: Figure) -> None:
+    """It is plain JSON without numbers that are none, and every trace's axis is laid out.
+
+    Raises:
+        AssertionError: it is not.
+    """
+    assert figure.keys() == {"data", "layout"}
+    written = json.dumps(figure, allow_nan=False)
+    assert json.loads(written) == plain(figure), "nothing changes on the way"
+    layout = figure["layout"]
+    assert layout["title"]["text"]
+    for trace in figure["data"]:
+        assert trace["type"] in ("scatter", "bar", "heatmap")
+        for axis, letter in (("xaxis", "x"), ("yaxis", "y")):
+            named = trace.get(axis, letter)
+            assert named.startswith(letter)
+            assert f"{axis}{named[1:]}" in layout
+        if trace["type"] == "heatmap":
+            assert len(trace["z"]) == len(trace["y"])
+            assert all(len(row) == len(trace["x"]) for row in trace["z"])
+        else:
+            assert len(trace["x"]) == len(trace["y"])
+    for name in axes(figure):
+        anchor = layout[name].get("anchor")
+        assert anchor is None or f"{anchor[0]}axis{anchor[1:]}" in layout
+        low, high = layout[name].get("domain", (0, 1))
+        assert 0 <= low < high <= 1
+    for number in numbers(figure):
+        assert math.isfinite(number)
+
+
+def axes(figure: Figure) -> list[str]:
+    """The names of its axes in the layout."""
+    return [name for name in figure["layout"] if name.startswith(("xaxis", "yaxis"))]
+
+
+def numbers(value: Any) -> Iterator[float]:
+    """All numbers in it."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        for inner in value:
+            yield from numbers(inner)
+    elif isinstance(value, int | float):
+        yield value
+
+
+def plain(value: Any) -> Any:
+    """The same with lists for tuples."""
+    if isinstance(value, dict):
+        return {key: plain(inner) for key, inner in value.items()}
+    return [plain(inner) for inner in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,85 @@
+"""Figures are plain JSON, and a theme changes their colours alone."""
+
+import copy
+import json
+import re
+from typing import Any
+
+import pytest
+
+from normcore.figures import Figure, as_json, themed
+from normcore.figures.border import border_figure
+from normcore.figures.confusion import confusion_matrix
+from normcore.figures.curves import curves
+from normcore.figures.figure import PALETTE, THEMES, Theme
+from tests.normcore.figures.structure import axes, check
+
+FIGURES: dict[str, Figure] = {
+    "curves": curves({"train.loss": [(1.0, 2.0)], "valid.accuracy": [(1.0, 0.5)]}, "A run"),
+    "confusion": confusion_matrix([[3, 1], [0, 5]], ["cat", "dog"], "Pets"),
+    "border": border_figure([0.5, 1.5], "Border"),
+}
+COLOURS = {"gridcolor", "zerolinecolor", "paper_bgcolor", "plot_bgcolor", "font"}
+
+
+def without_colours(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: without_colours(inner) for key, inner in value.items() if key not in COLOURS}
+    return value
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("figure", FIGURES.values(), ids=FIGURES)
+def test_a_theme_changes_colours_only(figure: Figure, theme: Theme) -> None:
+    before = copy.deepcopy(figure)
+    shown = themed(figure, theme)
+    check(shown)
+    assert figure == before, "it is a figure of its own"
+    assert without_colours(shown) == without_colours(figure)
+    assert shown["data"] == figure["data"]
+    layout, colours = shown["layout"], THEMES[theme]
+    assert layout["paper_bgcolor"] == layout["plot_bgcolor"] == colours["ground"]
+    assert layout["font"]["color"] == colours["text"]
+    assert axes(shown)
+    for axis in axes(shown):
+        assert layout[axis]["gridcolor"] == colours["grid"]
+
+
+@pytest.mark.parametrize("figure", FIGURES.values(), ids=FIGURES)
+def test_a_figure_as_it_is_made_has_no_theme(figure: Figure) -> None:
+    assert not COLOURS & figure["layout"].keys()
+    assert themed(themed(figure, "dark"), "light") == themed(figure, "light")
+
+
+@pytest.mark.parametrize("figure", FIGURES.values(), ids=FIGURES)
+def test_the_file_is_the_figure(figure: Figure) -> None:
+    assert json.loads(as_json(figure)) == json.loads(json.dumps(figure))
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_numbers_that_are_none_are_refused(number: float) -> None:
+    """Browsers cannot read NaN as JSON."""
+    with pytest.raises(ValueError, match="JSON"):
+        as_json(border_figure([1.0, number], "Broken"))
+
+
+def contrast(one: str, other: str) -> float:
+    """Of two colours, as WCAG 2 defines it: 1 to 21."""
+
+    def luminance(colour: str) -> float:
+        parts = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+        r, g, b = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b
+
+    darker, lighter = sorted((luminance(one), luminance(other)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_text_can_be_read_and_lines_can_be_seen(theme: Theme) -> None:
+    colours = THEMES[theme]
+    assert contrast(colours["text"], colours["ground"]) > 7
+    for line in PALETTE:
+        assert re.fullmatch("#[0-9a-f]{6}", line)
+        assert contrast(line, colours["ground"]) > 2
+    assert len(set(PALETTE)) == len(PALETTE)

@@ -1,0 +1,338 @@
+"""A fingerprint stands for everything that decides a result, today and in every version to come.
+
+Results of the same fingerprint share a place on a leaderboard, and databases are full of them. When a golden value
+below changes, never put the new one in its place: that splits every board in two. Find what changed it. A new option
+must be neutral by default, for what is at its default is left out. Another default, meaning or name of an option is a
+new ``SPEC_VERSION`` with a step in ``UPGRADES``, by which stored specs keep what they said; only then may values of
+specs that rely on the old default change. New golden values are added at the end.
+"""
+
+from collections.abc import Iterator
+from typing import Any, ClassVar, Literal, Union, get_args, get_origin
+
+import pytest
+from pydantic import Field, ValidationError
+from pydantic.fields import FieldInfo
+
+from normcore.spec import digest, resolve
+from normcore.spec.analyses import ANALYSES
+from normcore.spec.cells import CELLS
+from normcore.spec.methods import METHODS
+from normcore.spec.methods.layer_norm import LayerNorm
+from normcore.spec.models import MODELS
+from normcore.spec.optimizers import OPTIMIZERS
+from normcore.spec.part import Part
+from normcore.spec.tasks import BENCHMARKS
+from normcore.spec.training import LinearDecay, Training
+
+RUN = "run_" + "0" * 26
+GOLDEN: list[tuple[str, dict[str, Any], str]] = [
+    (
+        "permuted_digits",
+        {"task": {"name": "permuted_digits"}},
+        "a1554dc9aa6105811915d6fcd1c5fdf01bc2a221cf30658c35dd8aba0ec7bd42",
+    ),
+    (
+        "permuted_digits, gru, layer_norm",
+        {
+            "task": {"name": "permuted_digits"},
+            "model": {"cell": "gru", "hidden_size": 64, "num_layers": 2},
+            "norm": {"method": "layer_norm", "scope": "per_gate"},
+        },
+        "5f979c5ec410c5c8e64341b76a3a5c0dfc2641d9d72b4292ca7099658d53917c",
+    ),
+    (
+        "sequential_digits, recurrent_batch_norm",
+        {
+            "task": {"name": "sequential_digits", "profile": "paper"},
+            "norm": {"method": "recurrent_batch_norm", "gain_init": 0.5},
+        },
+        "67b28cbe249f50e14f1eb275ffcc9ebf008fc487bebb1e9d4aeed03db0173367",
+    ),
+    (
+        "sequential_digits, rnn",
+        {
+            "task": {"name": "sequential_digits", "profile": "smoke"},
+            "model": {"cell": "rnn", "bidirectional": True},
+            "norm": {"method": "rms_norm", "sites": ["input"]},
+        },
+        "236a23534cefbeb86b5bba2e8aff57a0e60b599c7f80a12a91d8bdd54b3ac946",
+    ),
+    (
+        "permuted_mnist, paper",
+        {
+            "task": {"name": "permuted_mnist", "profile": "paper", "legacy_index_map": True},
+            "norm": {"method": "recurrent_batch_norm"},
+        },
+        "06aaabe97566c2056302b6c7d2130bb1f347fa2832ad694f35918607d88bff91",
+    ),
+    (
+        "sequential_mnist, layer_norm",
+        {"task": {"name": "sequential_mnist"}, "norm": {"method": "layer_norm"}},
+        "537a785520b19402b1d010a2886f7df0f37e3b1cd7fb8e892eb54120e58b48aa",
+    ),
+    (
+        "char_lm, paper",
+        {"task": {"name": "char_lm", "profile": "paper"}, "norm": {"method": "recurrent_batch_norm"}},
+        "5a561a675022ed4a08719061b6ae02b41a378f90377ecd26fbdf706b9beb81f0",
+    ),
+    (
+        "char_lm, weight_norm",
+        {
+            "task": {"name": "char_lm", "sequence_length": 30, "test_chars": None},
+            "norm": {"method": "weight_norm", "mean_only_batch_norm": True},
+            "training": {"precision": "bfloat16"},
+        },
+        "676f0cd94d06b9734fef223c97c458b8847242ae28450195d8f9ba0d78975b1d",
+    ),
+    (
+        "feedforward, paper, batch of 4",
+        {
+            "task": {"name": "feedforward", "profile": "paper"},
+            "norm": {"method": "batch_norm", "variance": "unbiased"},
+            "training": {"batch_size": 4, "max_steps": 825000},
+        },
+        "5232e1a27f9e475e17ced4f50e92616d1cfef4406456b0e58daf09613cf64b8e",
+    ),
+    (
+        "feedforward, layer_norm",
+        {
+            "task": {"name": "feedforward", "profile": "smoke"},
+            "model": {"hidden_sizes": [20]},
+            "norm": {"method": "layer_norm"},
+        },
+        "71d2e32bf9e3c101671e3ee8f7f43f7d1b4cd227db36b80b210cc9dbfd9fb1c5",
+    ),
+    (
+        "convnet, paper",
+        {"task": {"name": "convnet", "profile": "paper"}, "norm": {"method": "batch_norm"}},
+        "5c9fa14fb041947bafa8c4dfa69c1d655b47554c9a58a5722cea1e2c62dae2d4",
+    ),
+    (
+        "convnet, group_norm",
+        {
+            "task": {"name": "convnet", "profile": "smoke"},
+            "norm": {"method": "group_norm"},
+            "training": {"clip_norm": 1.0, "clip": "per_tensor", "optimizer": {"name": "toronto_adam"}},
+        },
+        "a86defda5885894a5b1ced2721a73fb8024451a19bd9ac208d1fffabc262bc94",
+    ),
+    (
+        "gradient_flow",
+        {"task": {"name": "gradient_flow"}, "norm": {"method": "recurrent_batch_norm"}},
+        "543148260d0310ad56ff2588c53b13c4851cd696304e33d69df7403c4bb657b2",
+    ),
+    (
+        "hidden_dynamics",
+        {"task": {"name": "hidden_dynamics", "weight_scales": [1.0]}, "norm": {"method": "layer_norm"}},
+        "60ea04d351f80790396db01c690fa95083f63e4f57371462ce5e9077a7452b17",
+    ),
+    (
+        "invariances",
+        {"task": {"name": "invariances"}, "norm": {"method": "layer_norm"}},
+        "974057e577331923c498b3d5f7de1d3df2cdf74888d872158310dfd7de6d1aa8",
+    ),
+    (
+        "fisher_geometry",
+        {"task": {"name": "fisher_geometry"}},
+        "88bf0c718bbd806753b5154010350f5c508c7b06a4c3f45943fe612aff4518a2",
+    ),
+    (
+        "smallest_batch",
+        {"task": {"name": "smallest_batch"}, "norm": {"method": "dynamic_tanh"}},
+        "445d49b9c3e5690166127346ce9f35322150066b07f85fa7f334d9bcdcff91e6",
+    ),
+    (
+        "step_cost",
+        {"task": {"name": "step_cost"}, "norm": {"method": "sequence_batch_norm"}},
+        "b038501e1ae2b2fc481eb7a18b028258260f3469ebc7d9f59aee8a3db865e4ca",
+    ),
+    (
+        "population_statistics",
+        {"task": {"name": "population_statistics", "run": RUN}},
+        "e1b48f84cd17e0f1c722121002d9e3c2ebec0417f47dd82c23b980e4c445b51b",
+    ),
+    (
+        "length_generalization",
+        {"task": {"name": "length_generalization", "run": RUN, "lengths": [50]}},
+        "fcb5d846c16aaa4f44f5eabecb34554a36f066d3d5b608d9779e014fc6117649",
+    ),
+]
+
+
+@pytest.mark.parametrize(("written", "fingerprint"), [g[1:] for g in GOLDEN], ids=[g[0] for g in GOLDEN])
+def test_the_fingerprint_is_what_it_always_was(written: dict[str, Any], fingerprint: str) -> None:
+    assert resolve(written).fingerprint() == fingerprint
+
+
+def test_golden_values_differ_and_cover_every_task() -> None:
+    assert len({fingerprint for _, _, fingerprint in GOLDEN}) == len(GOLDEN)
+    assert {written["task"]["name"] for _, written, _ in GOLDEN} == {*BENCHMARKS, *ANALYSES}
+
+
+def test_the_digest_is_of_sorted_json_without_white_space() -> None:
+    """echo -n '{"a":0.001,"b":[1,"x"]}' | sha256sum"""
+    expected = "1353066f3e252418e539a1268420db1a7d14a08c347938fb36861e72fe8db753"
+    assert digest({"b": [1, "x"], "a": 1e-3}) == expected
+
+
+def test_what_is_hashed_is_what_departs_from_the_classes_defaults() -> None:
+    """Written out for one spec, so that anybody can compute a fingerprint."""
+    spec = resolve({"task": {"name": "permuted_digits"}, "norm": {"method": "layer_norm", "eps": 1e-3}})
+    hashed = {
+        "task": {"name": "permuted_digits"},
+        "model": {"cell": "lstm"},
+        "norm": {"method": "layer_norm", "eps": 1e-3},
+        "training": {
+            "optimizer": {"name": "rmsprop", "lr": 2e-3},
+            "batch_size": 64,
+            "max_steps": 200,
+            "clip_norm": 1.0,
+            "eval_every": 20,
+            "target": 0.5,
+        },
+    }
+    assert spec.fingerprint() == digest(hashed)
+    assert spec.fingerprint({"norm"}) == digest({name: part for name, part in hashed.items() if name != "norm"})
+
+
+# -- defaults are neutral --------------------------------------------------------------------------
+
+
+class WithOneMore(LayerNorm):
+    """Layer norm of a later version, with an option that changes nothing by default."""
+
+    temperature: float = Field(1.0, description="New.")
+    schedule: LinearDecay | None = None
+
+
+def test_an_option_at_its_default_is_left_out() -> None:
+    assert LayerNorm().canonical() == {"method": "layer_norm"}
+    assert LayerNorm(eps=1e-5, gain_init=1.0, affine=True).canonical() == {"method": "layer_norm"}
+    assert LayerNorm(eps=1e-4).canonical() == {"method": "layer_norm", "eps": 1e-4}
+
+
+def test_an_option_that_is_new_changes_nothing_until_it_is_used() -> None:
+    for options in ({}, {"eps": 1e-4}, {"sites": ("sum",), "scope": "per_gate"}):
+        before, after = LayerNorm.model_validate(options), WithOneMore.model_validate(options)
+        assert after.canonical() == before.canonical()
+        assert digest(after.canonical()) == digest(before.canonical())
+    assert WithOneMore(temperature=2.0).canonical() == {"method": "layer_norm", "temperature": 2.0}
+    assert WithOneMore(schedule=LinearDecay(start=3)).canonical() == {
+        "method": "layer_norm",
+        "schedule": {"name": "linear_decay", "start": 3},
+    }
+
+
+def test_whole_numbers_and_lists_are_written_as_their_field_has_them() -> None:
+    """1 and 1.0 are one gain, [..] and (..) the same sites: what JSON cannot tell apart has one fingerprint."""
+    ln = {"method": "layer_norm"}
+    for one, other in (({"gain_init": 2}, {"gain_init": 2.0}), ({"sites": ["sum"]}, {"sites": ("sum",)})):
+        specs = [resolve({"task": {"name": "permuted_digits"}, "norm": {**ln, **o}}) for o in (one, other)]
+        assert specs[0].fingerprint() == specs[1].fingerprint()
+
+
+# -- every option counts ---------------------------------------------------------------------------
+
+REGISTRIES = (BENCHMARKS, ANALYSES, METHODS, CELLS, OPTIMIZERS)
+REQUIRED: dict[str, Any] = {"run": RUN, "start": 5, "clip_norm": None, "target": None}
+TRAINING = {"optimizer": {"name": "adam"}, "batch_size": 4, "max_steps": 8, "eval_every": 2, **REQUIRED}
+PARTS: dict[str, type[Part]] = {
+    **{tag: kind for registry in REGISTRIES for tag, kind in registry.items()},
+    **{tag: kind for tag, kind in MODELS.items() if tag != "recurrent"},
+    "training": Training,
+    "linear_decay": LinearDecay,
+}
+OWN: dict[str, list[Any]] = {
+    "run": ["run_" + "1" * 26],
+    "optimizer": [{"name": "rmsprop"}, {"name": "adam", "lr": 0.5}],
+    "schedule": [{"start": 1}],
+    "file": ["a.txt"],
+    "sha256": ["0" * 64],
+    "valid_chars": [5000],
+    "test_chars": [5000],
+    "sites": [["sum"], ["output"], ["layer", "output"], []],
+}
+"""Other values of fields that a general rule does not find."""
+TOGETHER: dict[str, dict[str, Any]] = {
+    "file": {"corpus": "file"},
+    "sha256": {"corpus": "file", "file": "a.txt"},
+}
+"""What has to be given besides, so that a value is allowed."""
+
+
+def other_values(name: str, field: FieldInfo, value: Any) -> Iterator[Any]:
+    """Values that may be allowed instead of this one."""
+    yield from OWN.get(name, [])
+    for kind in _kinds(field.annotation):
+        if get_origin(kind) is Literal:
+            yield from get_args(kind)
+        elif kind is bool:
+            yield not value
+        elif kind in (int, float):
+            number = value if isinstance(value, int | float) else 1
+            yield from (number + 1, number * 2, number / 2, 0.5, 0.25)
+        elif get_origin(kind) is tuple:
+            yield from ((*value, *value[:1]), value[:1], value[1:], tuple(reversed(value)), (3,), (0.7,))
+            for inner in _kinds(get_args(kind)[0]):
+                if get_origin(inner) is Literal:
+                    yield from ((choice,) for choice in get_args(inner))
+
+
+def _kinds(annotation: Any) -> Iterator[Any]:
+    """The types that a union or an annotated type is made of."""
+    if hasattr(annotation, "__metadata__"):
+        yield from _kinds(get_args(annotation)[0])
+    elif get_origin(annotation) is Union or type(annotation).__name__ == "UnionType":
+        for part in get_args(annotation):
+            yield from _kinds(part)
+    else:
+        yield annotation
+
+
+def _is_tag(field: FieldInfo) -> bool:
+    return get_origin(field.annotation) is Literal and len(get_args(field.annotation)) == 1
+
+
+def usual(kind: type[Part], **options: Any) -> Part:
+    fields = kind.model_fields
+    required = {name: TRAINING[name] for name in TRAINING if name in fields and fields[name].is_required()}
+    return kind.model_validate({**required, **options})
+
+
+OPTIONS = [
+    (tag, name) for tag, kind in PARTS.items() for name, field in kind.model_fields.items() if not _is_tag(field)
+]
+
+
+@pytest.mark.parametrize(("tag", "name"), OPTIONS)
+def test_any_other_value_of_an_option_gives_another_fingerprint(tag: str, name: str) -> None:
+    kind = PARTS[tag]
+    before = usual(kind, **TOGETHER.get(name, {}) if name != "file" else {})
+    tried = 0
+    for value in other_values(name, kind.model_fields[name], getattr(before, name)):
+        try:
+            after = usual(kind, **TOGETHER.get(name, {}), **{name: value})
+        except ValidationError:
+            continue
+        if getattr(after, name) != getattr(before, name):
+            tried += 1
+            assert digest(after.canonical()) != digest(before.canonical()), value
+            assert usual(kind, **after.canonical()) == after, "what is left out is what the class has"
+    assert tried, "there is no other value to try; add one to OWN"
+
+
+@pytest.mark.parametrize("tag", PARTS)
+def test_a_tag_stays_though_it_is_its_classs_default(tag: str) -> None:
+    kind = PARTS[tag]
+    tags = {name: field.default for name, field in kind.model_fields.items() if _is_tag(field)}
+    if not tags:
+        assert tag in ("training", "feed_forward", "conv_net")  # of which a task has one
+    assert tags.items() <= usual(kind).canonical().items()
+
+
+def test_a_class_variable_is_no_option() -> None:
+    class Renamed(LayerNorm):
+        title: ClassVar[str] = "Another title"
+
+    assert Renamed().canonical() == LayerNorm().canonical()

@@ -1,0 +1,162 @@
+"""What does not go together is refused: with the field that has to change, and what to do about it."""
+
+from typing import Any
+
+import pytest
+
+from normcore.spec import InvalidSpec, resolve
+from normcore.spec.cells import CELLS
+from normcore.spec.methods import METHODS
+from normcore.spec.methods.method import Method
+from normcore.spec.models import MODELS
+from normcore.spec.models.conv_net import ConvNet
+from normcore.spec.models.feed_forward import FeedForward
+from normcore.spec.models.model import Model
+from normcore.spec.models.recurrent import RecurrentModel
+from normcore.spec.resolve import TASKS
+from normcore.spec.tasks import BENCHMARKS
+
+KINDS: dict[str, type[Model]] = {**CELLS, **{tag: kind for tag, kind in MODELS.items() if kind is not RecurrentModel}}
+REPAIRS = ("use ", "choose ")
+
+
+def usual(method: type[Method], model: type[Model], **options: Any) -> Method:
+    return method.model_validate({**method.defaults(model), **options})
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+def test_a_method_fits_a_model_if_its_usual_options_do(method: type[Method], kind: type[Model]) -> None:
+    groups = {"groups": 4} if method.model_fields.keys() & {"groups"} else {}  # how many depends on the sizes
+    misfit = usual(method, kind, **groups).misfit(kind())
+    assert method.fits(kind) == (misfit is None)
+    if misfit is not None:
+        assert misfit.field == "method"
+
+
+def test_some_fit_and_some_do_not() -> None:
+    assert [tag for tag, kind in KINDS.items() if METHODS["instance_norm"].fits(kind)] == ["conv_net"]
+    assert [tag for tag, kind in KINDS.items() if METHODS["batch_norm"].fits(kind)] == ["conv_net", "feed_forward"]
+    assert [tag for tag, kind in KINDS.items() if METHODS["query_key_norm"].fits(kind)] == []
+    assert all(METHODS["none"].fits(kind) for kind in KINDS.values())
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+def test_every_refusal_names_a_field_that_there_is_and_a_repair(method: type[Method], kind: type[Model]) -> None:
+    sites = [{"sites": (site,)} for site in ("sum", "cell", "layer", "attention")]
+    wrong: list[dict[str, Any]] = [{}, {"groups": 7}, {"init": "data"}, *sites]
+    known = [options for options in wrong if options.keys() <= method.model_fields.keys()]
+    for options in known:
+        misfit = usual(method, kind, **options).misfit(kind())
+        if misfit is not None:
+            assert misfit.field in method.model_fields
+            assert any(repair in misfit.message for repair in REPAIRS), misfit.message
+
+
+@pytest.mark.parametrize(
+    ("name", "profile", "method"),
+    [
+        (name, profile, tag)
+        for name, task in TASKS.items()
+        if task.takes_norm
+        for profile in task.profiles
+        for tag in METHODS
+    ],
+)
+def test_every_method_that_fits_is_right_in_every_profile(name: str, profile: str, method: str) -> None:
+    task = TASKS[name]
+    family = task.model or FeedForward  # of invariances, a layer of units
+    chosen = family.kind_of(task.profiles[profile].model)  # type: ignore[index]
+    assert chosen is not None
+    written = {"task": {"name": name, "profile": profile}, "norm": {"method": method}}
+    if METHODS[method].fits(chosen):
+        assert resolve(written).norm is not None
+    else:
+        with pytest.raises(InvalidSpec) as caught:
+            resolve(written)
+        assert [error.loc for error in caught.value.errors] == [("norm", "method")]
+
+
+DIGITS, DENSE, CONV = ({"task": {"name": n, "profile": "smoke"}} for n in ("permuted_digits", "feedforward", "convnet"))
+WRONG: list[tuple[dict[str, Any], tuple[str | int, ...], str]] = [
+    ({**DENSE, "model": {"cell": "lstm"}}, ("model", "cell"), "choose from hidden_sizes"),
+    ({**DENSE, "model": {"hidden_size": 3}}, ("model", "hidden_size"), "did you mean 'hidden_sizes'?"),
+    ({**DENSE, "model": {"dropout": 0.5}}, ("model", "dropout"), "choose from hidden_sizes"),
+    ({**DENSE, "model": {"hidden_sizes": []}}, ("model", "hidden_sizes"), "at least 1 item"),
+    ({**DENSE, "model": {"hidden_sizes": [5, 0]}}, ("model", "hidden_sizes", 1), "greater than or equal to 1"),
+    ({**DENSE, "model": 3}, ("model",), "expected an object"),
+    ({**CONV, "model": {"hidden_sizes": [8]}}, ("model", "hidden_sizes"), "choose from stage_channels"),
+    ({**CONV, "model": {"dropout": 1.0}}, ("model", "dropout"), "less than 1"),
+    ({**CONV, "model": {"stage_channels": [4, 4]}}, ("model", "stage_channels"), "use fewer stages"),
+    ({**DIGITS, "model": {"hidden_sizes": [8]}}, ("model", "hidden_sizes"), "did you mean 'hidden_size'?"),
+    ({**DIGITS, "model": {"cell": None}}, ("model", "cell"), "choose from gru, lstm, rnn"),
+    ({**DIGITS, "norm": {"method": "query_key_norm"}}, ("norm", "method"), "it normalizes attention"),
+    ({**DENSE, "norm": {"method": "query_key_norm"}}, ("norm", "method"), "choose another method"),
+    ({**DIGITS, "norm": {"method": "batch_norm"}}, ("norm", "method"), "lstm has cell, input, recurrent, sum"),
+    ({**DIGITS, "norm": {"method": "group_norm"}}, ("norm", "method"), "group_norm has no place in lstm"),
+    ({**DENSE, "norm": {"method": "instance_norm"}}, ("norm", "method"), "use group_norm"),
+    ({**DENSE, "norm": {"method": "group_norm", "groups": 5}}, ("norm", "groups"), "use a divisor"),
+    ({**CONV, "norm": {"method": "group_norm", "groups": 3}}, ("norm", "groups"), "4 channels make no 3 equal groups"),
+    ({**DENSE, "norm": {"method": "layer_norm", "sites": ["cell"]}}, ("norm", "sites"), "use some of layer, output"),
+    ({**DENSE, "norm": {"method": "group_norm", "sites": ["output"]}}, ("norm", "sites"), "use some of layer"),
+    ({**DENSE, "norm": {"method": "batch_norm", "sites": ["input"]}}, ("norm", "sites"), "no site 'input'"),
+    ({**DIGITS, "norm": {"method": "weight_norm", "init": "data"}}, ("norm", "init"), "use weights"),
+    (
+        {**DENSE, "norm": {"method": "batch_norm"}, "training": {"batch_size": 1}},
+        ("training", "batch_size"),
+        "use 2 or more",
+    ),
+    (
+        {**CONV, "norm": {"method": "weight_norm", "mean_only_batch_norm": True}, "training": {"batch_size": 1}},
+        ("training", "batch_size"),
+        "use 2 or more",
+    ),
+    ({"task": {"name": "feedforward", "dataset": "mnits"}}, ("task", "dataset"), "did you mean 'mnist'?"),
+    ({"task": {"name": "convnet", "dataset": "imagenet"}}, ("task", "dataset"), "'cifar10'"),
+    ({"task": {"name": "feedforward", "whitening": True}}, ("task", "whitening"), "unknown field"),
+    ({**DENSE, "training": {"schedule": {"start": -1}}}, ("training", "schedule", "start"), "or equal to 0"),
+    ({**DENSE, "training": {"clip": "layer"}}, ("training", "clip"), "'global' or 'per_tensor'"),
+    ({"task": {"name": "invariances"}, "model": {"hidden_sizes": [8]}}, ("model",), "takes no model; remove it"),
+    ({"task": {"name": "fisher_geometry"}, "norm": {"method": "none"}}, ("norm",), "takes no norm; remove it"),
+    ({"task": {"name": "gradient_flow"}, "training": {"max_steps": 3}}, ("training",), "trains nothing; remove it"),
+    ({"task": {"name": "gradient_flow"}, "model": {"bidirectional": True}}, ("model", "bidirectional"), "use false"),
+]
+
+
+@pytest.mark.parametrize(("written", "loc", "message"), WRONG, ids=[".".join(map(str, w[1])) for w in WRONG])
+def test_bad_input_is_refused_at_its_field(written: Any, loc: tuple[str | int, ...], message: str) -> None:
+    with pytest.raises(InvalidSpec) as caught:
+        resolve(written)
+    (error,) = caught.value.errors
+    assert error.loc == loc
+    assert message in error.msg
+
+
+def test_a_method_that_normalizes_nothing_over_the_batch_takes_one_example() -> None:
+    assert resolve({**DENSE, "norm": {"method": "layer_norm"}, "training": {"batch_size": 1}}).max_steps == 40
+
+
+def test_a_convnet_of_one_stage_fits_the_digits_and_one_of_three_does_cifar10() -> None:
+    """8 halved once leaves 4; 32 halved three times leaves 4, four times 2."""
+    assert resolve(CONV).model == ConvNet(stage_channels=(4,), stage_depth=1, head_channels=4, dropout=0.0)
+    cifar10 = {"task": {"name": "convnet", "profile": "paper"}}
+    assert resolve({**cifar10, "model": {"stage_channels": [8, 8, 8]}}).max_steps == 90_000
+    with pytest.raises(InvalidSpec, match="use fewer stages"):
+        resolve({**cifar10, "model": {"stage_channels": [8, 8, 8, 8]}})
+
+
+@pytest.mark.parametrize("name", [name for name, task in TASKS.items() if task.takes_norm])
+def test_what_is_resolved_can_be_written_and_read_again(name: str) -> None:
+    spec = resolve({"task": {"name": name, "profile": "smoke"}, "norm": {"method": "layer_norm"}})
+    written = spec.model_dump(mode="json")
+    assert resolve(written) == spec
+    if spec.model is not None:
+        assert written["model"].keys() == type(spec.model).model_fields.keys()
+
+
+def test_the_benchmarks_of_images_take_models_without_cells() -> None:
+    assert {name for name, task in BENCHMARKS.items() if task.model in (FeedForward, ConvNet)} == {
+        "feedforward",
+        "convnet",
+    }

@@ -1,0 +1,331 @@
+"""One mechanism finds every kind of part: ours in their packages, others' by entry points."""
+
+from collections.abc import Callable
+from pathlib import Path
+from textwrap import dedent
+from typing import Annotated, Any, ClassVar
+
+import jsonschema
+import pytest
+from pydantic import BaseModel, ValidationError
+from pydantic_core import PydanticCustomError
+
+import normcore.cells.lstm
+import normcore.norms.layer_norm
+import normcore.tasks.char_lm
+from normcore.spec.analyses import ANALYSES
+from normcore.spec.cells import CELLS
+from normcore.spec.cells.lstm import LSTM
+from normcore.spec.methods import METHODS
+from normcore.spec.methods.layer_norm import LayerNorm
+from normcore.spec.methods.method import Method
+from normcore.spec.methods.none import NoNorm
+from normcore.spec.models import MODELS
+from normcore.spec.models.conv_net import ConvNet
+from normcore.spec.models.feed_forward import FeedForward
+from normcore.spec.models.recurrent import RecurrentModel
+from normcore.spec.optimizers import OPTIMIZERS
+from normcore.spec.registry import Registry, UnusablePlugIn
+from normcore.spec.tasks import BENCHMARKS
+from normcore.spec.tasks.char_lm import CharLM
+
+REGISTRIES: dict[str, Registry[Any]] = {
+    "tasks": BENCHMARKS,
+    "analyses": ANALYSES,
+    "methods": METHODS,
+    "cells": CELLS,
+    "models": MODELS,
+    "optimizers": OPTIMIZERS,
+}
+EXPECTED = {
+    "tasks": {
+        *("char_lm", "convnet", "feedforward"),
+        *("permuted_digits", "permuted_mnist", "sequential_digits", "sequential_mnist"),
+    },
+    "analyses": {
+        *("fisher_geometry", "gradient_flow", "hidden_dynamics", "invariances", "length_generalization"),
+        *("population_statistics", "smallest_batch", "step_cost"),
+    },
+    "methods": {
+        *("batch_norm", "batch_renorm", "dynamic_tanh", "group_norm", "instance_norm", "layer_norm", "none"),
+        *("query_key_norm", "recurrent_batch_norm", "rms_norm", "sequence_batch_norm", "weight_norm"),
+    },
+    "cells": {"gru", "lstm", "rnn"},
+    "models": {"conv_net", "feed_forward", "recurrent"},
+    "optimizers": {"adam", "rmsprop", "toronto_adam"},
+}
+
+
+# -- what there is ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", REGISTRIES)
+def test_every_class_that_comes_with_normbench_is_found(kind: str) -> None:
+    assert set(REGISTRIES[kind].ours) == EXPECTED[kind]
+
+
+def test_bases_and_what_a_module_imports_are_no_members() -> None:
+    """Modules import one another's classes; a class belongs to the module that defines it, and has a tag."""
+    assert METHODS["layer_norm"] is LayerNorm
+    assert all(kind.__module__ == f"normcore.spec.methods.{tag}" for tag, kind in METHODS.ours.items())
+    assert "layer" not in METHODS
+    assert None not in METHODS.values()
+
+
+@pytest.mark.parametrize("kind", REGISTRIES)
+def test_tags_name_their_classes(kind: str) -> None:
+    registry = REGISTRIES[kind]
+    assert len(registry) == len(list(registry)) == len(set(registry.values()))
+    for tag, member in registry.items():
+        assert registry.tag_of(member) == tag
+
+
+def test_the_order_is_that_of_the_modules_names_and_in_a_module_of_its_lines() -> None:
+    assert list(METHODS.ours) == sorted(METHODS.ours)
+    pixels = ["sequential_mnist", "permuted_mnist", "sequential_digits", "permuted_digits"]
+    assert list(BENCHMARKS.ours) == ["char_lm", "feedforward", "convnet", *pixels]
+
+
+def test_the_tag_of_an_instance_is_its_classs() -> None:
+    assert METHODS.tag_of(LayerNorm(eps=1e-3)) == "layer_norm"
+    assert CELLS.tag_of(LSTM()) == "lstm"
+    assert MODELS.tag_of(LSTM()) == "recurrent"
+    assert MODELS.tag_of(ConvNet) == "conv_net"
+
+
+# -- implementations -------------------------------------------------------------------------------
+
+
+class ByModule(LayerNorm):
+    home: ClassVar[str] = __name__
+
+
+class ByModuleAndClass(LayerNorm):
+    home: ClassVar[str] = f"{__name__}:Named"
+
+
+class Named:
+    pass
+
+
+def test_the_implementation_is_the_class_of_the_same_name_in_the_module_of_the_tag() -> None:
+    assert METHODS.implementation(LayerNorm()) is normcore.norms.layer_norm.LayerNorm
+    assert CELLS.implementation(LSTM()) is normcore.cells.lstm.LSTM
+
+
+def test_home_names_another_module_or_a_class_in_it() -> None:
+    assert METHODS.implementation(ByModule()) is ByModule
+    assert METHODS.implementation(ByModuleAndClass()) is Named
+    assert BENCHMARKS.implementation(CharLM()) is normcore.tasks.char_lm.CharacterModelling
+
+
+IMPLEMENTED = [(kind, tag) for kind in REGISTRIES if kind not in ("models", "analyses") for tag in REGISTRIES[kind]]
+
+
+@pytest.mark.parametrize(("kind", "tag"), IMPLEMENTED)
+def test_everything_has_an_implementation(kind: str, tag: str) -> None:
+    registry = REGISTRIES[kind]
+    required = {"dataset": "digits", "lr": 1e-3}
+    fields = registry[tag].model_fields
+    options = registry[tag].model_validate({name: required[name] for name in required.keys() & fields.keys()})
+    assert callable(registry.implementation(options))
+
+
+# -- as a field of a spec --------------------------------------------------------------------------
+
+
+class Spec(BaseModel):
+    norm: Annotated[Method, METHODS]
+
+
+def test_a_mapping_becomes_the_class_of_its_tag() -> None:
+    assert METHODS.validate({"method": "layer_norm", "eps": 0.5}) == LayerNorm(eps=0.5)
+    assert METHODS.validate(LayerNorm()) == LayerNorm()
+
+
+@pytest.mark.parametrize(
+    ("value", "message", "loc"),
+    [
+        ("layer_norm", 'expected an object, as {"method": "layer_norm"}', []),
+        ("later_norm", 'expected an object, as {"method": "batch_norm"}', []),
+        (None, 'expected an object, as {"method": "batch_norm"}', []),
+        ([], 'expected an object, as {"method": "batch_norm"}', []),
+        ({}, "it is required; choose from batch_norm, ", ["method"]),
+        ({"eps": 1.0}, "it is required; choose from batch_norm, ", ["method"]),
+        ({"method": "layernorm"}, "unknown 'layernorm'; did you mean 'layer_norm'? choose from", ["method"]),
+        ({"method": ["layer_norm"]}, 'unknown ["layer_norm"]; choose from', ["method"]),
+        ({"method": 3}, "unknown 3; choose from", ["method"]),
+    ],
+)
+def test_what_names_none_is_told_which_there_are(value: Any, message: str, loc: list[str]) -> None:
+    with pytest.raises(PydanticCustomError) as caught:
+        METHODS.validate(value)
+    assert message in caught.value.message()
+    assert caught.value.context is not None
+    assert caught.value.context["loc"] == loc
+
+
+def test_a_wrong_option_is_reported_at_its_field() -> None:
+    with pytest.raises(ValidationError) as caught:
+        Spec.model_validate({"norm": {"method": "layer_norm", "eps": -1.0}})
+    assert [error["loc"] for error in caught.value.errors()] == [("norm", "eps")]
+
+
+def test_a_part_is_written_with_the_fields_of_its_own_class() -> None:
+    written = Spec(norm=LayerNorm()).model_dump(mode="json")
+    assert written["norm"].keys() == LayerNorm.model_fields.keys()
+    assert written["norm"]["sites"] == ["input", "recurrent", "cell"]
+    assert Spec.model_validate_json(Spec(norm=LayerNorm(eps=0.5)).model_dump_json()).norm == LayerNorm(eps=0.5)
+
+
+def test_the_json_schema_is_one_of_them_told_apart_by_the_tag() -> None:
+    schema = Spec.model_json_schema()
+    norm = schema["properties"]["norm"]
+    assert norm["discriminator"]["propertyName"] == "method"
+    assert set(norm["discriminator"]["mapping"]) == set(METHODS)
+    assert [choice["$ref"] for choice in norm["oneOf"]] == list(norm["discriminator"]["mapping"].values())
+    assert len(norm["oneOf"]) == len(METHODS)
+
+
+def test_the_json_schema_agrees_with_what_is_accepted() -> None:
+    check = jsonschema.Draft202012Validator(Spec.model_json_schema())
+    for tag in METHODS:
+        assert check.is_valid({"norm": {"method": tag}})
+    assert not check.is_valid({"norm": {"method": "another"}})
+    assert not check.is_valid({"norm": {"method": "layer_norm", "eps": -1.0}})
+    assert not check.is_valid({"norm": {"method": "layer_norm", "gain": 1.0}})
+
+
+# -- classes of other packages ---------------------------------------------------------------------
+
+OPTIONS = '''
+from typing import ClassVar, Literal
+from normcore.spec.methods.method import Method
+
+class Good(Method):
+    """A method of another package."""
+    title: ClassVar[str] = "Good"
+    citation: ClassVar[str] = "nobody"
+    takes: ClassVar[frozenset[str]] = frozenset({"layer"})
+    home: ClassVar[str] = "%(module)s:Implementation"
+    method: Literal["good"] = "good"
+
+class Homeless(Good):
+    home: ClassVar[str] = ""
+    method: Literal["homeless"] = "homeless"
+
+class Shadow(Good):
+    method: Literal["layer_norm"] = "layer_norm"
+
+class Second(Good):
+    pass
+
+class Tagless(Method):
+    home: ClassVar[str] = "%(module)s"
+
+class Implementation:
+    def __init__(self, options): pass
+
+NOT_A_CLASS = 3
+'''
+Install = Callable[..., Registry[Method]]
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
+    """Puts a package with these entry points on the path, as pip does, and gives a registry that has not looked yet."""
+
+    def installed(source: str = OPTIONS, **entries: str) -> Registry[Method]:
+        module = f"someones_{tmp_path.name.replace('-', '_')}"  # one of its own for each test
+        (tmp_path / f"{module}.py").write_text(dedent(source) % {"module": module} if "%(" in source else source)
+        about = tmp_path / "someones_methods-1.2.dist-info"
+        about.mkdir()
+        (about / "METADATA").write_text("Metadata-Version: 2.1\nName: someones-methods\nVersion: 1.2\n")
+        lines = [f"{name} = {value.format(module=module)}" for name, value in entries.items()]
+        (about / "entry_points.txt").write_text("\n".join(["[normbench.methods]", *lines, ""]))
+        monkeypatch.syspath_prepend(tmp_path)
+        return Registry("methods", Method, "normcore.spec.methods", tag="method", implemented_in="normcore.norms")
+
+    return installed
+
+
+def test_a_method_of_another_package_is_one_like_ours(install: Install) -> None:
+    registry = install(good="{module}:Good")
+    assert list(registry) == [*METHODS.ours, "good"], "ours come first"
+    good = registry.validate({"method": "good"})
+    assert type(good).__name__ == "Good"
+    assert registry.implementation(good).__name__ == "Implementation"
+    assert registry.tag_of(good) == "good"
+    assert "good" not in registry.ours
+
+
+def test_its_origin_is_its_package_and_ours_have_none(install: Install) -> None:
+    registry = install(good="{module}:Good", layer_norm="{module}:Shadow")
+    assert registry.origin("good") == "someones-methods 1.2"
+    assert registry.origin("layer_norm") is None
+    assert registry.origin("none") is None
+    assert registry.origin("nobodys") is None
+
+
+UNUSABLE = [
+    ("absent", "no_such_module_at_all:Good", "No module named 'no_such_module_at_all'"),
+    ("good", "{module}:Missing", "has no attribute 'Missing'"),
+    ("good", "{module}:NOT_A_CLASS", "expected a subclass of normcore.spec.methods.method.Method"),
+    ("good", "{module}:Implementation", "expected a subclass of normcore.spec.methods.method.Method"),
+    ("lstm", "normcore.spec.cells.lstm:LSTM", "expected a subclass of normcore.spec.methods.method.Method"),
+    ("better", "{module}:Good", r'expected its field method: Literal\["better"\] = "better"'),
+    ("tagless", "{module}:Tagless", r'expected its field method: Literal\["tagless"\]'),
+    ("homeless", "{module}:Homeless", "expected home, the module that implements it"),
+    ("layer_norm", "{module}:Shadow", "there is one of that name already"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "reason"), UNUSABLE, ids=[f"{u[0]}-{u[1]}" for u in UNUSABLE])
+def test_one_that_cannot_be_used_is_left_out_with_the_reason(
+    install: Install, name: str, value: str, reason: str
+) -> None:
+    registry = install(**{name: value})
+    with pytest.warns(UnusablePlugIn, match=reason) as warned:
+        assert name not in registry or registry[name] is METHODS.ours[name]
+    assert [str(w.message).partition(" (")[0] for w in warned] == [f"normbench.methods: {name}"]
+    assert list(registry)[: len(METHODS.ours)] == list(METHODS.ours)
+    assert registry.validate({"method": "none"}) == NoNorm()
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["raise RuntimeError('broken on import')", "def (", "import sys; raise ImportError('needs a newer normbench')"],
+)
+def test_a_package_that_cannot_be_imported_does_no_harm(install: Install, source: str) -> None:
+    registry = install(source, good="{module}:Good")
+    with pytest.warns(UnusablePlugIn, match="good .* is left out"):
+        assert list(registry) == list(METHODS.ours)
+
+
+def test_the_others_of_the_same_package_work(install: Install) -> None:
+    registry = install(homeless="{module}:Homeless", good="{module}:Good")
+    with pytest.warns(UnusablePlugIn, match="homeless"):
+        assert set(registry) == {*METHODS.ours, "good"}
+
+
+def test_a_warning_comes_once(install: Install, recwarn: pytest.WarningsRecorder) -> None:
+    registry = install(homeless="{module}:Homeless")
+    for _ in range(3):
+        assert "homeless" not in registry
+    assert len(recwarn.list) == 1
+
+
+def test_other_groups_are_none_of_its_business(install: Install) -> None:
+    install(good="{module}:Good")
+    cells = Registry("cells", RecurrentModel, "normcore.spec.cells", tag="cell", implemented_in="normcore.cells")
+    assert set(cells) == EXPECTED["cells"]
+
+
+def test_a_class_variable_is_a_tag_only_where_a_class_has_its_own() -> None:
+    """``architecture`` of a base class would make all that derive from it one of a name."""
+
+    class Wider(FeedForward):
+        pass
+
+    assert not MODELS._has_tag(Wider)
+    assert MODELS._has_tag(FeedForward)

@@ -1,0 +1,28 @@
+"""Updates are those of the code that trained RBN's pixel tasks."""
+
+import math
+
+import pytest
+import torch
+
+from normcore.spec.optimizers.rmsprop import RMSProp
+from tests.normcore.training.optimizers.paths import GRADIENTS, path
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+def test_rmsprop_follows_its_equations(momentum: float) -> None:
+    v = m = p = [0.0] * 3
+    places = []
+    for gradient in GRADIENTS.tolist():
+        v = [0.9 * a + (1 - 0.9) * g * g for a, g in zip(v, gradient, strict=True)]
+        u = [g / max(math.sqrt(a), 1e-5) for a, g in zip(v, gradient, strict=True)]
+        m = [momentum * b + s for b, s in zip(m, u, strict=True)]
+        p = [q - 0.01 * b for q, b in zip(p, m, strict=True)]
+        places.append(p)
+    moved = path(RMSProp(lr=0.01, momentum=momentum), GRADIENTS)
+    torch.testing.assert_close(moved, torch.tensor(places, dtype=torch.float64), rtol=1e-12, atol=0)
+
+
+def test_a_tiny_gradient_is_divided_by_the_bound_and_not_by_its_root() -> None:
+    moved = path(RMSProp(lr=1.0), torch.full((1, 3), 1e-7, dtype=torch.float64))[0]
+    torch.testing.assert_close(moved, torch.full_like(moved, -1e-2), rtol=1e-12, atol=0)

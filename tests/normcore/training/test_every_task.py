@@ -1,0 +1,253 @@
+"""Whatever the registries have is trained: every benchmark with every method that fits its model.
+
+And without a GPU it is proven that an update mixes no devices and waits for none: in torch's fake mode tensors have
+shapes and devices but no values, so whatever asks for a value raises, and so does what computes on two devices.
+"""
+
+import dataclasses
+import math
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch._subclasses import FakeTensorMode
+from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensor
+
+from normcore import tasks
+from normcore.data.registry import DATASETS
+from normcore.events import Finished, Measured, Stepped
+from normcore.models.build import Build
+from normcore.norms import Normalization
+from normcore.spec import TrainingSpec
+from normcore.spec.cells import CELLS
+from normcore.spec.methods import METHODS
+from normcore.spec.methods.method import Method
+from normcore.spec.models.model import Place
+from normcore.spec.models.recurrent import RecurrentModel
+from normcore.spec.optimizers import OPTIMIZERS
+from normcore.spec.tasks import BENCHMARKS
+from normcore.tasks.task import Resources, Task
+from normcore.training import optimizers
+from normcore.training.loop import train, update
+from tests.normcore.training_specs import training_spec
+
+CPU, META = torch.device("cpu"), torch.device("meta")
+ALL_METRICS = {name: {metric.name for metric in task.metrics} for name, task in BENCHMARKS.items()}
+STEPS = 4  # of a fake sequence: all steps run the same code
+
+
+def smoke(task: str, method: str, cell: str | None = None, **training: Any) -> TrainingSpec:
+    model = {"model": {"cell": cell}} if cell else {}
+    written = {"task": {"name": task, "profile": "smoke"}, "norm": {"method": method}, "training": training}
+    return training_spec({**written, **model})
+
+
+def data_for(spec: TrainingSpec, request: pytest.FixtureRequest) -> Path | None:
+    """Where its data is; skips the test where it needs some that this machine does not have."""
+    bundled = all(not DATASETS[need.dataset].files for need in spec.task.needs())
+    return None if bundled else request.getfixturevalue("datasets_dir")
+
+
+def every_task_and_method() -> list[tuple[str, str]]:
+    return [
+        (task, method)
+        for task, options in BENCHMARKS.items()
+        for method, kind in METHODS.items()
+        if all(map(kind.fits, options.model.kinds().values()))
+    ]
+
+
+def every_task_method_and_cell() -> list[tuple[str, str, str | None]]:
+    cells = {task: list(CELLS) if kind.model is RecurrentModel else [None] for task, kind in BENCHMARKS.items()}
+    return [(task, method, cell) for task, method in every_task_and_method() for cell in cells[task]]
+
+
+def trained() -> list[tuple[str, str]]:
+    """MNIST's pixel sequences with one method each: their code is that of the digits, on 784 steps of 70,000 images."""
+    return [
+        (task, method)
+        for task, method in every_task_and_method()
+        if method == {"sequential_mnist": "layer_norm", "permuted_mnist": "none"}.get(task, method)
+    ]
+
+
+def test_more_than_one_method_fits_each_task() -> None:
+    """So that the tests below are not empty."""
+    fitting = every_task_and_method()
+    for task in BENCHMARKS:
+        assert {"none", "layer_norm", "weight_norm"} <= {method for name, method in fitting if name == task}
+
+
+@pytest.mark.parametrize(("task", "method"), trained())
+def test_it_trains_to_its_end(task: str, method: str, request: pytest.FixtureRequest) -> None:
+    spec = smoke(task, method)
+    *events, finished = train(spec, seed=0, datasets_dir=data_for(spec, request))
+    assert isinstance(finished, Finished)
+    assert finished.outcome in ("completed", "reached_target")
+    assert [e.step for e in events if isinstance(e, Stepped)] == list(range(1, spec.max_steps + 1))
+    measured = [e for e in events if isinstance(e, Measured)]
+    assert [e.step for e in measured] == list(
+        range(spec.training.eval_every, spec.max_steps + 1, spec.training.eval_every)
+    )
+    for event in measured:
+        assert {"train.loss", "train.grad_norm", "valid.loss"} <= event.values.keys()
+        assert {f"valid.{name}" for name in ALL_METRICS[task]} <= event.values.keys()
+        assert all(map(math.isfinite, event.values.values()))
+    result = finished.result
+    assert result.values.keys() == ALL_METRICS[task]
+    assert all(map(math.isfinite, result.values.values()))
+    assert result.value == result.values[result.metric]
+    assert result.metric == BENCHMARKS[task].metrics[0].name
+
+
+# -- without a GPU ---------------------------------------------------------------------------------
+
+
+@cache
+def real_task(name: str, datasets_dir: Path | None = None) -> Task[Any]:
+    return tasks.build(smoke(name, "none").task, Resources(datasets_dir, CPU, torch.float32))
+
+
+def short(batch: Any) -> Any:
+    """A batch of sequences, cut after a few steps; images as they are."""
+    if isinstance(batch, Tensor):
+        return batch[: STEPS + 1]  # of text
+    return dataclasses.replace(batch, pixels=batch.pixels[:, :STEPS])
+
+
+def fake(batch: Any) -> Any:
+    """A batch of the same shapes and types, to be called where tensors are fake and on the device meta."""
+    if isinstance(batch, Tensor):
+        return torch.empty(batch.shape, dtype=batch.dtype)
+    tensors = {f.name: getattr(batch, f.name) for f in dataclasses.fields(batch)}
+    return dataclasses.replace(batch, **{n: fake(value) for n, value in tensors.items() if isinstance(value, Tensor)})
+
+
+def update_without_values(spec: TrainingSpec, task: Task[Any], updates: int = 2) -> None:
+    """Updates of a model on the device meta, in the mode in which no tensor has a value.
+
+    The model and the batch are made on the device; the update runs outside of that context, so that what it makes
+    anew without naming the device is on the CPU. The first update of some methods differs from those that follow.
+    """
+    generator = torch.Generator().manual_seed(0)
+    batch: Any = task.batch(task.epoch(generator, spec.training.batch_size)[0], generator)
+    if isinstance(spec.model, RecurrentModel):
+        batch = short(batch)
+    with FakeTensorMode():
+        with META:
+            batch = fake(batch)
+            model = task.model(Build(spec.model, spec.norm, spec.training.kernel, META, torch.float32))
+        optimizer = optimizers.build(spec.training.optimizer, model.parameters())
+        for _ in range(updates):
+            loss, norm = update(task, model, optimizer, spec, batch)
+        for tensor in (loss.total, norm, *loss.parts.values(), *model.parameters(), *model.buffers()):
+            assert isinstance(tensor, FakeTensor | nn.Parameter)
+            assert tensor.device == META
+
+
+@pytest.mark.parametrize(("task", "method", "cell"), every_task_method_and_cell())
+def test_an_update_mixes_no_devices_and_waits_for_none(
+    task: str, method: str, cell: str | None, request: pytest.FixtureRequest
+) -> None:
+    spec = smoke(task, method, cell)
+    update_without_values(spec, real_task(task, data_for(spec, request)))
+
+
+VARIANTS: list[tuple[str, dict[str, Any]]] = [
+    ("permuted_digits", {"norm": {"method": "layer_norm", "scope": "per_gate", "bias": "both"}}),
+    ("permuted_digits", {"norm": {"method": "layer_norm", "sites": ["sum", "cell"], "affine": False}}),
+    ("permuted_digits", {"norm": {"method": "recurrent_batch_norm", "population": "running"}}),
+    ("permuted_digits", {"norm": {"method": "recurrent_batch_norm", "initial_state_noise": 0.1}}),
+    ("permuted_digits", {"norm": {"method": "recurrent_batch_norm", "carry": "normalized", "sites": ["sum", "cell"]}}),
+    ("permuted_digits", {"norm": {"method": "weight_norm", "mean_only_batch_norm": True}}),
+    ("permuted_digits", {"model": {"bidirectional": True, "num_layers": 2}}),
+    ("permuted_digits", {"model": {"recurrent_init": "identity"}}),
+    ("permuted_digits", {"model": {"recurrent_init": "uniform"}}),
+    ("feedforward", {"norm": {"method": "layer_norm", "affine": False}}),
+    ("feedforward", {"norm": {"method": "batch_norm", "variance": "unbiased", "sites": ["layer", "output"]}}),
+    ("feedforward", {"norm": {"method": "weight_norm", "mean_only_batch_norm": True}}),
+    ("convnet", {"norm": {"method": "layer_norm", "conv_gain": "per_channel"}}),
+    ("convnet", {"norm": {"method": "weight_norm", "mean_only_batch_norm": True}}),
+    ("convnet", {"model": {"dropout": 0.5, "input_noise": 0.15}}),
+    *(("feedforward", {"training": {"optimizer": {"name": name}, "clip_norm": 1.0}}) for name in OPTIMIZERS),
+    ("feedforward", {"training": {"clip_norm": 1.0, "clip": "per_tensor"}}),
+    ("permuted_digits", {"training": {"optimizer": {"momentum": 0.9}}}),
+]
+
+
+@pytest.mark.parametrize(("task", "written"), VARIANTS, ids=[f"{task}-{v}" for task, v in VARIANTS])
+def test_nor_does_one_with_other_options(task: str, written: dict[str, Any]) -> None:
+    spec = training_spec({"task": {"name": task, "profile": "smoke"}, **written})
+    update_without_values(spec, real_task(task))
+
+
+class Waits(Method):
+    """Asks for a value, for which a GPU has to be waited for."""
+
+    takes: ClassVar[frozenset[Place]] = frozenset({"layer"})
+    home: ClassVar[str] = f"{__name__}:WaitsForTheDevice"
+    method: Literal["waits"] = "waits"
+
+
+class Mixes(Method):
+    """Makes a tensor on the CPU, wherever its input is."""
+
+    takes: ClassVar[frozenset[Place]] = frozenset({"layer"})
+    home: ClassVar[str] = f"{__name__}:MixesDevices"
+    method: Literal["mixes"] = "mixes"
+
+
+class Branches(Method):
+    """Decides by a value what to do next."""
+
+    takes: ClassVar[frozenset[Place]] = frozenset({"layer"})
+    home: ClassVar[str] = f"{__name__}:BranchesOnValues"
+    method: Literal["branches"] = "branches"
+
+
+class WaitsForTheDevice(Normalization):
+    def __init__(self, options: Method) -> None:
+        pass
+
+    def layer(self, shape: tuple[int, ...]) -> nn.Module:
+        return Divided()
+
+
+class Divided(nn.Module):
+    def forward(self, a: Tensor) -> Tensor:
+        return a / a.detach().abs().max().item()
+
+
+class MixesDevices(WaitsForTheDevice):
+    def layer(self, shape: tuple[int, ...]) -> nn.Module:
+        return Shifted()
+
+
+class Shifted(nn.Module):
+    def forward(self, a: Tensor) -> Tensor:
+        return a + torch.ones(a.shape[1])
+
+
+class BranchesOnValues(WaitsForTheDevice):
+    def layer(self, shape: tuple[int, ...]) -> nn.Module:
+        return Halved()
+
+
+class Halved(nn.Module):
+    def forward(self, a: Tensor) -> Tensor:
+        return a / 2 if a.abs().max() > 1 else a
+
+
+@pytest.mark.parametrize(
+    ("method", "error"),
+    [(Waits(), DataDependentOutputException), (Branches(), DataDependentOutputException), (Mixes(), RuntimeError)],
+    ids=["waits", "branches", "mixes"],
+)
+def test_the_check_catches_a_norm_that_does(method: Method, error: type[Exception]) -> None:
+    spec = smoke("feedforward", "none").model_copy(update={"norm": method})
+    with pytest.raises(error, match=r"item|_local_scalar_dense|same device"):
+        update_without_values(spec, real_task("feedforward"))
+    assert list(train(spec, seed=0)), "on one device without waiting it is a method like any other"

@@ -1,0 +1,75 @@
+"""Networks of images go on from a checkpoint of any step as if nothing had been, bit for bit."""
+
+from typing import Any
+
+import pytest
+
+from normcore.events import Finished, Measured, Stepped
+from normcore.spec import TrainingSpec
+from normcore.training.loop import train
+from tests.normcore.training_specs import training_spec
+
+STEPS, EVERY = 13, 2  # more evaluations than count, and a last one out of turn
+DECAY = {"schedule": {"name": "linear_decay", "start": 5, "beta1": 0.5}}
+RUNS: dict[str, dict[str, Any]] = {
+    "feedforward, batch_norm": {"task": "feedforward", "norm": {"method": "batch_norm"}},
+    "feedforward, batch_renorm": {"task": "feedforward", "norm": {"method": "batch_renorm"}},
+    "feedforward, weight_norm": {"task": "feedforward", "norm": {"method": "weight_norm"}, "training": DECAY},
+    "convnet, batch_norm": {"task": "convnet", "norm": {"method": "batch_norm", "variance": "unbiased"}},
+    "convnet, weight_norm, noise": {
+        "task": "convnet",
+        "norm": {"method": "weight_norm", "mean_only_batch_norm": True},
+        "model": {"dropout": 0.5, "input_noise": 0.15},
+        "training": DECAY,
+    },
+    "convnet, clipped": {
+        "task": "convnet",
+        "norm": {"method": "layer_norm"},
+        "model": {"dropout": 0.2, "input_noise": 0.0},
+        "training": {"clip_norm": 0.1, "clip": "per_tensor", "optimizer": {"name": "rmsprop", "momentum": 0.9}},
+    },
+}
+
+
+def spec_of(run: dict[str, Any]) -> TrainingSpec:
+    training = {"max_steps": STEPS, "eval_every": EVERY, "batch_size": 16, **run.get("training", {})}
+    written = {"task": {"name": run["task"], "profile": "smoke"}, "norm": run["norm"], "training": training}
+    return training_spec({**written, **({"model": run["model"]} if "model" in run else {})})
+
+
+def told(spec: TrainingSpec, checkpoint: bytes | None = None, keep: bool = False) -> tuple[list[Any], list[bytes]]:
+    """All that a run says but seconds, and its checkpoints."""
+    said: list[Any] = []
+    kept: list[bytes] = []
+    for event in train(spec, seed=3, checkpoint=checkpoint):
+        if isinstance(event, Measured):
+            said.append((event.step, dict(event.values)))
+        elif isinstance(event, Stepped):
+            said.append(event.step)
+            if keep:
+                kept.append(event.checkpoint())
+        elif isinstance(event, Finished):
+            result = event.result
+            said.append((event.outcome, result.values, result.valid_value, result.step, result.steps_to_target))
+            said.append(event.model())
+            said.append({name: draw() for name, draw in event.artifacts.items()})
+    return said, kept
+
+
+@pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
+def test_a_run_goes_on_from_every_step(run: dict[str, Any]) -> None:
+    spec = spec_of(run)
+    whole, checkpoints = told(spec, keep=True)
+    assert len(checkpoints) == STEPS
+    assert len([event for event in whole if isinstance(event, tuple) and isinstance(event[0], int)]) == 7
+    for step, checkpoint in enumerate(checkpoints, 1):
+        resumed, _ = told(spec, checkpoint)
+        assert resumed == whole[whole.index(step) + 1 :], f"from step {step}"
+
+
+def test_the_same_seed_gives_the_same_run_and_another_seed_another() -> None:
+    spec = spec_of(RUNS["convnet, weight_norm, noise"])
+    first, second = (told(spec)[0] for _ in range(2))
+    assert first == second
+    other = [e.values for e in train(spec, seed=4) if isinstance(e, Measured)]
+    assert other[0] != next(event[1] for event in first if isinstance(event, tuple))
