@@ -160,11 +160,19 @@ class Registry(Mapping[str, type[P]], Generic[P]):
             raise TypeError(f"expected a subclass of {self._base.__module__}.{self._base.__name__}")
         if not self._has_tag(kind) or self.tag_of(kind) != entry.name:
             raise ValueError(f'expected its field {self.tag}: Literal["{entry.name}"] = "{entry.name}"')
+        missing = sorted(name for name in _declared(kind) if not hasattr(kind, name))
+        if missing:
+            raise ValueError(f"expected the class variables {', '.join(missing)}")
         if not kind.home:
             raise ValueError("expected home, the module that implements it")
         if entry.name in taken:
             raise ValueError("there is one of that name already")
         return kind
+
+
+def _declared(kind: type[Part]) -> set[str]:
+    """The class variables that a class and those it derives from declare."""
+    return {name for base in kind.__mro__ for name in getattr(base, "__class_vars__", ())}
 
 
 def _error(code: str, message: str, *loc: str) -> PydanticCustomError:
