@@ -41,29 +41,53 @@ RUNS = sa.table(
 def upgrade() -> None:
     op.add_column("experiments", sa.Column("problem", sa.String(length=16), nullable=True))
     op.add_column("experiments", sa.Column("budget", sa.BigInteger(), nullable=True))
-    op.execute("DELETE FROM entries")
-    for column in (
-        sa.Column("problem", sa.String(length=16), nullable=False, server_default=""),
-        sa.Column("options", JSON, nullable=False, server_default="{}"),
-        sa.Column("budget", sa.BigInteger(), nullable=False, server_default="0"),
-        sa.Column("results", JSON, nullable=False, server_default="[]"),
-        sa.Column("values", JSON, nullable=False, server_default="{}"),
-    ):
-        op.add_column("entries", column)
     op.drop_index(OLD_INDEX, table_name="entries")
+    _make_entries_anew(
+        sa.Column("problem", sa.String(length=16), nullable=False),
+        sa.Column("options", JSON, nullable=False),
+        sa.Column("budget", sa.BigInteger(), nullable=False),
+        sa.Column("results", JSON, nullable=False),
+        sa.Column("values", JSON, nullable=False),
+    )
     op.create_index(NEW_INDEX, "entries", ["task", "profile", "problem"])
     _bring_specs_up_to_date()
     _name_the_values_of_results()
 
 
 def downgrade() -> None:
-    op.execute("DELETE FROM entries")
     op.drop_index(NEW_INDEX, table_name="entries")
+    _make_entries_anew()
     op.create_index(OLD_INDEX, "entries", ["task", "profile"])
-    for column in ("values", "results", "budget", "options", "problem"):
-        op.drop_column("entries", column)
     op.drop_column("experiments", "budget")
     op.drop_column("experiments", "problem")
+
+
+def _make_entries_anew(*new: sa.Column[Any]) -> None:
+    """An empty table: its columns need no defaults."""
+    op.drop_table("entries")
+    op.create_table(
+        "entries",
+        sa.Column("fingerprint", sa.String(length=64), nullable=False),
+        sa.Column("setting", sa.String(length=64), nullable=False),
+        sa.Column("task", sa.String(length=64), nullable=False),
+        sa.Column("profile", sa.String(length=16), nullable=False),
+        sa.Column("method", sa.String(length=64), nullable=False),
+        sa.Column("changes", JSON, nullable=False),
+        sa.Column("experiments", JSON, nullable=False),
+        *new,
+        sa.Column("n_runs", sa.Integer(), nullable=False),
+        sa.Column("n_seeds", sa.Integer(), nullable=False),
+        sa.Column("n_diverged", sa.Integer(), nullable=False),
+        sa.Column("mean", sa.Float(), nullable=True),
+        sa.Column("std", sa.Float(), nullable=True),
+        sa.Column("ci_low", sa.Float(), nullable=True),
+        sa.Column("ci_high", sa.Float(), nullable=True),
+        sa.Column("steps_median", sa.Float(), nullable=True),
+        sa.Column("steps_reached", sa.Integer(), nullable=False),
+        sa.Column("seconds_median", sa.Float(), nullable=True),
+        sa.Column("seconds_reached", sa.Integer(), nullable=False),
+        sa.PrimaryKeyConstraint("fingerprint", name=op.f("pk_entries")),
+    )
 
 
 def _bring_specs_up_to_date() -> None:
@@ -72,7 +96,7 @@ def _bring_specs_up_to_date() -> None:
     for id, stored in connection.execute(sa.select(EXPERIMENTS.c.id, EXPERIMENTS.c.spec)).all():
         try:
             values = _columns(stored)
-        except (ValueError, KeyError):
+        except (ValueError, TypeError, KeyError):
             continue
         connection.execute(sa.update(EXPERIMENTS).where(EXPERIMENTS.c.id == id).values(values))
 

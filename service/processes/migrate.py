@@ -36,9 +36,6 @@ def migrate(db: Database, revision: str = "head") -> None:
     with _lock(db):
         if revision != "head" or _revision(db) != ScriptDirectory.from_config(config).get_current_head():
             _move(db, config, revision)
-            if revision == "head":
-                with db.transaction() as session:
-                    entries.refresh_missing(session)
             if db.is_sqlite:  # its connections remember the old tables
                 db.engine.dispose()
 
@@ -53,6 +50,8 @@ def _move(db: Database, config: Config, revision: str) -> None:
             command.downgrade(config, "base")
         else:
             command.upgrade(config, revision)
+        if revision == "head":  # in the same transaction: no process ever sees boards that are empty for the time being
+            entries.refresh_missing(session)
 
 
 def _revision(db: Database) -> str | None:
