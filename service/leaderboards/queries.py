@@ -153,7 +153,7 @@ def _measured(row: Row[Any], baseline: str, against: Row[Any] | None, over_budge
         n_seeds=row.n_seeds,
         n_diverged=row.n_diverged,
         value=None if row.mean is None else Center(row.mean, row.std, interval),
-        values=row.values,
+        values={name: Center(**pooled) for name, pooled in row.values.items()},
         steps_to_target=TimeToTarget(row.steps_median, row.steps_reached),
         seconds_to_target=TimeToTarget(row.seconds_median, row.seconds_reached),
         speedup=speedup,

@@ -28,7 +28,8 @@ def test_every_task_is_listed_and_found_by_its_name(shared_client: TestClient) -
         assert "arXiv" in task["citation"] or task["citation"] == "normbench"
         assert set(task["profiles"]) == {"paper", "small", "smoke"}
         assert (task["kind"] == "training") == (task["metric"] is not None) == (task["name"] in BENCHMARKS)
-    accuracy = {"name": "accuracy", "unit": "", "direction": "maximize"}
+        assert task["metrics"][:1] == ([] if task["metric"] is None else [task["metric"]]), "the first one ranks"
+    accuracy = {"name": "accuracy", "unit": "", "direction": "maximize", "no_skill": "1 / classes"}
     assert [task["metric"] for task in items if task["name"] == "permuted_digits"] == [accuracy]
 
 
@@ -39,7 +40,7 @@ def test_a_profiles_default_spec_resolves_to_itself(shared_client: TestClient, n
     assert resolve(spec).model_dump(mode="json") == spec
     short = resolve({"task": {"name": name, "profile": profile}})
     assert resolve(spec).fingerprint() == short.fingerprint()
-    assert set(short.task.datasets()) <= set(registry.DATASETS)
+    assert {need.dataset for need in short.task.needs()} <= set(registry.DATASETS)
 
 
 def test_a_default_spec_can_be_submitted_as_it_is_shown(shared_client: TestClient) -> None:

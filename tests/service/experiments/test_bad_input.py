@@ -79,9 +79,14 @@ WRONG_FIELDS: list[tuple[str, dict[str, Any], list[str | int]]] = [
         ["norm", "sites"],
     ),
     (
-        "a site that no cell has",
-        {**digits(), "norm": {"method": "recurrent_batch_norm", "sites": ["input", "output"]}},
+        "a site that no model has",
+        {**digits(), "norm": {"method": "recurrent_batch_norm", "sites": ["input", "outputs"]}},
         ["norm", "sites", 1],
+    ),
+    (
+        "a site of other models",
+        {**digits(), "norm": {"method": "recurrent_batch_norm", "sites": ["input", "output"]}},
+        ["norm", "sites"],
     ),
     (
         "batch statistics over one case",
@@ -143,7 +148,11 @@ WRONG_FIELDS: list[tuple[str, dict[str, Any], list[str | int]]] = [
     ("file is a directory", char_lm(corpus="file", file="."), ["task", "file"]),
     ("less to evaluate on than two examples", char_lm(sequence_length=20, test_chars=39), ["task", "test_chars"]),
     ("the name of an option of old", char_lm(eval_chars=400), ["task", "eval_chars"]),
-    ("examples longer than the text", char_lm(sequence_length=90_000, eval_chars=None), ["task", "sequence_length"]),
+    (
+        "examples longer than the text",
+        char_lm(sequence_length=90_000, valid_chars=None, test_chars=None),
+        ["task", "sequence_length"],
+    ),
     ("reading backwards what comes next", {**char_lm(), "model": {"bidirectional": True}}, ["model", "bidirectional"]),
 ]
 
