@@ -1,6 +1,6 @@
 """What is computed. Workers import this.
 
-Shapes: T steps, B examples, F features.
+Shapes: T steps, B examples, F features; a layer's units (F) or (C, H, W).
 """
 
 import torch
@@ -11,7 +11,7 @@ from normcore.norms import Normalization, Place, Size
 
 
 class MeanAbsoluteNorm(Normalization):
-    """Where layer normalization would stand."""
+    """Where layer normalization would stand, in cells and in layers."""
 
     def __init__(self, options: spec.MeanAbsoluteNorm) -> None:
         self.options = options
@@ -19,20 +19,24 @@ class MeanAbsoluteNorm(Normalization):
     def norm(self, hidden_size: int, site: Place, blocks: tuple[int, ...] = (1,)) -> nn.Module:
         if site not in self.options.sites:
             return super().norm(hidden_size, site)
-        return MeanAbsoluteNormAtSite(hidden_size * sum(blocks), self.options.eps)
+        return MeanAbsoluteNormalized((hidden_size * sum(blocks),), self.options.eps)
+
+    def layer(self, shape: tuple[int, ...]) -> nn.Module:
+        return MeanAbsoluteNormalized(shape, self.options.eps)
 
 
-class MeanAbsoluteNormAtSite(nn.Module):
-    """weight (a - mean) / (mean |a - mean| + eps) + bias, with means over the F features of one example."""
+class MeanAbsoluteNormalized(nn.Module):
+    """weight (a - mean) / (mean |a - mean| + eps) + bias, with means over the units of one example."""
 
-    def __init__(self, size: int, eps: float) -> None:
+    def __init__(self, shape: tuple[int, ...], eps: float) -> None:
         super().__init__()
         self.eps = eps
-        self.weight = nn.Parameter(torch.ones(size))
-        self.bias = nn.Parameter(torch.zeros(size))
+        self.units = tuple(range(-len(shape), 0))
+        self.weight = nn.Parameter(torch.ones(shape))
+        self.bias = nn.Parameter(torch.zeros(shape))
 
-    def forward(self, a: Tensor, t: int, mask: Tensor | None = None, size: Size | None = None) -> Tensor:
-        """a (B, F) at step t, or (T, B, F) from step t on."""
-        centred = a - a.mean(-1, keepdim=True)
-        normalized: Tensor = centred / (centred.abs().mean(-1, keepdim=True) + self.eps)
+    def forward(self, a: Tensor, t: int = 0, mask: Tensor | None = None, size: Size | None = None) -> Tensor:
+        """In a cell a is (B, F) at step t, or (T, B, F) from step t on; in a layer (B, *shape)."""
+        centred = a - a.mean(self.units, keepdim=True)
+        normalized: Tensor = centred / (centred.abs().mean(self.units, keepdim=True) + self.eps)
         return self.weight * normalized + self.bias
