@@ -27,6 +27,7 @@ from normcore.tasks.task import Loss, Resources, even_batches, shuffled
 
 NUM_CLASSES = 10
 EVALUATION_BATCH = 1000
+POPULATION_EXAMPLES = 10_000  # the first of the training images; all would cost more than the updates between two looks
 IMAGES: Mapping[str, Callable[[Path | None], ImageSplits]] = {
     "digits": lambda _: digits.load(),
     "mnist": lambda folder: mnist.load(folder, "first_5000_validate"),
@@ -69,7 +70,7 @@ class ImageClassification:
         return Loss(F.cross_entropy(model(self._pixels(batch)), batch.labels))
 
     def population(self) -> Iterator[LabelledImages]:
-        return self._in_pieces(self._train)
+        return self._in_pieces(self._train[:POPULATION_EXAMPLES])
 
     def observe(self, model: nn.Module, batch: LabelledImages) -> None:
         model(self._pixels(batch))

@@ -94,14 +94,17 @@ def measured(step: int, **values: float) -> Measured:
 
 
 def result_of(**changes: Any) -> Result:
-    """What a run is worth."""
+    """What a run is worth; ``values`` are that of its metric alone, where the test says nothing else."""
     usual = {
         "metric": "accuracy",
         "value": 0.5,
         "valid_value": 0.6,
+        "no_skill": 0.1,
         "step": 30,
         "steps_to_target": 20,
         "seconds_to_target": 2.0,
         "train_seconds": 4.0,
     }
-    return Result(**{**usual, **changes})
+    given = {**usual, **changes}
+    values = {} if given["value"] is None else {given["metric"]: given["value"]}
+    return Result(**{"values": values, **given})

@@ -10,7 +10,7 @@ from sqlalchemy import update
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
-from normcore.events import Measured, Result, Started
+from normcore.events import Measured, Started
 from normcore.spec import resolve
 from service.db import Database
 from service.experiments import lifecycle, queries, submission
@@ -22,6 +22,7 @@ from service.fleet.registration import WorkerIdentity
 from service.leaderboards import queries as boards
 from service.processes.migrate import migrate
 from tests.processes import until
+from tests.service.given import result_of
 from workers.messages import Progress, RunFinished, RunStarted, Saved
 from workers.report import GaveUp, Report
 from workers.settings import WorkerSettings
@@ -164,12 +165,10 @@ def test_the_end_brings_last_measurements_result_and_board_together(db: Database
     report, claim = begun(db, PATIENT)
     report.note(Progress(40, 4.0))
     report.note(Measured(40, 4.0, {"valid.accuracy": 0.9}))
-    report.finished(RunFinished("reached_target", Result("accuracy", 0.8, 0.9, 40, 40, 4.0, 4.5)))
+    report.finished(RunFinished("reached_target", result_of(value=0.8, steps_to_target=40)))
     with db.snapshot() as session:
         run = queries.run(session, claim.lease.run_id)
-        board = boards.leaderboard(
-            session, "permuted_digits", "smoke", rank_by="metric", baseline="none", published=False
-        )
+        board = boards.leaderboard(session, "permuted_digits", "smoke")
         [(_, training)] = fleet.live(session, 1000)
     assert (run.state, run.outcome, run.progress.step) == ("succeeded", "reached_target", 40)
     assert [(e.method, e.n_runs, e.value and e.value.mean) for e in board.entries] == [("layer_norm", 1, 0.8)]
@@ -191,7 +190,7 @@ def test_an_end_that_is_stored_though_the_answer_was_lost_is_the_end(
         raise OperationalError("COMMIT", {}, Exception("the connection was lost"))
 
     monkeypatch.setattr(db, "transaction", unlucky)
-    report.finished(RunFinished("completed", Result("accuracy", 0.8, 0.9, 40, None, None, 4.5)))
+    report.finished(RunFinished("completed", result_of(value=0.8)))
     with db.snapshot() as session:
         run = queries.run(session, claim.lease.run_id)
     assert (run.state, run.attempt) == ("succeeded", 1)
@@ -205,7 +204,7 @@ def test_an_attempt_that_was_taken_over_writes_nothing(db: Database) -> None:
     with pytest.raises(LeaseLost):
         report.flush()
     with pytest.raises(LeaseLost):
-        report.finished(RunFinished("completed", Result("accuracy", 0.8, 0.9, 40, None, None, 4.5)))
+        report.finished(RunFinished("completed", result_of(value=0.8)))
     with db.snapshot() as session:
         run = queries.run(session, claim.lease.run_id)
         assert queries.measurements(session, run.id, series=[], max_points=None).series == {}
@@ -214,7 +213,7 @@ def test_an_attempt_that_was_taken_over_writes_nothing(db: Database) -> None:
 
 def test_the_success_of_a_later_attempt_is_not_taken_for_ones_own(db: Database) -> None:
     report, claim = begun(db, PATIENT)
-    finished = RunFinished("completed", Result("accuracy", 0.8, 0.9, 40, None, None, 4.5))
+    finished = RunFinished("completed", result_of(value=0.8))
     with db.transaction() as session:
         lifecycle.release(session, claim.lease, "handed over")
         later = lifecycle.claim(session, queues=WORKER.queues, worker_id="wrk_2", lease_seconds=60)

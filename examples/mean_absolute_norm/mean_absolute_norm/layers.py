@@ -8,10 +8,11 @@ from torch import Tensor, nn
 
 import mean_absolute_norm as spec
 from normcore.norms import Normalization, Place, Size
+from normcore.norms.normalization import at_least_float32
 
 
 class MeanAbsoluteNorm(Normalization):
-    """Where layer normalization would stand, in cells and in layers."""
+    """Where layer normalization would stand."""
 
     def __init__(self, options: spec.MeanAbsoluteNorm) -> None:
         self.options = options
@@ -26,17 +27,22 @@ class MeanAbsoluteNorm(Normalization):
 
 
 class MeanAbsoluteNormalized(nn.Module):
-    """weight (a - mean) / (mean |a - mean| + eps) + bias, with means over the units of one example."""
+    """weight (a - mean) / (mean |a - mean| + eps) + bias, with means over all features of one example.
+
+    Args:
+        shape: of one example: a cell's features (F), or a whole layer, (F) or (C, H, W).
+    """
 
     def __init__(self, shape: tuple[int, ...], eps: float) -> None:
         super().__init__()
+        self.axes = tuple(range(-len(shape), 0))
         self.eps = eps
-        self.units = tuple(range(-len(shape), 0))
         self.weight = nn.Parameter(torch.ones(shape))
         self.bias = nn.Parameter(torch.zeros(shape))
 
     def forward(self, a: Tensor, t: int = 0, mask: Tensor | None = None, size: Size | None = None) -> Tensor:
-        """In a cell a is (B, F) at step t, or (T, B, F) from step t on; in a layer (B, *shape)."""
-        centred = a - a.mean(self.units, keepdim=True)
-        normalized: Tensor = centred / (centred.abs().mean(self.units, keepdim=True) + self.eps)
-        return self.weight * normalized + self.bias
+        """In a cell, a is (B, F) at step t, or (T, B, F) from step t on; in a layer it is (B, *shape)."""
+        wide = at_least_float32(a)
+        centred = wide - wide.mean(self.axes, keepdim=True)
+        normalized = centred / (centred.abs().mean(self.axes, keepdim=True) + self.eps)
+        return (self.weight * normalized + self.bias).to(a.dtype)

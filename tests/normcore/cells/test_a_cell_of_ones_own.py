@@ -120,7 +120,7 @@ from normcore.training.loop import train
 trained = {}
 for tag, method in METHODS.items():
     if method.fits(CELLS["mgu"]):
-        task, model = {"name": "permuted_digits", "profile": "smoke"}, {"cell": "mgu", "num_layers": 2}
+        task, model = {"name": "permuted_digits", "profile": "smoke"}, {"cell": "mgu"}
         spec = resolve({"task": task, "model": model, "norm": {"method": tag}})
         *events, finished = train(spec, seed=0)
         losses = [event.values["train.loss"] for event in events if hasattr(event, "values")]

@@ -141,7 +141,8 @@ WRONG_FIELDS: list[tuple[str, dict[str, Any], list[str | int]]] = [
     ("file name beyond all use", char_lm(corpus="file", file="a" * 501), ["task", "file"]),
     ("file that is not there", char_lm(corpus="file", file="mine.txt"), ["task", "file"]),
     ("file is a directory", char_lm(corpus="file", file="."), ["task", "file"]),
-    ("less to evaluate on than two examples", char_lm(sequence_length=20, eval_chars=39), ["task", "eval_chars"]),
+    ("less to evaluate on than two examples", char_lm(sequence_length=20, test_chars=39), ["task", "test_chars"]),
+    ("the name of an option of old", char_lm(eval_chars=400), ["task", "eval_chars"]),
     ("examples longer than the text", char_lm(sequence_length=90_000, eval_chars=None), ["task", "sequence_length"]),
     ("reading backwards what comes next", {**char_lm(), "model": {"bidirectional": True}}, ["model", "bidirectional"]),
 ]

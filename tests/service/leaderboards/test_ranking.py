@@ -16,7 +16,8 @@ value = st.floats(-100, 100, allow_nan=False)
 
 
 def run(seed: int, value: float | None = 0.5, steps: float | None = None, *, diverged: bool = False) -> RunResult:
-    return RunResult(seed, diverged, value, steps, None if steps is None else steps / 10)
+    values = {} if value is None else {"accuracy": value}
+    return RunResult(seed, diverged, value, values, steps, None if steps is None else steps / 10)
 
 
 @given(st.lists(value, min_size=2, max_size=30))
@@ -105,16 +106,25 @@ def test_nothing_pooled_is_nothing_known() -> None:
 def test_equal_ones_share_a_rank_and_the_unknown_come_last(
     centers: Sequence[float | None], highest_first: list[int], lowest_first: list[int]
 ) -> None:
-    assert ranks(centers, "maximize") == highest_first
-    assert ranks(centers, "minimize") == lowest_first
+    all_count = [True] * len(centers)
+    assert ranks(centers, all_count, "maximize") == highest_first
+    assert ranks(centers, all_count, "minimize") == lowest_first
 
 
-@given(st.lists(st.one_of(st.none(), value), max_size=12))
-def test_a_rank_is_one_more_than_the_number_of_better_ones(centers: list[float | None]) -> None:
-    got = ranks(centers, "maximize")
-    for own, rank in zip(centers, got, strict=True):
-        better = sum(c is not None and (own is None or c > own) for c in centers)
+@given(st.lists(st.tuples(st.one_of(st.none(), value), st.booleans()), max_size=12))
+def test_a_rank_is_one_more_than_the_number_of_better_ones_that_count(entries: list[tuple[float | None, bool]]) -> None:
+    centers, counts = [center for center, _ in entries], [counted for _, counted in entries]
+    for own, rank in zip(centers, ranks(centers, counts, "maximize"), strict=True):
+        better = sum(counted and c is not None and (own is None or c > own) for c, counted in entries)
         assert rank == 1 + better
+
+
+@given(st.lists(st.tuples(st.one_of(st.none(), value), st.booleans()), max_size=12))
+def test_entries_that_do_not_count_move_none(entries: list[tuple[float | None, bool]]) -> None:
+    counting = [center for center, counted in entries if counted]
+    among_all = ranks([center for center, _ in entries], [counted for _, counted in entries], "minimize")
+    alone = ranks(counting, [True] * len(counting), "minimize")
+    assert [rank for rank, (_, counted) in zip(among_all, entries, strict=True) if counted] == alone
 
 
 def test_a_ratio_needs_both_times() -> None:
