@@ -13,6 +13,7 @@ FOLDERS = (
     "normcore/analyses/",
 )
 MODULES = (
+    "examples/test_adding_problem.py",
     "examples/test_mean_absolute_norm.py",
     "migrations/test_migrations.py",
     "normbench/test_client.py",
@@ -36,6 +37,7 @@ MODULES = (
     "service/processes/test_local.py",
     "service/test_schema.py",
     "test_journey.py",
+    "test_recipes.py",
     "workers/test_app.py",
     "workers/test_black_holes.py",
     "workers/test_recovery.py",
@@ -56,6 +58,8 @@ LONGEST = (  # first, and by turns what waits much and what computes much
     "workers/test_app.py",
     "normcore/analyses/test_gradient_flow.py",
     "examples/test_mean_absolute_norm.py",
+    "examples/test_adding_problem.py",
+    "test_recipes.py",
     "service/test_schema.py",
     "service/experiments/test_stream.py",
     "service/experiments/lifecycle/test_cancelling.py",
