@@ -96,7 +96,7 @@ def _bring_specs_up_to_date() -> None:
     for id, stored in connection.execute(sa.select(EXPERIMENTS.c.id, EXPERIMENTS.c.spec)).all():
         try:
             values = _columns(stored)
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, KeyError):
             continue
         connection.execute(sa.update(EXPERIMENTS).where(EXPERIMENTS.c.id == id).values(values))
 
