@@ -151,12 +151,17 @@ def _measured(row: Row[Any], baseline: str, against: Row[Any] | None, over_budge
         n_seeds=row.n_seeds,
         n_diverged=row.n_diverged,
         value=None if row.mean is None else Center(row.mean, row.std, interval),
-        values={name: Center(**pooled) for name, pooled in row.values.items()},
+        values={name: _stored(pooled) for name, pooled in row.values.items()},
         steps_to_target=TimeToTarget(row.steps_median, row.steps_reached),
         seconds_to_target=TimeToTarget(row.seconds_median, row.seconds_reached),
         speedup=speedup,
         experiments=row.experiments,
     )
+
+
+def _stored(center: Mapping[str, Any]) -> Center:
+    low_and_high = center["ci95"]  # which JSON has as a list
+    return Center(center["mean"], center["std"], low_and_high and tuple(low_and_high))
 
 
 def _of_problem(task: str, problem: str) -> list[Result]:
