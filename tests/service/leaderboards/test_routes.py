@@ -1,5 +1,6 @@
 """Leaderboards as the API shows them."""
 
+import warnings
 from typing import Any
 
 import pytest
@@ -46,6 +47,13 @@ def test_entries_are_ranked_by_their_mean_test_metric(client: TestClient, db: Da
     assert first["seconds_to_target"] == {"median": 3.75, "reached": 2}
     assert first["speedup"] == {"baseline": "none", "steps": pytest.approx(35 / 15), "seconds": pytest.approx(35 / 15)}
     assert len(first["experiments"]) == 1
+
+
+def test_a_board_is_sent_without_a_word_of_warning(client: TestClient, db: Database) -> None:
+    result(db, "none", [0.70, 0.72], [30, 40])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert board(client)["entries"][0]["values"]["accuracy"]["ci95"]
 
 
 def test_ties_share_a_rank_and_what_has_no_value_comes_last(client: TestClient, db: Database) -> None:
