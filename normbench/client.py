@@ -30,10 +30,12 @@ OUTAGE_SECONDS = 600.0  # for how long waiting goes on while nothing answers; th
 SILENCE_SECONDS = 60.0  # without even a ping, after which a stream of events counts as broken
 POLL_SECONDS = 0.5
 IDEMPOTENCY_KEY = r"[!-~]([ -~]{0,253}[!-~])?"
+FIGURES = "figures/"
 NAMES = {
     "experiments": "an experiment's id",
     "runs": "a run's id",
     "artifacts": "a file's name",
+    "figures": "a figure's name",
     "leaderboards": "a task's name",
     "methods": "a method's name",
 }
@@ -271,7 +273,8 @@ class Client:
         """Save a file of a run, piece by piece; it appears under its name whole or not at all.
 
         Args:
-            path: the file to write, or a folder to write it into.
+            name: as ``artifacts`` lists it, such as ``model.pt`` or ``figures/confusion.json``.
+            path: the file to write, or a folder to write it into, in which ``figures/`` is made where it is missing.
 
         Returns:
             The file's path.
@@ -280,9 +283,10 @@ class Client:
             NotFound: the run has no such file.
             OSError: the file cannot be written.
         """
-        source = _path("runs", run_id, "artifacts", name)
-        target = Path(path)
-        target = target / name if target.is_dir() else target
+        source, target = _file(run_id, name), Path(path)
+        if target.is_dir():
+            target = target / name
+            target.parent.mkdir(exist_ok=True)
 
         def once() -> None:
             with self._service.stream(source) as answer:
@@ -297,7 +301,7 @@ class Client:
         Raises:
             NotFound: the run has no such file.
         """
-        source = _path("runs", run_id, "artifacts", name)
+        source = _file(run_id, name)
 
         def once() -> str:
             with self._service.stream(source) as answer:
@@ -402,6 +406,12 @@ class _Outage:
 
 def _given(**options: Any) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
+
+
+def _file(run_id: str, name: str) -> str:
+    """The path of a run's file, which may stand in the folder ``figures``."""
+    folder = FIGURES if name.startswith(FIGURES) and name != FIGURES else ""
+    return _path("runs", run_id, "artifacts", name.removeprefix(folder)).replace("/artifacts/", f"/artifacts/{folder}")
 
 
 def _path(*parts: str) -> str:

@@ -1,5 +1,6 @@
 """What a leaderboard ranks: a problem is all of a task's own options and its data's checksums. Torch-free."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -11,6 +12,7 @@ from normcore.spec.task import ProfileName
 from normcore.spec.tasks.benchmark import Benchmark
 
 ID_LENGTH = 16  # hexadecimal digits of the digest
+LONGEST = 60  # characters of a value in a title
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +51,17 @@ def own_budget(task: str, profile: ProfileName) -> int:
 
 
 def title(options: Mapping[str, Any], own: Problem) -> str:
-    """How a problem differs from the profile's own, in words."""
-    changed = [f"{name} {value}" for name, value in options.items() if own.options.get(name) != value]
+    """How a problem differs from the profile's own, in words; in the order of the task's options, whatever order a
+    database gives them."""
+    ordered = [*(name for name in own.options if name in options), *sorted(options.keys() - own.options.keys())]
+    changed = [f"{name} {_shown(options[name])}" for name in ordered if own.options.get(name) != options[name]]
     return ", ".join(changed) or "the profile's own"
+
+
+def _shown(value: Any) -> str:
+    """A value as a spec has it, long ones such as digests cut."""
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text if len(text) <= LONGEST else f"{text[:12]}…"
 
 
 def _own(task: str, profile: ProfileName) -> TrainingSpec:

@@ -17,6 +17,7 @@ TABLE_1 = {
     "dataset_recentering": "dataset re-centering",
     "single_case_rescaling": "single case re-scaling",
 }
+OWN_PROBLEM = "the profile's own"
 YES_OR_NO = {"invariant": "yes", "not invariant": "no", None: None}
 
 
@@ -104,14 +105,19 @@ def _standings(card: ReportCard) -> Table | None:
     columns = (Column("leaderboard"), Column("rank"), Column("test"), Column("seeds", optional=1))
     rows = [
         (
-            f"{s['task']} ({s['profile']})",
-            f"{s['rank']} of {s['of']}",
+            f"{s['task']} ({_board(s)})",
+            "over budget" if s["rank"] is None else f"{s['rank']} of {s['of']}",
             None if s["mean"] is None else f"{s['metric']} {s['mean']:.3f}{bounds(s['ci95'])}",
             s["n_seeds"],
         )
         for s in card["standings"]
     ]
     return Table("Best entry on each leaderboard", columns, rows)
+
+
+def _board(standing: Mapping[str, Any]) -> str:
+    title = standing["problem"]["title"]
+    return standing["profile"] if title == OWN_PROBLEM else f"{standing['profile']}, {title}"
 
 
 def _name(spec: Mapping[str, Any]) -> str:

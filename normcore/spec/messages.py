@@ -58,5 +58,7 @@ def suggestion(given: Any, known: Iterable[str]) -> str:
 
 
 def quoted(given: Any) -> str:
-    """The value, short enough to be repeated."""
-    return f"'{given[:60]}'" if isinstance(given, str) else json.dumps(given, default=str)[:60]
+    """The value, short enough to be repeated, and sendable whatever it is: half of a surrogate pair is no text."""
+    if not isinstance(given, str):
+        return json.dumps(given, default=str)[:60]
+    return f"'{given[:60].encode(errors='replace').decode()}'"

@@ -148,7 +148,7 @@ class Registry(Mapping[str, type[P]], Generic[P]):
         for entry in entries:
             try:
                 found[entry.name] = self._checked(entry, {**self.ours, **found})
-            except Exception as error:  # whatever somebody's package does, the others must work
+            except (Exception, SystemExit) as error:  # whatever somebody's package does, the others must work
                 warnings.warn(
                     f"{self.group}: {entry.name} ({entry.value}) is left out: {error}", UnusablePlugIn, stacklevel=3
                 )

@@ -37,12 +37,17 @@ IMAGES: Mapping[str, Callable[[Path | None], ImageSplits]] = {
 
 
 class ImageClassification:
-    """Classify images; training loss and test error by epoch."""
+    """Classify images; training loss and test error by epoch.
+
+    Args:
+        splits: the images, already read; None reads those that the options name.
+    """
 
     no_skill = 1 - 1 / NUM_CLASSES
 
-    def __init__(self, options: Options, resources: Resources) -> None:
-        splits = IMAGES[options.dataset](resources.datasets_dir)
+    def __init__(self, options: Options, resources: Resources, splits: ImageSplits | None = None) -> None:
+        if splits is None:
+            splits = IMAGES[options.dataset](resources.datasets_dir)
         self.checksums: Mapping[str, str] = splits.checksums
         self._whitening: Whitening | None = None
         if isinstance(options, Convnet) and options.whitening:

@@ -72,7 +72,6 @@ EVENTS: Responses = {
 FILE = {"schema": {"type": "string", "format": "binary"}}
 ENVIRONMENT = {"schema": reference("Environment"), "example": verbatim(examples.RUN.environment)}
 LOG = {"schema": {"type": "string"}, "example": "analysed in 1.5 s\n"}
-FIGURE: Responses = answers(examples.FIGURE) | refusals(NotFound)
 FILE_HEADERS = ("Content-Disposition", "ETag", "Cache-Control")
 DOWNLOADED: Responses = {
     200: {

@@ -206,7 +206,11 @@ def get_measurements(
         return queries.measurements(session, run_id, series=series, max_points=max_points)
 
 
-@router.get("/runs/{run_id}/figures/{name}", response_class=Response, responses=described.FIGURE)
+@router.get(
+    "/runs/{run_id}/figures/{name}",
+    response_model=schemas.FigureOut,
+    responses=answers(examples.FIGURE) | refusals(NotFound),
+)
 def get_figure(
     run_id: parameters.RunId, name: parameters.FigureName, parts: PartsDep, theme: parameters.FigureTheme = "light"
 ) -> Response:

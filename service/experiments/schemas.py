@@ -112,6 +112,13 @@ class MeasurementsOut(BaseModel):
     series: dict[str, SeriesOut]
 
 
+class FigureOut(BaseModel):
+    """A figure as Plotly JSON."""
+
+    data: list[dict[str, Any]] = Field(description="Traces.")
+    layout: dict[str, Any]
+
+
 class ArtifactOut(BaseModel):
     """A file of a run."""
 

@@ -25,7 +25,10 @@ def _complaint(session: Session, task: TrainedAnalysis) -> str | None:
     ).one_or_none()
     if found is None:
         return "there is no such run"
-    trained = parse(found.spec)
+    try:
+        trained = parse(found.spec)
+    except ValueError:
+        return "that run's spec cannot be read here; is a plug-in missing that it was submitted with? Name another"
     if not isinstance(trained, TrainingSpec):
         return f"that run was an analysis, {trained.task.name}, and has trained no model; name a training's"
     if found.state != "succeeded":

@@ -28,7 +28,7 @@ from service.errors import (
     Unauthorized,
     Unavailable,
 )
-from service.http.problems import MEDIA_TYPE, Problem
+from service.http.problems import MEDIA_TYPE, ProblemDetails
 
 Document = dict[str, Any]
 Responses = dict[int | str, Document]
@@ -246,7 +246,7 @@ def _refusal(kind: type[ServiceError]) -> Document:
     named = WITH_HEADERS.get(kind, ())
     return {
         "description": WHEN[kind],
-        "content": {MEDIA_TYPE: {"schema": reference("Problem"), "example": example}},
+        "content": {MEDIA_TYPE: {"schema": reference("ProblemDetails"), "example": example}},
         **({"headers": headers(*named)} if named else {}),
     }
 
@@ -257,7 +257,7 @@ def _refusal(kind: type[ServiceError]) -> Document:
 def _schemas() -> Document:
     results = {**_described(Result, name="TrainingResult"), **_described(AnalysisResult)}
     results["AnyResult"] = {"anyOf": [reference("TrainingResult"), reference("AnalysisResult")]}
-    return {**_described(Problem), **results, **_described(Environment), **_written_spec(), **_resolved_spec()}
+    return {**_described(ProblemDetails), **results, **_described(Environment), **_written_spec(), **_resolved_spec()}
 
 
 def _described(kind: type[Any], *, name: str | None = None, template: str = REFERENCE) -> Document:

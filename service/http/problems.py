@@ -33,7 +33,7 @@ class ProblemError(BaseModel):
     type: str = Field(description="A stable code of what is wrong.")
 
 
-class Problem(BaseModel):
+class ProblemDetails(BaseModel):
     """Why a request was refused (RFC 9457)."""
 
     type: str

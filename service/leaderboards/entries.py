@@ -1,5 +1,6 @@
 """Keep the entries in step with the runs."""
 
+import logging
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, cast
@@ -13,6 +14,8 @@ from normcore.spec import TrainingSpec, changes, parse
 from service.experiments.tables import Experiment, Run
 from service.leaderboards.ranking import Pooled, RunResult, pool
 from service.leaderboards.tables import Entry
+
+log = logging.getLogger(__name__)
 
 MAX_EXPERIMENTS = 20
 
@@ -43,7 +46,10 @@ def refresh(session: Session, fingerprint: str) -> None:
 
 
 def refresh_missing(session: Session) -> None:
-    """Pool the results of every fingerprint that has some and no entry, as after a migration that changed entries."""
+    """Pool the results of every fingerprint that has some and no entry, as after a migration that changed entries.
+
+    A spec that cannot be read, as of a plug-in that is not installed, is left off the boards until it can be.
+    """
     missing = (
         select(Experiment.fingerprint)
         .join(Run)
@@ -55,7 +61,10 @@ def refresh_missing(session: Session) -> None:
         .distinct()
     )
     for fingerprint in session.scalars(missing).all():
-        refresh(session, fingerprint)
+        try:
+            refresh(session, fingerprint)
+        except ValueError as error:
+            log.warning("no entry for fingerprint %s, whose spec cannot be read: %s", fingerprint[:12], error)
 
 
 def _results(session: Session, fingerprint: str) -> list[dict[str, Any]]:

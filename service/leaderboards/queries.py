@@ -29,17 +29,15 @@ def leaderboards(session: Session) -> list[schemas.LeaderboardSummary]:
         .group_by(entry.task, entry.profile, entry.problem, entry.options)
         .order_by(entry.task, entry.profile, entry.problem)
     )
-    return [
-        schemas.LeaderboardSummary(
-            task=task,
-            profile=profile,
-            problem=_problem(task, profile, id, options),
-            n_entries=n,
-            n_runs=runs,
-        )
-        for task, profile, id, options, n, runs in rows
-        if task in BENCHMARKS
-    ]
+    boards: dict[tuple[str, str, str], schemas.LeaderboardSummary] = {}
+    for task, profile, id, options, n_entries, n_runs in rows:  # a problem's once more if an option was added since
+        if task in BENCHMARKS:
+            problem = _problem(task, profile, id, options)
+            empty = schemas.LeaderboardSummary(task=task, profile=profile, problem=problem, n_entries=0, n_runs=0)
+            board = boards.setdefault((task, profile, id), empty)
+            board.n_entries += n_entries
+            board.n_runs += n_runs
+    return list(boards.values())
 
 
 def leaderboard(
@@ -153,12 +151,17 @@ def _measured(row: Row[Any], baseline: str, against: Row[Any] | None, over_budge
         n_seeds=row.n_seeds,
         n_diverged=row.n_diverged,
         value=None if row.mean is None else Center(row.mean, row.std, interval),
-        values=row.values,
+        values={name: _stored(pooled) for name, pooled in row.values.items()},
         steps_to_target=TimeToTarget(row.steps_median, row.steps_reached),
         seconds_to_target=TimeToTarget(row.seconds_median, row.seconds_reached),
         speedup=speedup,
         experiments=row.experiments,
     )
+
+
+def _stored(center: Mapping[str, Any]) -> Center:
+    low_and_high = center["ci95"]  # which JSON has as a list
+    return Center(center["mean"], center["std"], low_and_high and tuple(low_and_high))
 
 
 def _of_problem(task: str, problem: str) -> list[Result]:

@@ -60,6 +60,8 @@ def _move(db: Database, config: Config, revision: str) -> None:
             command.downgrade(config, "base")
         else:
             command.upgrade(config, revision)
+        if revision == "head":  # in the same transaction: no process ever sees boards that are empty for the time being
+            upgrade_specs(session)
 
 
 def _revision(db: Database) -> str | None:

@@ -2,6 +2,7 @@
 
 from normcore.events import Finding
 from service.experiments.examples import FINGERPRINT, RUN
+from service.leaderboards.examples import PROBLEM
 from service.report_cards.schemas import CellOut, MeasuredOut, ReportCard, StandingOut
 
 STEP_COST = MeasuredOut(
@@ -21,6 +22,7 @@ REPORT_CARD = ReportCard(
         StandingOut(
             task="permuted_digits",
             profile="small",
+            problem=PROBLEM,
             rank=1,
             of=1,
             metric="accuracy",

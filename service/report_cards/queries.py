@@ -105,8 +105,9 @@ def _standing(board: Leaderboard, method: str) -> StandingOut | None:
     return StandingOut(
         task=board.task,
         profile=board.profile,
+        problem=board.problem,
         rank=own.rank,
-        of=len(board.entries),
+        of=sum(not entry.over_budget for entry in board.entries),
         metric=board.metric,
         unit=board.unit,
         direction=board.direction,

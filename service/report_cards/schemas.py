@@ -3,10 +3,11 @@
 from datetime import datetime
 from typing import Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from normcore.events import Finding
 from service.http.openapi import WrittenSpec
+from service.leaderboards.schemas import Problem
 
 
 class MeasuredOut(BaseModel):
@@ -32,8 +33,9 @@ class StandingOut(BaseModel):
 
     task: str
     profile: str
-    rank: int
-    of: int
+    problem: Problem
+    rank: int | None = Field(description="Null if it had more than the board's budget.")
+    of: int = Field(description="Entries within the budget.")
     metric: str
     unit: str
     direction: Literal["maximize", "minimize"]

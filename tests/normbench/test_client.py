@@ -23,12 +23,14 @@ from normbench import (
     Unavailable,
     Unreachable,
 )
+from normcore.figures.figure import THEMES
+from service.artifacts import Artifacts
 from service.db import Database
 from service.keys import keyring
 from service.settings import Settings
 from tests.normbench.scripted import AWAY, HANG_UP, Answer, scripted
 from tests.servers import free_port
-from tests.service.given import claimed, finished, measured, recorded, written
+from tests.service.given import claimed, finished, measured, recorded, submitted, written
 from tests.service.live import live_api
 
 
@@ -217,6 +219,49 @@ def test_files_of_a_run_are_listed_and_saved_whole(api: Client, settings: Settin
 # -- trouble on the way ----------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_file_of_the_folder_of_figures_is_saved_into_such_a_folder(
+    api: Client, db: Database, settings: Settings, tmp_path: Path, is_there: bool
+) -> None:
+    run_id = submitted(db).runs[0].id
+    Artifacts(settings.artifacts_url).write(run_id, 1, "figures/matrix.json", b'{"data": []}')
+    finished(db, claimed(db).lease)
+    [listed] = api.artifacts(run_id)
+    folder = tmp_path / "here"
+    folder.mkdir()
+    if is_there:
+        (folder / "figures").mkdir()
+    saved = api.download(run_id, listed["name"], folder)
+    assert saved == folder / "figures" / "matrix.json"
+    assert saved.read_bytes() == b'{"data": []}'
+    assert api.download(run_id, listed["name"], folder / "mine.json").read_bytes() == b'{"data": []}'
+    assert api.artifact_text(run_id, listed["name"]) == '{"data": []}'
+
+
+@pytest.mark.parametrize("name", ["figures/", "figures/../x", "figures//x", "other/x", "figures/a/b"])
+def test_a_file_name_with_any_other_folder_is_refused_and_nothing_is_sent(name: str, tmp_path: Path) -> None:
+    with scripted(AWAY) as s, Client(s.url, patience=0) as client, pytest.raises(Invalid, match="file's name"):
+        client.download("run_1", name, tmp_path)
+    assert s.requests == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_figure_is_what_the_service_draws(api: Client, db: Database, settings: Settings) -> None:
+    run_id = submitted(db).runs[0].id
+    Artifacts(settings.artifacts_url).write(run_id, 1, "figures/matrix.json", b'{"data": [{"z": 1}], "layout": {}}')
+    lease = claimed(db).lease
+    recorded(db, lease, measured(5), measured(10))
+    finished(db, lease)
+    [line] = api.figure(run_id)["data"]
+    assert (line["name"], line["x"], line["y"]) == ("valid.accuracy", [5, 10], [0.05, 0.1])
+    assert api.figure(run_id, "matrix")["data"] == [{"z": 1}]
+    light, dark = (api.figure(run_id, "curves", theme=theme)["layout"]["paper_bgcolor"] for theme in THEMES)
+    assert light == api.figure(run_id)["layout"]["paper_bgcolor"]
+    assert light != dark
+    with pytest.raises(NotFound, match="it has curves, matrix"):
+        api.figure(run_id, "matrices")
+
+
 def test_what_is_safe_to_repeat_is_tried_until_the_service_is_back() -> None:
     with scripted(AWAY, HANG_UP, Answer({"detail": "no gateway"}, 502), Answer({"items": [{"name": "char_lm"}]})) as s:
         assert Client(s.url).catalogue("tasks") == [{"name": "char_lm"}]
@@ -289,6 +334,7 @@ def test_an_id_that_none_can_be_is_refused_and_nothing_is_sent(id: str, tmp_path
             ("run's id", lambda: client.download(id, "log.txt", tmp_path)),
             ("file's name", lambda: client.download("run_1", id, tmp_path)),
             ("file's name", lambda: client.artifact_text("run_1", id)),
+            ("figure's name", lambda: client.figure("run_1", id)),
             ("task's name", lambda: client.leaderboard(id)),
             ("method's name", lambda: client.report_card(id)),
         ]

@@ -11,6 +11,7 @@ from normbench.display.experiments import experiments
 from normbench.display.leaderboard import leaderboard
 from normbench.display.table import Table
 
+OWN: Any = {"problem": {"id": "a"}, "problems": [{"id": "a"}]}
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 
 
@@ -54,12 +55,13 @@ def test_an_entry_that_differs_in_nothing_has_a_dash_and_changes_break_between_e
     def entry(rank: int, changes: dict[str, Any]) -> dict[str, Any]:
         times = {"steps_to_target": None, "seconds_to_target": None, "speedup": None}
         value = {"mean": 0.5, "ci95": [0.4, 0.6]}
-        seeds = {"n_seeds": 3, "n_diverged": 0, "source": "measured", "citation": None}
+        seeds = {"n_seeds": 3, "n_diverged": 0, "source": "measured", "citation": None, "over_budget": False}
         return {"rank": rank, "method": "layer_norm", "changes": changes, "value": value, **seeds, **times}
 
     changes = {"training.optimizer.lr": 0.001, "training.max_steps": 1000, "norm.gain_init": 0.1}
     about = {"task": "permuted_digits", "profile": "small", "metric": "accuracy", "unit": "", "target": None}
-    board: Any = {**about, "direction": "maximize", "baseline": "none", "entries": [entry(1, {}), entry(2, changes)]}
+    board: Any = {**about, **OWN, "direction": "maximize", "baseline": "none"}
+    board["entries"] = [entry(1, {}), entry(2, changes)]
     shown = lines(leaderboard(board))
     assert ["1", "layer_norm", "–", "0.500", "[0.400,", "0.600]"] in [line[:6] for line in shown]
     told = [word for line in shown for word in line if "=" in word]

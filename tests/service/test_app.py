@@ -38,6 +38,7 @@ def test_the_api_describes_itself_as_openapi_3_1(document: Any) -> None:
         "GET /v1/runs/{run_id}",
         "GET /v1/runs/{run_id}/measurements",
         "GET /v1/runs/{run_id}/events",
+        "GET /v1/runs/{run_id}/figures/{name}",
         "GET /v1/runs/{run_id}/artifacts",
         "GET /v1/runs/{run_id}/artifacts/{name}",
         "GET /v1/leaderboards",
@@ -203,7 +204,7 @@ def test_even_a_defect_is_answered_with_a_problem(shared_client: TestClient, mon
 
 
 def test_every_call_is_described_and_every_refusal_is_a_problem(document: Any) -> None:
-    problem = {"$ref": "#/components/schemas/Problem"}
+    problem = {"$ref": "#/components/schemas/ProblemDetails"}
     for path, methods in document["paths"].items():
         for method, call in methods.items():
             name = f"{method} {path}"

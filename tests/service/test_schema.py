@@ -19,7 +19,7 @@ from service.settings import Settings
 from tests.service.given import begun, claimed, finished, measured, recorded, submitted
 from tests.service.live import live_api
 
-CALLS = 24
+CALLS = 25
 CASES = int(os.environ.get("NORMBENCH_TEST_SCHEMA_CASES", "500"))
 MOST = math.ceil(1.4 * CASES / CALLS)  # of one call; those without parameters get a few only
 CONFIG = """\
@@ -35,6 +35,14 @@ checks.positive_data_acceptance.expected-statuses = ["2xx", "409", "422"]
 [[operations]]  # which series a run has, it says itself
 include-path = "/v1/runs/{{run_id}}/measurements"
 checks.positive_data_acceptance.expected-statuses = ["2xx", "304", "422"]
+
+[[operations]]  # which problems a board has, it says itself
+include-path = "/v1/leaderboards/{{task}}"
+checks.positive_data_acceptance.expected-statuses = ["2xx", "304", "422"]
+
+[[operations]]  # a figure of another name is not there
+include-path = "/v1/runs/{{run_id}}/figures/{{name}}"
+checks.positive_data_acceptance.expected-statuses = ["2xx", "304", "404"]
 
 [[operations]]  # what is stored under other names is not there
 include-path = "/v1/runs/{{run_id}}/artifacts/{{name}}"

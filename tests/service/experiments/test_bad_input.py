@@ -45,6 +45,11 @@ def digits(**parts: Any) -> dict[str, Any]:
     return written("layer_norm", **parts)
 
 
+def feedforward(**parts: Any) -> dict[str, Any]:
+    task = {"name": "feedforward", "profile": "smoke", **parts.pop("task", {})}
+    return {"task": task, "norm": {"method": "none"}, **parts}
+
+
 def training(**fields: Any) -> dict[str, Any]:
     return digits(training=fields)
 
@@ -79,15 +84,41 @@ WRONG_FIELDS: list[tuple[str, dict[str, Any], list[str | int]]] = [
         ["norm", "sites"],
     ),
     (
-        "a site that no cell has",
-        {**digits(), "norm": {"method": "recurrent_batch_norm", "sites": ["input", "output"]}},
+        "a site that no model has",
+        {**digits(), "norm": {"method": "recurrent_batch_norm", "sites": ["input", "outputs"]}},
         ["norm", "sites", 1],
+    ),
+    (
+        "a site of other models",
+        {**digits(), "norm": {"method": "recurrent_batch_norm", "sites": ["input", "output"]}},
+        ["norm", "sites"],
     ),
     (
         "batch statistics over one case",
         written("recurrent_batch_norm", training={"batch_size": 1}),
         ["training", "batch_size"],
     ),
+    ("a model's option of another task", digits(model={"hidden_sizes": [10]}), ["model", "hidden_sizes"]),
+    ("a cell in a network without any", feedforward(model={"cell": "lstm"}), ["model", "cell"]),
+    (
+        "a recurrent network's option in a feed-forward one",
+        feedforward(model={"hidden_size": 4}),
+        ["model", "hidden_size"],
+    ),
+    ("no layer", feedforward(model={"hidden_sizes": []}), ["model", "hidden_sizes"]),
+    ("a method of layers in a cell", written("batch_norm"), ["norm", "method"]),
+    ("a method of images where there are none", feedforward(norm={"method": "instance_norm"}), ["norm", "method"]),
+    ("a cell's site in a layer", feedforward(norm={"method": "layer_norm", "sites": ["cell"]}), ["norm", "sites"]),
+    (
+        "batch norm over one case",
+        feedforward(norm={"method": "batch_norm"}, training={"batch_size": 1}),
+        ["training", "batch_size"],
+    ),
+    ("unknown data set", feedforward(task={"dataset": "mmnist"}), ["task", "dataset"]),
+    ("unknown corpus", char_lm(corpus="text9"), ["task", "corpus"]),
+    ("a model of an analysis without one", {"task": {"name": "invariances"}, "model": {"cell": "lstm"}}, ["model"]),
+    ("a training of an analysis", {"task": {"name": "invariances"}, "training": {"max_steps": 1}}, ["training"]),
+    ("a version to come", digits(spec_version=1000), ["spec_version"]),
     ("unknown cell", digits(model={"cell": "elman"}), ["model", "cell"]),
     ("no units", digits(model={"hidden_size": 0}), ["model", "hidden_size"]),
     ("half a unit", digits(model={"hidden_size": 1.5}), ["model", "hidden_size"]),
@@ -143,7 +174,11 @@ WRONG_FIELDS: list[tuple[str, dict[str, Any], list[str | int]]] = [
     ("file is a directory", char_lm(corpus="file", file="."), ["task", "file"]),
     ("less to evaluate on than two examples", char_lm(sequence_length=20, test_chars=39), ["task", "test_chars"]),
     ("the name of an option of old", char_lm(eval_chars=400), ["task", "eval_chars"]),
-    ("examples longer than the text", char_lm(sequence_length=90_000, eval_chars=None), ["task", "sequence_length"]),
+    (
+        "examples longer than the text",
+        char_lm(sequence_length=90_000, valid_chars=None, test_chars=None),
+        ["task", "sequence_length"],
+    ),
     ("reading backwards what comes next", {**char_lm(), "model": {"bidirectional": True}}, ["model", "bidirectional"]),
 ]
 

@@ -25,8 +25,10 @@ def test_a_running_run_shows_its_progress_and_the_time_that_is_left(client: Test
     assert run["progress"]["eta_seconds"] is None
     assert run["result"] == {
         "metric": "accuracy",
+        "values": {"accuracy": 0.5},
         "value": 0.5,
         "valid_value": 0.6,
+        "no_skill": 0.1,
         "step": 30,
         "steps_to_target": 20,
         "seconds_to_target": 2.0,
@@ -42,6 +44,7 @@ def test_curves_come_by_name_with_unit_and_direction(client: TestClient, db: Dat
         recorded(db, lease, measured(step, valid__accuracy=step / 20, valid__loss=3.0, valid__bits_per_char=1.5))
     url = f"/v1/runs/{run_id}/measurements"
     assert client.get(url).json() == {
+        "x": "step",
         "series": {
             "valid.accuracy": {
                 "unit": "",
@@ -54,7 +57,7 @@ def test_curves_come_by_name_with_unit_and_direction(client: TestClient, db: Dat
                 "points": [[5, 1.5, 2.5], [10, 1.5, 5.0]],
             },
             "valid.loss": {"unit": "nats", "direction": "minimize", "points": [[5, 3.0, 2.5], [10, 3.0, 5.0]]},
-        }
+        },
     }
     some = client.get(url, params={"series": ["valid.loss", "valid.accuracy", "valid.nothing"]}).json()["series"]
     assert set(some) == {"valid.loss", "valid.accuracy"}, "what a run has not measured yet may still come"
@@ -79,11 +82,12 @@ def test_a_run_that_ended_before_it_measured_anything_has_no_curves(client: Test
     run_id = submitted(db).runs[0].id
     failed(db, claimed(db).lease)
     answer = client.get(f"/v1/runs/{run_id}/measurements", params={"series": "valid.loss"})
-    assert (answer.status_code, answer.json()) == (200, {"series": {}})
+    assert (answer.status_code, answer.json()) == (200, {"x": "step", "series": {}})
 
 
 def test_a_run_that_measured_nothing_yet_has_no_curves(client: TestClient, db: Database) -> None:
-    assert client.get(f"/v1/runs/{submitted(db).runs[0].id}/measurements").json() == {"series": {}}
+    url = f"/v1/runs/{submitted(db).runs[0].id}/measurements"
+    assert client.get(url).json() == {"x": "step", "series": {}}
 
 
 def test_a_curve_can_be_thinned_without_losing_its_extremes(client: TestClient, db: Database) -> None:

@@ -18,7 +18,15 @@ from tests.service.given import begun, claimed, finished, measured, recorded, su
 SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 JSON = "application/json"
 OF_EVERY_ANSWER = {"content-length", "content-type"}  # OpenAPI says the type by itself, and HTTP the length
-FREE_FORM = {"TaskOut.options", "MethodOut.options", "Entry.changes"}  # JSON Schemas, and options of any method
+FREE_FORM = {  # JSON Schemas, options of any method or task, and what Plotly takes
+    "TaskOut.options",
+    "TaskOut.models.additionalProperties",
+    "MethodOut.options",
+    "Entry.changes",
+    "Problem.options",
+    "FigureOut.data",
+    "FigureOut.layout",
+}
 
 
 @pytest.fixture(scope="module")
@@ -165,7 +173,7 @@ def test_what_is_sent_is_what_is_described(client: TestClient, document: Any, en
     assert plan.json()["runs"] == 1
     read = [
         *(f"{experiment}{rest}" for rest in ("", "/events")),
-        *(f"/v1/runs/{ended_run}{rest}" for rest in ("", "/events", "/measurements", "/artifacts")),
+        *(f"/v1/runs/{ended_run}{rest}" for rest in ("", "/events", "/measurements", "/artifacts", "/figures/curves")),
         *(f"{files}/{name}" for name in ("log.txt", "environment.json", "x.bin")),
         *("/v1/experiments", "/v1/leaderboards", "/v1/leaderboards/permuted_digits?profile=smoke", "/v1/workers"),
         *("/v1/tasks", "/v1/tasks/char_lm", "/v1/methods", "/v1/methods/none", "/v1/methods/layer_norm/report-card"),
@@ -191,6 +199,7 @@ def test_what_is_sent_is_what_is_described(client: TestClient, document: Any, en
     for path in (
         "/v1/runs/run_1",
         f"{files}/no",
+        f"/v1/runs/{ended_run}/figures/no",
         "/v1/experiments/exp_1",
         "/v1/tasks/no",
         "/v1/methods/no/report-card",

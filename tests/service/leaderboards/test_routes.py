@@ -1,44 +1,20 @@
 """Leaderboards as the API shows them."""
 
+import warnings
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
-from normcore.events import Outcome
-from normcore.spec import TASKS, digest, resolve
+from normcore.problem import own_budget, own_problem
+from normcore.spec import TASKS
 from service.db import Database
-from service.experiments import submission
-from service.experiments.schemas import ExperimentOut
-from tests.service.given import claimed, finished, submitted
+from tests.service.given import submitted
+from tests.service.leaderboards.boards import board, ended, measured, result
 
+OF_PROFILE = own_problem("permuted_digits", "smoke")
+OWN: Any = {"id": OF_PROFILE.id, "title": "the profile's own", "options": OF_PROFILE.options}
 BOARD = "/v1/leaderboards/permuted_digits"
-
-
-def ended(db: Database, experiment: ExperimentOut, *results: dict[str, Any]) -> str:
-    """The experiment's runs have succeeded with these results."""
-    for result in results:
-        lease = claimed(db).lease
-        assert lease.run_id in {run.id for run in experiment.runs}
-        outcome: Outcome = "diverged" if result.get("value", 0) is None else "completed"
-        finished(db, lease, outcome, **result)
-    return experiment.fingerprint
-
-
-def result(db: Database, method: str, values: list[float | None], steps: list[int | None], **parts: Any) -> str:
-    experiment = submitted(db, method, seeds=range(len(values)), **parts)
-    results = [
-        {"value": v, "steps_to_target": s, "seconds_to_target": None if s is None else s / 4}
-        for v, s in zip(values, steps, strict=True)
-    ]
-    return ended(db, experiment, *results)
-
-
-def board(client: TestClient, **query: Any) -> dict[str, Any]:
-    answer = client.get(BOARD, params={"profile": "smoke", **query})
-    assert answer.status_code == 200, answer.text
-    content: dict[str, Any] = answer.json()
-    return content
 
 
 def test_entries_are_ranked_by_their_mean_test_metric(client: TestClient, db: Database) -> None:
@@ -48,17 +24,21 @@ def test_entries_are_ranked_by_their_mean_test_metric(client: TestClient, db: Da
     assert {name: got[name] for name in got if name != "entries"} == {
         "task": "permuted_digits",
         "profile": "smoke",
+        "problem": OWN,
+        "problems": [OWN],
         "metric": "accuracy",
         "unit": "",
         "direction": "maximize",
         "target": TASKS["permuted_digits"].profiles["smoke"].training["target"],
+        "budget": own_budget("permuted_digits", "smoke"),
         "rank_by": "metric",
         "baseline": "none",
     }
     first, second = got["entries"]
     assert (first["rank"], first["method"], first["fingerprint"]) == (1, "recurrent_batch_norm", norm)
     assert (second["rank"], second["method"], second["fingerprint"]) == (2, "none", none)
-    assert first["source"] == "measured"
+    assert (first["source"], first["budget"], first["over_budget"]) == ("measured", got["budget"], False)
+    assert first["values"] == {"accuracy": first["value"]}
     assert (first["n_runs"], first["n_seeds"], first["n_diverged"]) == (2, 2, 0)
     assert first["value"]["mean"] == pytest.approx(0.86)
     low, high = first["value"]["ci95"]
@@ -67,6 +47,13 @@ def test_entries_are_ranked_by_their_mean_test_metric(client: TestClient, db: Da
     assert first["seconds_to_target"] == {"median": 3.75, "reached": 2}
     assert first["speedup"] == {"baseline": "none", "steps": pytest.approx(35 / 15), "seconds": pytest.approx(35 / 15)}
     assert len(first["experiments"]) == 1
+
+
+def test_a_board_is_sent_without_a_word_of_warning(client: TestClient, db: Database) -> None:
+    result(db, "none", [0.70, 0.72], [30, 40])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert board(client)["entries"][0]["values"]["accuracy"]["ci95"]
 
 
 def test_ties_share_a_rank_and_what_has_no_value_comes_last(client: TestClient, db: Database) -> None:
@@ -128,35 +115,11 @@ def test_of_several_baselines_in_one_setting_the_best_counts(client: TestClient,
     assert got["none"]["steps"] == 2.0
 
 
-def test_published_numbers_are_ranked_among_the_measured_ones_when_asked_for(client: TestClient, db: Database) -> None:
-    body = {"task": {"name": "permuted_mnist", "profile": "paper"}, "norm": {"method": "layer_norm"}}
-    with db.transaction() as session:
-        experiment, _ = submission.submit(session, resolve(body), request_digest=digest(body))
-        assert experiment.runs
-    ended(db, experiment, {"value": 0.93})
-    url = "/v1/leaderboards/permuted_mnist"
-    plain = client.get(url, params={"profile": "paper"}).json()["entries"]
-    assert [(e["rank"], e["method"], e["source"]) for e in plain] == [(1, "layer_norm", "measured")]
-    shown = client.get(url, params={"profile": "paper", "published": "true"}).json()["entries"]
-    assert [(e["rank"], e["method"], e["source"], e["value"]["mean"]) for e in shown] == [
-        (1, "recurrent_batch_norm", "published", 0.954),
-        (2, "layer_norm", "measured", 0.93),
-        (3, "none", "published", 0.902),
-    ]
-    assert shown[0]["citation"] == "RBN, Table 1"
-    assert (shown[0]["fingerprint"], shown[0]["n_runs"], shown[0]["experiments"]) == (None, 0, [])
-    small = client.get(url, params={"profile": "small", "published": "true"}).json()["entries"]
-    assert small == [], "papers say nothing of our smaller profiles"
-
-
 def test_a_metric_to_be_minimized_is_ranked_from_below(client: TestClient, db: Database) -> None:
     for method, value in (("none", 3.5), ("layer_norm", 3.1)):
         body = {"task": {"name": "char_lm", "profile": "smoke"}, "norm": {"method": method}}
-        with db.transaction() as session:
-            experiment, _ = submission.submit(session, resolve(body), request_digest=digest(body))
-            assert experiment.runs
-        ended(db, experiment, {"metric": "bits_per_char", "value": value})
-    got = client.get("/v1/leaderboards/char_lm", params={"profile": "smoke"}).json()
+        measured(db, body, value, "bits_per_char")
+    got = board(client, "char_lm")
     assert (got["metric"], got["unit"], got["direction"]) == ("bits_per_char", "bits", "minimize")
     assert [(e["rank"], e["method"]) for e in got["entries"]] == [(1, "layer_norm"), (2, "none")]
 
@@ -167,7 +130,7 @@ def test_tasks_and_profiles_with_entries_are_listed(client: TestClient, db: Data
     result(db, "layer_norm", [0.7], [1])
     submitted(db)
     assert client.get("/v1/leaderboards").json()["items"] == [
-        {"task": "permuted_digits", "profile": "smoke", "n_entries": 2, "n_runs": 3}
+        {"task": "permuted_digits", "profile": "smoke", "problem": OWN, "n_entries": 2, "n_runs": 3}
     ]
 
 
@@ -184,7 +147,13 @@ def test_an_unknown_task_is_not_found(shared_client: TestClient) -> None:
 
 @pytest.mark.parametrize(
     ("name", "given"),
-    [("baseline", "bach_norm"), ("profile", "huge"), ("rank_by", "beauty"), ("published", "perhaps")],
+    [
+        ("baseline", "bach_norm"),
+        ("profile", "huge"),
+        ("rank_by", "beauty"),
+        ("published", "perhaps"),
+        ("over_budget", "much"),
+    ],
 )
 def test_a_wrong_parameter_is_named(shared_client: TestClient, name: str, given: str) -> None:
     answer = shared_client.get(BOARD, params={name: given})

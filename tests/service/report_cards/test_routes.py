@@ -7,12 +7,11 @@ from starlette.testclient import TestClient
 
 from normcore.events import Analysed, Finding, Started
 from normcore.spec import digest, resolve
+from normcore.spec.cells import CELLS
 from service.db import Database
 from service.experiments import lifecycle, submission
 from service.experiments.schemas import ExperimentOut
 from tests.service.given import claimed, failed, finished, submitted
-
-CELLS = ("rnn", "lstm", "gru")
 
 
 def submitted_analysis(db: Database, spec: dict[str, Any]) -> ExperimentOut:
@@ -80,6 +79,7 @@ def test_the_newest_success_counts(client: TestClient, db: Database) -> None:
             "claim": None,
             "holds": None,
             "source": None,
+            "parameters": {},
         }
     ]
     assert card["cells"]["lstm"]["step_cost"] is None

@@ -1,0 +1,48 @@
+"""Boards as tests ask for them, with entries as tests want them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from starlette.testclient import TestClient
+
+from normcore.events import Outcome
+from normcore.spec import digest, resolve
+from service.db import Database
+from service.experiments import submission
+from service.experiments.schemas import ExperimentOut
+from tests.service.given import claimed, finished, submitted
+
+
+def ended(db: Database, experiment: ExperimentOut, *results: dict[str, Any]) -> str:
+    """The experiment's runs have succeeded with these results; its fingerprint."""
+    for result in results:
+        lease = claimed(db).lease
+        assert lease.run_id in {run.id for run in experiment.runs}
+        outcome: Outcome = "diverged" if result.get("value", 0) is None else "completed"
+        finished(db, lease, outcome, **result)
+    return experiment.fingerprint
+
+
+def result(db: Database, method: str, values: Sequence[float | None], steps: Sequence[int | None], **parts: Any) -> str:
+    """An experiment whose seeds came to these values and reached the target at these steps; its fingerprint."""
+    experiment = submitted(db, method, seeds=range(len(values)), **parts)
+    results = [
+        {"value": v, "steps_to_target": s, "seconds_to_target": None if s is None else s / 4}
+        for v, s in zip(values, steps, strict=True)
+    ]
+    return ended(db, experiment, *results)
+
+
+def measured(db: Database, written: dict[str, Any], value: float, metric: str = "accuracy") -> str:
+    """An experiment of one seed of any task, which came to this value; its fingerprint."""
+    with db.transaction() as session:
+        experiment, _ = submission.submit(session, resolve(written), request_digest=digest(written))
+        assert experiment.runs
+    return ended(db, experiment, {"metric": metric, "value": value})
+
+
+def board(client: TestClient, task: str = "permuted_digits", profile: str = "smoke", **query: Any) -> dict[str, Any]:
+    answer = client.get(f"/v1/leaderboards/{task}", params={"profile": profile, **query})
+    assert answer.status_code == 200, answer.text
+    content: dict[str, Any] = answer.json()
+    return content

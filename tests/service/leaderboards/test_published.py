@@ -1,0 +1,119 @@
+"""The papers' numbers stand beside entries of the problem that they were measured on, and count for nothing."""
+
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from normcore.published import published
+from service.db import Database
+from tests.service.leaderboards.boards import board, measured
+
+TEXT8 = {"corpus": "text8", "sequence_length": 180, "valid_chars": 1_800_000, "test_chars": None}
+TABLE_1 = [
+    (0.954, "BN-LSTM", "recurrent_batch_norm"),
+    (0.940, "sTANH-RNN", "none"),
+    (0.914, "uRNN", "none"),
+    (0.902, "LSTM", "none"),
+    (0.820, "iRNN", "none"),
+    (0.350, "TANH-RNN", "none"),
+]
+
+
+def spec(task: str, profile: str = "paper", method: str = "layer_norm", **options: Any) -> dict[str, Any]:
+    return {"task": {"name": task, "profile": profile, **options}, "norm": {"method": method}}
+
+
+def of_papers(got: dict[str, Any]) -> list[dict[str, Any]]:
+    return [entry for entry in got["entries"] if entry["source"] == "published"]
+
+
+def test_they_are_ranked_among_the_measured_ones_which_they_do_not_move(client: TestClient, db: Database) -> None:
+    measured(db, spec("permuted_mnist"), 0.93)
+    measured(db, spec("permuted_mnist", method="none"), 0.89)
+    plain = board(client, "permuted_mnist", "paper")["entries"]
+    assert [(e["rank"], e["method"], e["source"]) for e in plain] == [
+        (1, "layer_norm", "measured"),
+        (2, "none", "measured"),
+    ]
+    shown = board(client, "permuted_mnist", "paper", published=True)["entries"]
+    assert [(e["rank"], e["value"]["mean"], e["model"], e["source"]) for e in shown] == [
+        (1, 0.954, "BN-LSTM", "published"),
+        (1, 0.940, "sTANH-RNN", "published"),
+        (1, 0.93, None, "measured"),
+        (2, 0.914, "uRNN", "published"),
+        (2, 0.902, "LSTM", "published"),
+        (2, 0.89, None, "measured"),
+        (3, 0.820, "iRNN", "published"),
+        (3, 0.350, "TANH-RNN", "published"),
+    ]
+    assert [entry for entry in shown if entry["source"] == "measured"] == plain, "in no statistic, and in no rank"
+    best = shown[0]
+    assert (best["citation"], best["method"]) == ("RBN, Table 1", "recurrent_batch_norm")
+    assert (best["fingerprint"], best["n_runs"], best["experiments"], best["budget"]) == (None, 0, [], None)
+    assert (best["value"]["std"], best["value"]["ci95"], best["speedup"]) == (None, None, None)
+
+
+def test_of_a_board_without_entries_the_papers_have_all_first_ranks(client: TestClient) -> None:
+    got = board(client, "permuted_mnist", "paper", published=True)["entries"]
+    assert [(e["value"]["mean"], e["model"], e["method"]) for e in got] == TABLE_1
+    assert {e["rank"] for e in got} == {1}
+
+
+@pytest.mark.parametrize("rank_by", ["steps_to_target", "seconds_to_target"])
+def test_where_times_rank_the_papers_say_nothing_and_come_last(client: TestClient, db: Database, rank_by: str) -> None:
+    measured(db, spec("permuted_mnist"), 0.93)
+    got = board(client, "permuted_mnist", "paper", published=True, rank_by=rank_by)["entries"]
+    assert [(e["rank"], e["source"]) for e in got] == [(1, "measured"), *[(2, "published")] * len(TABLE_1)]
+
+
+@pytest.mark.parametrize("task", ["permuted_mnist", "char_lm"])
+@pytest.mark.parametrize("profile", ["small", "smoke"])
+def test_they_say_nothing_of_our_smaller_profiles(client: TestClient, task: str, profile: str) -> None:
+    assert of_papers(board(client, task, profile, published=True)) == []
+
+
+def test_another_permutation_is_none_of_the_papers(client: TestClient, db: Database) -> None:
+    measured(db, spec("permuted_mnist", permutation_seed=3), 0.93)
+    other = board(client, "permuted_mnist", "paper")["problems"][1]["id"]
+    got = board(client, "permuted_mnist", "paper", problem=other, published=True)
+    assert [(e["rank"], e["source"]) for e in got["entries"]] == [(1, "measured")]
+
+
+def test_each_corpus_has_the_table_that_was_measured_on_it(client: TestClient, db: Database) -> None:
+    measured(db, spec("char_lm", **TEXT8), 1.40, "bits_per_char")
+    measured(db, spec("char_lm", corpus="pydoc"), 3.0, "bits_per_char")
+    measured(db, spec("char_lm", corpus="text8"), 1.5, "bits_per_char")
+    got = board(client, "char_lm", "paper", published=True)
+    assert {(e["citation"], e["model"], e["value"]["mean"]) for e in of_papers(got)} == {
+        ("RBN, Table 2", "HF-MRNN", 1.41),
+        ("RBN, Table 2", "LSTM", 1.38),
+        ("RBN, Table 2", "BN-LSTM", 1.32),
+    }, "of our methods, on the same split of the Penn Treebank"
+    corpora = {
+        (p["options"]["corpus"], p["options"]["sequence_length"]): {
+            e["citation"] for e in of_papers(board(client, "char_lm", "paper", problem=p["id"], published=True))
+        }
+        for p in got["problems"]
+    }
+    assert corpora == {
+        ("ptb", 100): {"RBN, Table 2"},
+        ("text8", 180): {"RBN, Table 3"},
+        ("text8", 100): set(),
+        ("pydoc", 100): set(),
+    }
+
+
+def test_the_title_of_a_papers_problem_says_how_it_differs(client: TestClient, db: Database) -> None:
+    measured(db, spec("char_lm", **TEXT8), 1.40, "bits_per_char")
+    _, text8 = board(client, "char_lm", "paper")["problems"]
+    assert text8["title"] == "corpus text8, sequence_length 180, valid_chars 1800000"
+
+
+def test_every_number_that_can_be_ranked_names_a_problem_there_is(client: TestClient) -> None:
+    """Of a task that there is: the options of each must resolve."""
+    for task in client.get("/v1/tasks").json()["items"]:
+        if task["kind"] == "training":
+            own = of_papers(board(client, task["name"], "paper", published=True))
+            possible = [r for r in published(task["name"]) if r.can_be_ranked and task["metric"]["name"] in r.values]
+            assert len(own) == sum(not r.options for r in possible), task["name"]
