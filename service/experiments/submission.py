@@ -38,10 +38,11 @@ def submit(
                 raise Conflict("this Idempotency-Key was used with another body; use a new key for a new experiment")
             return experiment_out(known), False
 
+    fingerprint, setting = spec.fingerprint_and_setting()
     row: dict[str, Any] = {
         "id": new_id("exp"),
-        "fingerprint": spec.fingerprint(),
-        "setting": spec.fingerprint(without=("norm",)),
+        "fingerprint": fingerprint,
+        "setting": setting,
         "task": spec.task.name,
         "profile": spec.task.profile,
         "method": spec.norm.method if spec.norm else None,
