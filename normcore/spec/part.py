@@ -1,9 +1,12 @@
 """What every part of a spec shares: immutable, strict, closed to unknown fields."""
 
+from functools import cache
 from typing import Any, ClassVar, Literal, NamedTuple, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict
 from pydantic_core import PydanticCustomError
+
+NONE = object()
 
 
 class Part(BaseModel):
@@ -21,15 +24,25 @@ class Part(BaseModel):
     def canonical(self) -> dict[str, Any]:
         """The fields that differ from their class's default, and its tag: an option that is added later, neutral by
         default, changes nothing here."""
-        fields = type(self).model_fields
-        kept = {
-            name
-            for name, field in fields.items()
-            if field.is_required() or _is_tag(field.annotation) or getattr(self, name) != field.default
-        }
-        parts = {name: getattr(self, name) for name in kept if isinstance(getattr(self, name), Part)}
-        plain = self.model_dump(mode="json", include=kept - parts.keys())
-        return plain | {name: part.canonical() for name, part in parts.items()}
+        return self._pruned(self.model_dump(mode="json"))
+
+    def _pruned(self, dumped: dict[str, Any]) -> dict[str, Any]:
+        """Its dump without what is at its default, in its parts too."""
+        kept = {}
+        for name, default in _defaults(type(self)):
+            value = getattr(self, name)
+            if value != default:
+                kept[name] = value._pruned(dumped[name]) if isinstance(value, Part) else dumped[name]
+        return kept
+
+
+@cache
+def _defaults(part: type[Part]) -> tuple[tuple[str, Any], ...]:
+    """Each field's default; of a tag, and of a field that has none, something that no value equals."""
+    return tuple(
+        (name, NONE if field.is_required() or _is_tag(field.annotation) else field.default)
+        for name, field in part.model_fields.items()
+    )
 
 
 class Misfit(NamedTuple):

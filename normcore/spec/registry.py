@@ -64,6 +64,9 @@ class Registry(Mapping[str, type[P]], Generic[P]):
     def __getitem__(self, tag: str) -> type[P]:
         return self._all[tag]
 
+    def __contains__(self, tag: object) -> bool:
+        return tag in self._all
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._all)
 
@@ -107,14 +110,15 @@ class Registry(Mapping[str, type[P]], Generic[P]):
         """
         if isinstance(value, self._base):
             return value
-        if not isinstance(value, Mapping):
+        if not isinstance(value, dict | Mapping):  # dict first: asking an abstract class takes longer
             raise _error("object", f'expected an object, as {{"{self.tag}": "{self._meant(value)}"}}')
         tag = value.get(self.tag)
         if tag is None:
             raise self._unknown(f"it is required; {choose(None, self)}")
-        if not isinstance(tag, str) or tag not in self:
+        kind = self._all.get(tag) if isinstance(tag, str) else None
+        if kind is None:
             raise self._unknown(f"unknown {quoted(tag)}; {choose(tag, self)}")
-        return self[tag].model_validate(value)
+        return kind.model_validate(value)
 
     def _meant(self, value: Any) -> str:
         return value if isinstance(value, str) and value in self else next(iter(self))
@@ -179,7 +183,5 @@ def _error(code: str, message: str, *loc: str) -> PydanticCustomError:
     return PydanticCustomError(code, "{message}", {"loc": list(loc), "message": message})
 
 
-BY_ITS_OWN_CLASS = core_schema.plain_serializer_function_ser_schema(
-    lambda part, info: part.model_dump(mode=info.mode), info_arg=True
-)
+BY_ITS_OWN_CLASS = core_schema.simple_ser_schema("any")
 """A part is written with all fields of its own class, not only those of the annotated one."""

@@ -176,7 +176,8 @@ def _fields_of(chosen: type[BaseModel] | None, options: Mapping[str, Any]) -> di
     """Those of a profile's options that the chosen class has."""
     if chosen is None:
         return dict(options)
-    return {key: value for key, value in options.items() if key in chosen.model_fields}
+    fields = chosen.model_fields
+    return {key: value for key, value in options.items() if key in fields}
 
 
 def _over(defaults: Mapping[str, Any], given: Any) -> Any:

@@ -63,9 +63,10 @@ def submit(
 def columns_of(spec: ExperimentSpec) -> dict[str, Any]:
     """What an experiment's row has of its spec. A training's problem and budget decide with which others it is ranked;
     an analysis has none."""
+    fingerprint, setting = spec.fingerprint_and_setting()
     return {
-        "fingerprint": spec.fingerprint(),
-        "setting": spec.fingerprint(without=("norm",)),
+        "fingerprint": fingerprint,
+        "setting": setting,
         "task": spec.task.name,
         "profile": spec.task.profile,
         "method": spec.norm.method if spec.norm else None,
