@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from normcore import checkpoint
 from normcore.data.registry import DatasetError
 from normcore.events import Event, Finished, Measured, Stepped
 from normcore.run import run
 from normcore.spec import parse
+from normcore.training import checkpoint
 from service.artifacts import Artifacts
 from tests.service.given import result_of, started
 from tests.workers.test_trainer import job

@@ -4,6 +4,7 @@ import math
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -68,7 +69,12 @@ def test_rbn_table_2() -> None:
 
 
 def test_rbn_table_3() -> None:
-    section_5_3 = {"corpus": "text8", "sequence_length": 180, "valid_chars": 10_000 * 180, "test_chars": None}
+    section_5_3: dict[str, Any] = {
+        "corpus": "text8",
+        "sequence_length": 180,
+        "valid_chars": 10_000 * 180,
+        "test_chars": None,
+    }
     assert as_printed("RBN, Table 3", "char_lm", "bits_per_char", **section_5_3) == {
         "td-LSTM (Zhang)": 1.63,
         "HF-MRNN (Mikolov)": 1.54,

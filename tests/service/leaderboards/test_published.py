@@ -9,7 +9,7 @@ from normcore.published import published
 from service.db import Database
 from tests.service.leaderboards.boards import board, measured
 
-TEXT8 = {"corpus": "text8", "sequence_length": 180, "valid_chars": 1_800_000, "test_chars": None}
+TEXT8: dict[str, Any] = {"corpus": "text8", "sequence_length": 180, "valid_chars": 1_800_000, "test_chars": None}
 TABLE_1 = [
     (0.954, "BN-LSTM", "recurrent_batch_norm"),
     (0.940, "sTANH-RNN", "none"),
