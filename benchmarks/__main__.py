@@ -16,6 +16,7 @@ from typing import Any
 
 from benchmarks import (
     faults,
+    feedforward,
     initial_gain,
     latency,
     leaderboard,
@@ -39,6 +40,7 @@ GROUPS: dict[str, Callable[[Path], list[Number]]] = {
     "leaderboard": leaderboard.measure,
     "trained_models": trained_models.measure,
     "initial_gain": initial_gain.measure,
+    "feedforward": feedforward.measure,
     "faults": faults.measure,
 }
 BRIEF = {**GROUPS, "faults": faults.measure_briefly}

@@ -15,6 +15,7 @@ from normcore.environment import environment, usable_device
 from normcore.events import Advanced, Analysed, Event, Finding, Measured, Started
 from normcore.seeding import reproducible
 from normcore.spec import AnalysisSpec
+from normcore.spec.analyses import ANALYSES
 from normcore.spec.methods import METHODS
 
 
@@ -29,8 +30,8 @@ def analyse(
 ) -> Iterator[Event]:
     """Do one analysis, telling what happens.
 
-    Curves come when all work is done, in the order of their steps, as listeners expect of measurements. The task's name
-    is that of a module in ``normcore/analyses/``, whose ``prepare`` says what there is to do.
+    Curves come when all work is done, in the order of their steps, as listeners expect of measurements. ``prepare`` of
+    the module that implements the task, in ``normcore/analyses/`` if it is ours, says what there is to do.
 
     Args:
         seed: decides weights, data and noise where they are drawn.
@@ -44,7 +45,7 @@ def analyse(
     with reproducible(seed, device, threads):
         clock = Clock(device)
         clock.start()
-        module = import_module(f"normcore.analyses.{spec.task.name}")
+        module = import_module(ANALYSES.module_of(spec.task))
         work = cast(Work, module.prepare(spec, seed, Resources(device, datasets_dir, trained)))
         clock.stop()
         yield Started(0, len(work.pieces), "reference", 0, _environment(spec, work, threads))

@@ -1,10 +1,11 @@
-"""Who may import whom, where Torch may be, and that a tag, its module and its test go by one name."""
+"""Who may import whom, where Torch may be, and that all one can ask for is implemented and tested."""
 
 import ast
 import subprocess
 import sys
 from collections.abc import Collection, Iterator, Mapping
 from graphlib import TopologicalSorter
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,10 @@ import pytest
 from normcore.spec.analyses import ANALYSES
 from normcore.spec.cells import CELLS
 from normcore.spec.methods import METHODS
+from normcore.spec.models import MODELS
+from normcore.spec.models.recurrent import RecurrentModel
+from normcore.spec.optimizers import OPTIMIZERS
+from normcore.spec.part import Part
 from normcore.spec.registry import Registry
 from normcore.spec.tasks import BENCHMARKS
 
@@ -72,17 +77,11 @@ def test_the_parser_sees_every_kind_of_import(tmp_path: Path) -> None:
     assert sorted(imported(path)) == ["a.b", "c.d.e", "g"]
 
 
-READS_SPECS_OF_EVERY_VERSION = ("normcore.spec.", "normcore.problem.")
-
-
 def test_migrations_declare_their_own_columns() -> None:
     files = modules("migrations/versions")
     assert [path for path in files if path.name != "__init__.py"]
     wrong = [
-        f"{path.name} imports {name}"
-        for path in files
-        for name in imported(path)
-        if name.partition(".")[0] in OURS and not name.startswith(READS_SPECS_OF_EVERY_VERSION)
+        f"{path.name} imports {name}" for path in files for name in imported(path) if name.partition(".")[0] in OURS
     ]
     assert wrong == []
 
@@ -111,10 +110,10 @@ ROOMS: Mapping[str, set[str]] = {  # and the other rooms that each may use, besi
     "http": set(),
     "keys": set(),
     "leaderboards": {"experiments"},
-    "processes": {"experiments", "fleet", "keys", "leaderboards"},
+    "processes": {"experiments", "fleet", "keys"},
     "report_cards": {"experiments", "leaderboards"},
 }
-BRING_ROOMS_TOGETHER = {"app", "metrics", "results"}  # modules beside the rooms
+BRING_ROOMS_TOGETHER = {"app", "metrics", "results", "upgrade"}  # modules beside the rooms
 
 
 @pytest.mark.parametrize("room", ROOMS)
@@ -207,19 +206,42 @@ def test_torch_stays_out_of_processes_that_do_not_train(program: str, tmp_path: 
     assert result.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize(
-    ("kind", "classes"),
-    [("cells", CELLS), ("norms", METHODS), ("tasks", BENCHMARKS), ("analyses", ANALYSES)],
-)
-def test_every_tag_has_its_module_and_its_test(kind: str, classes: Registry[Any]) -> None:
-    tests = ROOT / "tests" / "normcore" / kind
-    tested = {path.stem.removeprefix("test_") for path in tests.glob("test_*.py")}
-    for tag, options in classes.ours.items():
-        name = (options.home or f"normcore.{kind}.{tag}").partition(":")[0]
-        module = ROOT / f"{name.replace('.', '/')}.py"
-        assert module.is_file(), f"{tag} has no module"
-        family = {name.split(".")[2] for name in imported(module) if name.startswith("normcore.tasks.")} - {"task"}
-        assert tested & {module.stem, *family}, f"{tag} has no test"  # tasks of one family share a module and a test
+REGISTRIES: Mapping[str, Registry[Any]] = {
+    "tasks": BENCHMARKS,
+    "analyses": ANALYSES,
+    "methods": METHODS,
+    "cells": CELLS,
+    "models": MODELS,
+    "optimizers": OPTIMIZERS,
+}
+OURS_BY_TAG = [
+    pytest.param(registry, kind, id=f"{name}-{tag}")
+    for name, registry in REGISTRIES.items()
+    for tag, kind in registry.ours.items()
+]
+
+
+def implemented(registry: Registry[Any], kind: type[Part]) -> tuple[str, str]:
+    """The module that implements a class of options, and what it has there."""
+    if registry is ANALYSES:
+        return registry.module_of(kind), "prepare"
+    if kind is RecurrentModel:  # a family of its own, whose classes are the cells
+        return "normcore.recurrent", "Recurrent"
+    return registry.module_of(kind), kind.home.partition(":")[2] or kind.__name__
+
+
+@pytest.mark.parametrize(("registry", "kind"), OURS_BY_TAG)
+def test_every_class_of_options_has_what_implements_it_and_a_test(registry: Registry[Any], kind: type[Part]) -> None:
+    """Classes of one family share a module, and its test."""
+    module, name = implemented(registry, kind)
+    assert module.startswith("normcore.")
+    found = getattr(import_module(module), name)
+    assert callable(found)
+    if registry is not ANALYSES and kind is not RecurrentModel:
+        assert registry.implementation(kind.model_construct()) is found
+    folder, _, stem = module.rpartition(".")
+    tests = ROOT / "tests" / folder.replace(".", "/")
+    assert (tests / f"test_{stem}.py").is_file() or any((tests / stem).glob("test_*.py")), f"{module} has no test"
 
 
 @pytest.mark.parametrize("package", ["normbench", "service"])

@@ -11,9 +11,12 @@ import yaml
 ROOT = Path(__file__).parent.parent
 MAKEFILE = (ROOT / "Makefile").read_text()
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+CHANGELOG = ROOT / "CHANGELOG.md"
+FOLDERS = {path.name for path in ROOT.iterdir() if path.is_dir()}
+TO_BE_WRITTEN = {"tests/normcore/norms/test_scale_norm.py"}  # by whoever follows README's recipe
 WORDS = (
     *("task", "profile", "method", "cell", "model", "place", "spec", "fingerprint", "setting", "problem", "budget"),
-    *("experiment", "run", "sweep", "measurement", "entry", "comparison", "lease", "attempt", "claim", "notification"),
+    *("experiment", "run", "sweep", "measurement", "entry", "lease", "attempt", "claim", "notification"),
     *("executor", "summed inputs", "gain", "shift", "population statistics", "checkpoint", "artifact", "finding"),
 )
 
@@ -41,6 +44,22 @@ def test_the_licence_goes_into_packages_and_image() -> None:
     assert (ROOT / "LICENSE").read_text().startswith("MIT License\n\nCopyright (c) 2026 normbench authors\n")
     assert re.search(r"^COPY .*\bLICENSE\b", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
     assert "!LICENSE" in (ROOT / ".dockerignore").read_text().splitlines()
+
+
+@pytest.mark.parametrize("document", [*DOCUMENTS, CHANGELOG], ids=lambda path: path.name)
+def test_every_path_that_is_named_exists(document: Path) -> None:
+    """A path is what stands in backquotes and begins with a folder of ours; ``<tag>`` may be any."""
+    quoted = re.findall(r"`([^`\s]+)`", document.read_text())
+    paths = [path for path in quoted if path.partition("/")[0] in FOLDERS and "/" in path]
+    missing = [path for path in paths if not any(ROOT.glob(re.sub("<.*?>", "*", path.rstrip("/"))))]
+    assert set(missing) <= TO_BE_WRITTEN
+
+
+def test_paths_are_found_in_documents() -> None:
+    """So that the test above is not about nothing."""
+    for document, path in ((DOCUMENTS[0], "service/settings.py"), (DOCUMENTS[1], "tests/slow.py")):
+        assert f"`{path}`" in document.read_text()
+    assert {"normcore", "service", "tests", "docs", ".ci"} <= FOLDERS
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)

@@ -1,1 +1,1 @@
-"""Analyses: tasks without training, one file each; its tag in ``normcore/spec/tasks/analyses.py`` names the file."""
+"""Analyses: tasks without training, one file each; the options are in ``normcore/spec/analyses/``."""

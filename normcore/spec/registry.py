@@ -83,11 +83,14 @@ class Registry(Mapping[str, type[P]], Generic[P]):
         tag: str = field.default if field else getattr(kind, self.tag)
         return tag
 
+    def module_of(self, part: P | type[P]) -> str:
+        """The module that implements a class: that of its tag, unless ``home`` says ``module`` or ``module:Class``."""
+        return part.home.partition(":")[0] or f"{self._implemented_in}.{self.tag_of(part)}"
+
     def implementation(self, options: P) -> Any:
-        """The class that takes these options: of the same name, in the module of the tag, unless ``home`` says
-        ``module`` or ``module:Class``."""
-        module, _, name = (options.home or f"{self._implemented_in}.{self.tag_of(options)}").partition(":")
-        return getattr(import_module(module), name or type(options).__name__)
+        """The class that takes these options: in the module that implements them, of the same name unless ``home`` says
+        another."""
+        return getattr(import_module(self.module_of(options)), options.home.partition(":")[2] or type(options).__name__)
 
     def origin(self, tag: str) -> str | None:
         """The package and version that a class comes from; None if it is ours."""
@@ -161,11 +164,19 @@ class Registry(Mapping[str, type[P]], Generic[P]):
             raise TypeError(f"expected a subclass of {self._base.__module__}.{self._base.__name__}")
         if not self._has_tag(kind) or self.tag_of(kind) != entry.name:
             raise ValueError(f'expected its field {self.tag}: Literal["{entry.name}"] = "{entry.name}"')
+        missing = sorted(name for name in _declared(kind) if not hasattr(kind, name))
+        if missing:
+            raise ValueError(f"expected the class variables {', '.join(missing)}")
         if not kind.home:
             raise ValueError("expected home, the module that implements it")
         if entry.name in taken:
             raise ValueError("there is one of that name already")
         return kind
+
+
+def _declared(kind: type[Part]) -> set[str]:
+    """The class variables that a class and those it derives from declare."""
+    return {name for base in kind.__mro__ for name in getattr(base, "__class_vars__", ())}
 
 
 def _error(code: str, message: str, *loc: str) -> PydanticCustomError:

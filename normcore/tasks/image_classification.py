@@ -27,6 +27,7 @@ from normcore.tasks.task import Loss, Resources, even_batches, shuffled
 
 NUM_CLASSES = 10
 EVALUATION_BATCH = 1000
+POPULATION_EXAMPLES = 10_000  # the first of the training images; all would cost more than the updates between two looks
 IMAGES: Mapping[str, Callable[[Path | None], ImageSplits]] = {
     "digits": lambda _: digits.load(),
     "mnist": lambda folder: mnist.load(folder, "first_5000_validate"),
@@ -36,12 +37,17 @@ IMAGES: Mapping[str, Callable[[Path | None], ImageSplits]] = {
 
 
 class ImageClassification:
-    """Classify images; training loss and test error by epoch."""
+    """Classify images; training loss and test error by epoch.
+
+    Args:
+        splits: the images, already read; None reads those that the options name.
+    """
 
     no_skill = 1 - 1 / NUM_CLASSES
 
-    def __init__(self, options: Options, resources: Resources) -> None:
-        splits = IMAGES[options.dataset](resources.datasets_dir)
+    def __init__(self, options: Options, resources: Resources, splits: ImageSplits | None = None) -> None:
+        if splits is None:
+            splits = IMAGES[options.dataset](resources.datasets_dir)
         self.checksums: Mapping[str, str] = splits.checksums
         self._whitening: Whitening | None = None
         if isinstance(options, Convnet) and options.whitening:
@@ -69,7 +75,7 @@ class ImageClassification:
         return Loss(F.cross_entropy(model(self._pixels(batch)), batch.labels))
 
     def population(self) -> Iterator[LabelledImages]:
-        return self._in_pieces(self._train)
+        return self._in_pieces(self._train[:POPULATION_EXAMPLES])
 
     def observe(self, model: nn.Module, batch: LabelledImages) -> None:
         model(self._pixels(batch))

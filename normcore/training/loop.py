@@ -27,7 +27,9 @@ from normcore.seeding import (
     set_generator_states,
 )
 from normcore.spec import TrainingSpec
+from normcore.spec.cells import CELLS
 from normcore.spec.methods import METHODS
+from normcore.spec.models.recurrent import RecurrentModel
 from normcore.spec.tasks import BENCHMARKS
 from normcore.tasks.task import Loss, Resources, Task
 from normcore.training import optimizers
@@ -239,6 +241,7 @@ def _started(run: _Run, threads: int) -> Started:
             **environment(run.device, threads),
             "method": METHODS.origin(run.spec.norm.method),
             "task": BENCHMARKS.origin(run.spec.task.name),
+            "cell": CELLS.origin(run.spec.model.cell) if isinstance(run.spec.model, RecurrentModel) else None,
             "data": dict(run.task.checksums),
         },
     )

@@ -3,10 +3,10 @@
 import inspect
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from normcore.data import registry
-from normcore.spec import TASKS, resolve
+from normcore.spec import TASKS, ExperimentSpec, TrainingSpec, resolve
 from normcore.spec.analyses.analysis import TrainedAnalysis
 from normcore.spec.cells import CELLS
 from normcore.spec.methods import METHODS
@@ -21,10 +21,7 @@ from service.catalogue import schemas
 def task(name: str) -> schemas.TaskOut:
     """A known task."""
     known = TASKS[name]
-    profiles = {
-        profile: schemas.ProfileOut(description=size.description, spec=_default_spec(known, profile))
-        for profile, size in known.profiles.items()
-    }
+    profiles = {profile: _profile(known, profile, size.description) for profile, size in known.profiles.items()}
     return schemas.TaskOut(
         name=name,
         kind=known.kind,
@@ -70,11 +67,24 @@ def dataset(name: str, folder: Path) -> schemas.DatasetOut:
     )
 
 
-def _default_spec(task: type[Task], profile: ProfileName) -> dict[str, Any] | None:
-    """None for a task that needs to be told whose model it is about."""
+def _profile(task: type[Task], name: ProfileName, description: str) -> schemas.ProfileOut:
+    """Of a task that needs to be told whose model it is about, there is no spec."""
     if issubclass(task, TrainedAnalysis):
+        return schemas.ProfileOut(description=description, spec=None, cost=None)
+    spec = resolve({"task": {"name": task.model_fields["name"].default, "profile": name}})
+    return schemas.ProfileOut(description=description, spec=spec.model_dump(mode="json"), cost=_cost(spec))
+
+
+def _cost(spec: ExperimentSpec) -> schemas.CostOut | None:
+    cost = spec.task.cost(spec.model) if isinstance(spec, TrainingSpec) else None
+    if cost is None:
         return None
-    return resolve({"task": {"name": task.model_fields["name"].default, "profile": profile}}).model_dump(mode="json")
+    training = cast(TrainingSpec, spec).training
+    return schemas.CostOut(
+        parameters=cost.parameters,
+        flop_per_update=cost.flop_of_update(training.batch_size),
+        updates=training.max_steps,
+    )
 
 
 def _metric(metric: Metric) -> schemas.MetricOut:

@@ -17,11 +17,20 @@ class MetricOut(BaseModel):
     no_skill: str | None = Field(description="What a model gets that ignores its input.")
 
 
+class CostOut(BaseModel):
+    """What a training takes with the profile's model, without normalization."""
+
+    parameters: int
+    flop_per_update: int = Field(description="Floating-point operations, forward and backward.")
+    updates: int
+
+
 class ProfileOut(BaseModel):
     """One size of a task."""
 
     description: str
     spec: ResolvedSpec | None = Field(description="What its name resolves to; null if more than the name is needed.")
+    cost: CostOut | None = Field(description="Null for an analysis, and where it is not known.")
 
 
 class TaskOut(BaseModel):

@@ -38,16 +38,9 @@ def submit(
                 raise Conflict("this Idempotency-Key was used with another body; use a new key for a new experiment")
             return experiment_out(known), False
 
-    fingerprint, setting = spec.fingerprint_and_setting()
     row: dict[str, Any] = {
         "id": new_id("exp"),
-        "fingerprint": fingerprint,
-        "setting": setting,
-        "task": spec.task.name,
-        "profile": spec.task.profile,
-        "method": spec.norm.method if spec.norm else None,
-        **_board(spec),
-        "spec": spec.model_dump(mode="json"),
+        **columns_of(spec),
         "idempotency_key": idempotency_key,
         "request_digest": request_digest,
         "created_at": utc_now(),
@@ -67,11 +60,21 @@ def submit(
     return submitted_out(row, runs), True
 
 
-def _board(spec: ExperimentSpec) -> dict[str, Any]:
-    """What decides with which others a training is ranked; nothing of an analysis."""
-    if not isinstance(spec, TrainingSpec):
-        return {"problem": None, "budget": None}
-    return {"problem": problem_of(spec.task).id, "budget": spec.budget}
+def columns_of(spec: ExperimentSpec) -> dict[str, Any]:
+    """What an experiment's row has of its spec. A training's problem and budget decide with which others it is ranked;
+    an analysis has none."""
+    fingerprint, setting = spec.fingerprint_and_setting()
+    return {
+        "fingerprint": fingerprint,
+        "setting": setting,
+        "task": spec.task.name,
+        "profile": spec.task.profile,
+        "method": spec.norm.method if spec.norm else None,
+        "problem": problem_of(spec.task).id if isinstance(spec, TrainingSpec) else None,
+        "budget": spec.budget if isinstance(spec, TrainingSpec) else None,
+        "spec_version": spec.spec_version,
+        "spec": spec.model_dump(mode="json"),
+    }
 
 
 def _queued_run(experiment_id: str, seed: int, turn: int, spec: ExperimentSpec, now: datetime) -> dict[str, Any]:

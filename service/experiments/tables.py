@@ -24,6 +24,7 @@ class Experiment(Base):
     method: Mapped[str | None] = mapped_column(String(64))  # none, where an analysis takes no norm
     problem: Mapped[str | None] = mapped_column(String(16))  # what its board ranks; none of an analysis
     budget: Mapped[int | None] = mapped_column(BigInteger)  # examples that its training may see; none likewise
+    spec_version: Mapped[int] = mapped_column(Integer, server_default="0")  # see normcore.spec.evolution
     spec: Mapped[dict[str, Any]] = mapped_column(Json)
     idempotency_key: Mapped[str | None] = mapped_column(String(255), unique=True)
     request_digest: Mapped[str] = mapped_column(String(64))

@@ -122,6 +122,8 @@ class Environment(BaseModel):
     cuda: str | None = Field(None, description="Version.")
     driver: str | None = Field(None, description="Version of the GPU's driver.")
     method: str | None = Field(None, description="The package that the method comes from; null if it is ours.")
+    task: str | None = Field(None, description="The package that the task comes from; null if it is ours.")
+    cell: str | None = Field(None, description="The package that the cell comes from; null if it is ours.")
     data: dict[str, str] = Field({}, description="SHA-256 of each data set.")
 
 

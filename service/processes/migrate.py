@@ -14,7 +14,7 @@ from filelock import FileLock
 from sqlalchemy import func, select
 
 from service.db import Database
-from service.leaderboards import entries
+from service.upgrade import has_old_specs, upgrade_specs
 
 ADVISORY_LOCK = 0x6E6F726D  # "norm"; any number, the same in every process
 STATEMENT_SECONDS = 3600.0  # for one statement of a migration, such as to copy a large table
@@ -22,7 +22,7 @@ WAIT_SECONDS = 0.2  # between two looks at whether another process has done it
 
 
 def migrate(db: Database, revision: str = "head") -> None:
-    """Run the migrations up or down to ``revision``, one process at a time.
+    """Run the migrations up or down to ``revision``, and bring stored specs up to date; one process at a time.
 
     Until there is something to migrate, every call has the time-outs of ``db``, so that a silent database is noticed.
     One statement of a migration may take up to ``STATEMENT_SECONDS``.
@@ -38,6 +38,16 @@ def migrate(db: Database, revision: str = "head") -> None:
             _move(db, config, revision)
             if db.is_sqlite:  # its connections remember the old tables
                 db.engine.dispose()
+        if revision == "head":
+            _upgrade_specs(db)
+
+
+def _upgrade_specs(db: Database) -> None:
+    with db.snapshot() as session:
+        has_old = has_old_specs(session)
+    if has_old:
+        with db.transaction() as session:
+            upgrade_specs(session)
 
 
 def _move(db: Database, config: Config, revision: str) -> None:
@@ -51,7 +61,7 @@ def _move(db: Database, config: Config, revision: str) -> None:
         else:
             command.upgrade(config, revision)
         if revision == "head":  # in the same transaction: no process ever sees boards that are empty for the time being
-            entries.refresh_missing(session)
+            upgrade_specs(session)
 
 
 def _revision(db: Database) -> str | None:

@@ -1,18 +1,14 @@
 """The documented example of a method of one's own, installed beside normbench, is a method like any other."""
 
-import json
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from normbench.cli import app
+from tests.examples.installed import ROOT, events, install, run
 from tests.processes import service
 
-ROOT = Path(__file__).parents[2]
 TAG = "mean_absolute_norm"
 SITES = ["input", "recurrent", "cell"]
 SPEC = {"task": {"name": "permuted_digits", "profile": "smoke"}, "norm": {"method": TAG}}
@@ -30,37 +26,19 @@ TABLE_1 = {
 @pytest.fixture(scope="module")
 def with_example(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A PYTHONPATH on which the example package is installed."""
-    folder = tmp_path_factory.mktemp("example")
-    source = shutil.copytree(ROOT / "examples" / TAG, folder / "source")  # where it is built, files are left behind
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
-    subprocess.run([*command, "--target", str(folder / "installed"), str(source)], check=True, timeout=120)
-    return f"{folder / 'installed'}:{ROOT}"
+    return install(ROOT / "examples" / TAG, tmp_path_factory.mktemp("example"))
 
 
-def run(pythonpath: str, folder: Path, *command: str) -> str:
-    done = subprocess.run(
-        [sys.executable, *command],
-        env={"PYTHONPATH": pythonpath, "PATH": "", "HOME": str(folder)},
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def test_it_trains(with_example: str, tmp_path: Path) -> None:
-    (tmp_path / "spec.json").write_text(json.dumps(SPEC))
-    events = [json.loads(line) for line in run(with_example, tmp_path, "-m", "normcore", "spec.json").splitlines()]
-    assert events[-1]["outcome"] in ("completed", "reached_target")
-    assert events[0]["environment"]["method"] == "mean-absolute-norm 0.1.0"
+@pytest.mark.parametrize("task", ["permuted_digits", "feedforward", "convnet"])
+def test_it_trains_in_cells_and_in_layers(with_example: str, tmp_path: Path, task: str) -> None:
+    spec = {"task": {"name": task, "profile": "smoke"}, "norm": {"method": TAG}}
+    first, *_, last = events(with_example, tmp_path, spec)
+    assert last["outcome"] in ("completed", "reached_target")
+    assert first["environment"]["method"] == "mean-absolute-norm 0.1.0"
 
 
 def test_it_has_a_row_of_table_1(with_example: str, tmp_path: Path) -> None:
-    spec = {"task": {"name": "invariances"}, "norm": {"method": TAG}}
-    (tmp_path / "spec.json").write_text(json.dumps(spec))
-    analysed = json.loads(run(with_example, tmp_path, "-m", "normcore", "spec.json").splitlines()[-1])
+    analysed = events(with_example, tmp_path, {"task": {"name": "invariances"}, "norm": {"method": TAG}})[-1]
     assert {finding["name"]: finding["verdict"] for finding in analysed["findings"]} == TABLE_1
 
 
@@ -80,7 +58,9 @@ def test_a_service_lists_trains_ranks_and_reports_on_it(with_example: str, tmp_p
         running.up()
 
         [listed] = [method for method in running.get("/v1/methods")["items"] if method["name"] == TAG]
-        assert (listed["title"], listed["cells"]) == ("Mean absolute normalization", ["rnn", "lstm", "gru"])
+        assert listed["title"] == "Mean absolute normalization"
+        assert listed["cells"] == ["gru", "lstm", "rnn"]
+        assert listed["models"] == ["conv_net", "feed_forward", "recurrent"]
         options = listed["options"]["properties"]
         assert {name: option["default"] for name, option in options.items()} == {
             "method": TAG,
@@ -95,7 +75,8 @@ def test_a_service_lists_trains_ranks_and_reports_on_it(with_example: str, tmp_p
         runs = [running.wait_ended(experiment) for experiment in (ours, theirs, invariances)]
         assert [run["state"] for run in runs] == ["succeeded"] * 3, running.logs()
         trained = runs[1]
-        assert (trained["progress"]["step"], trained["outcome"]) == (40, "completed")
+        assert trained["progress"]["step"] == 40
+        assert trained["outcome"] in ("completed", "reached_target")  # the last digits of numbers differ by machine
         assert trained["environment"]["method"] == "mean-absolute-norm 0.1.0"
 
         entries = running.get("/v1/leaderboards/permuted_digits", profile="smoke")["entries"]

@@ -166,7 +166,7 @@ def old(database_url: str) -> Iterator[Database]:
     migrate(db, "0003")
     with db.engine.begin() as connection:
         for name, spec in STORED.items():
-            known: dict[str, Any] = spec or DIGITS
+            known: Any = spec or DIGITS
             row = {
                 "id": id_of("exp", name),
                 "fingerprint": digest(["old", name]),

@@ -1,6 +1,5 @@
 """README's example of the Python client, run as it stands."""
 
-import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,10 +11,9 @@ import pytest
 from service.db import Database
 from service.experiments import lifecycle
 from service.settings import Settings
+from tests.readme import example
 from tests.service.given import ALL_QUEUES, LEASE_SECONDS, begun, finished, measured, recorded
 from tests.service.live import live_api
-
-README = Path(__file__).parents[2] / "README.md"
 
 
 @pytest.fixture
@@ -54,12 +52,11 @@ def test_the_example_of_the_client_works(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    (example,) = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
     with live_api(settings) as url, a_worker(db):
         monkeypatch.setenv("NORMBENCH_URL", url)
-        exec(example, names)
+        exec(example(), names)
     assert names["experiment"]["state"] == "succeeded"
     assert list(names["curves"]["step"]) == [10, 20] * 2
     assert list(names["board"]["method"]) == ["layer_norm"]

@@ -6,7 +6,7 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import torch
@@ -19,6 +19,7 @@ from normcore.run import run
 from normcore.spec import AnalysisSpec, TrainingSpec, resolve
 from normcore.spec.analyses import ANALYSES
 from normcore.spec.analyses.analysis import TrainedAnalysis
+from normcore.spec.analyses.hidden_dynamics import HiddenDynamics
 from normcore.spec.methods.layer_norm import LayerNorm
 from normcore.spec.methods.recurrent_batch_norm import RecurrentBatchNorm
 
@@ -310,6 +311,21 @@ def test_what_is_not_finite_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None
     events = list(analyse(spec_of("hidden_dynamics"), 0))
     assert [(e.step, e.values) for e in events if isinstance(e, Measured)] == [(0, {"curve": 1.0}), (2, {"curve": 3.0})]
     assert findings_of(iter(events))["a"].value is None
+
+
+class OnesOwn(HiddenDynamics):
+    """As a package of somebody else has it."""
+
+    home: ClassVar[str] = __name__
+
+
+def prepare(spec: AnalysisSpec, seed: int, resources: Resources) -> Work:
+    return Work([lambda: Report([Finding("mine", float(seed), "the seed")])])
+
+
+def test_an_analysis_of_another_package_is_done_by_the_module_that_is_its_home() -> None:
+    spec = spec_of("hidden_dynamics").model_copy(update={"task": OnesOwn()})
+    assert findings_of(run(spec, 7)).keys() == {"mine"}
 
 
 def test_a_device_that_is_not_there_is_refused() -> None:

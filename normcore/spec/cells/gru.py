@@ -13,6 +13,7 @@ class GRU(RecurrentModel):
 
     places: ClassVar[frozenset[Place]] = frozenset({"input", "recurrent"})
     usual: ClassVar[tuple[Place, ...]] = ("input", "recurrent")  # LN Eq. 26-28
+    gates: ClassVar[int | None] = 3
 
     cell: Literal["gru"] = "gru"
     identity_gates: tuple[Literal["r", "z", "n"], ...] = Field(

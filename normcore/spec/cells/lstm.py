@@ -13,6 +13,8 @@ class LSTM(RecurrentModel):
 
     places: ClassVar[frozenset[Place]] = frozenset({"input", "recurrent", "sum", "cell"})
     usual: ClassVar[tuple[Place, ...]] = ("input", "recurrent", "cell")  # LN Eq. 20-22, RBN Eq. 14-16
+    gates: ClassVar[int | None] = 4
+    own_parameters: ClassVar[int] = 3  # both first states, and the bias of the cell that is read out
 
     cell: Literal["lstm"] = "lstm"
     forget_bias: float = Field(1.0, description="Initial bias of the forget gate (the RBN authors' code: 1).")

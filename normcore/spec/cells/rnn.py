@@ -11,5 +11,6 @@ class RNN(RecurrentModel):
 
     places: ClassVar[frozenset[Place]] = frozenset({"input", "recurrent", "sum"})
     usual: ClassVar[tuple[Place, ...]] = ("sum",)  # LN Eq. 4; RBN does not say where its RNN has its norm
+    gates: ClassVar[int | None] = 1
 
     cell: Literal["rnn"] = "rnn"

@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import AfterValidator, Field, PositiveFloat
 from pydantic_core import PydanticCustomError
 
-from normcore.spec.models.model import Model, Place
+from normcore.spec.models.model import PLACES, Model, Place
 from normcore.spec.part import Misfit, Part
 
 
@@ -68,7 +68,7 @@ def _whole(sites: tuple[Place, ...]) -> tuple[Place, ...]:
         raise PydanticCustomError("contradiction", "sum is both terms together; name it or them")
     if len(set(sites)) < len(sites):
         raise PydanticCustomError("duplicate", "give every site once")
-    return sites
+    return tuple(sorted(sites, key=PLACES.index))  # their order means nothing, and must not change a fingerprint
 
 
 Sites = Annotated[tuple[Place, ...], AfterValidator(_whole)]

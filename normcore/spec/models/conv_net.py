@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from normcore.spec.models.model import Model, Place
+from normcore.spec.models.model import Cost, Model, Place
 
 Width = Annotated[int, Field(ge=1, le=4096)]
 
@@ -28,6 +28,27 @@ class ConvNet(Model):
     head_channels: int = Field(192, ge=1, le=4096, description="Channels of the last three convolutions.")
     dropout: float = Field(0.5, ge=0, lt=1, description="Share of activations that are dropped after each stage.")
     input_noise: float = Field(0.15, ge=0, description="Standard deviation of the noise added to training images.")
+
+    def cost(self, shape: tuple[int, int, int], outputs: int) -> Cost:
+        """What it takes to classify an image of ``shape`` (C, H, W), which is square."""
+        before, side, _ = shape
+        parameters = products = 0
+
+        def convolve(channels: int, size: int) -> None:
+            nonlocal before, parameters, products
+            weights = before * channels * size**2
+            parameters += weights + channels
+            products += weights * side**2
+            before = channels
+
+        for channels in self.stage_channels:
+            for _ in range(self.stage_depth):
+                convolve(channels, 3)
+            side //= 2
+        side -= 2
+        for size in (3, 1, 1):
+            convolve(self.head_channels, size)
+        return Cost(parameters + (before + 1) * outputs, products + before * outputs)
 
     @property
     def channels(self) -> tuple[int, ...]:

@@ -1,10 +1,11 @@
 """Feed-forward networks."""
 
+from itertools import pairwise
 from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from normcore.spec.models.model import Model, Place
+from normcore.spec.models.model import Cost, Model, Place
 
 
 class FeedForward(Model):
@@ -17,6 +18,12 @@ class FeedForward(Model):
     hidden_sizes: tuple[Annotated[int, Field(ge=1, le=65_536)], ...] = Field(
         (1000, 1000), strict=False, min_length=1, max_length=64, description="Units of each hidden layer."
     )
+
+    def cost(self, inputs: int, outputs: int) -> Cost:
+        """What it takes to classify a vector of ``inputs`` numbers."""
+        sizes = (inputs, *self.hidden_sizes, outputs)
+        products = sum(before * after for before, after in pairwise(sizes))
+        return Cost(products + sum(sizes[1:]), products)
 
     @property
     def channels(self) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
 """What every model declares: where it can be normalized."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
 
 from normcore.spec.part import Part
 
@@ -9,6 +9,25 @@ Place = Literal["input", "recurrent", "sum", "cell", "layer", "output", "attenti
 """Where a model has something to normalize: a recurrent cell's input term W_x x, its recurrent term W_h h, the sum of
 both, the cell that an LSTM reads out; the summed inputs of a hidden layer; those of the output layer; the comparison of
 queries with keys."""
+
+
+PLACES: tuple[Place, ...] = get_args(Place)
+
+
+class Cost(NamedTuple):
+    """What a model is and takes, without normalization.
+
+    Attributes:
+        parameters: trained numbers.
+        products: multiply-accumulates of a forward pass over one example.
+    """
+
+    parameters: int
+    products: int
+
+    def flop_of_update(self, batch_size: int) -> int:
+        """Floating-point operations of an update: two a product, and twice as many again for the gradients."""
+        return 6 * self.products * batch_size
 
 
 class Model(Part):

@@ -5,13 +5,20 @@ from typing import Any, ClassVar, Literal, Self, cast
 
 from pydantic import Field
 
-from normcore.spec.models.model import Model
+from normcore.spec.models.model import Cost, Model
 
 
 class RecurrentModel(Model):
-    """Layers of one kind of cell. A subclass is a cell: see ``normcore.spec.cells``."""
+    """Layers of one kind of cell. A subclass is a cell: see ``normcore.spec.cells``.
+
+    Attributes:
+        gates: summed inputs a unit; None if the cost of the cell is not known.
+        own_parameters: trained numbers a unit besides those of the gates, such as its first state.
+    """
 
     architecture: ClassVar[str] = "recurrent"
+    gates: ClassVar[int | None] = None
+    own_parameters: ClassVar[int] = 1
 
     cell: str
     hidden_size: int = Field(100, ge=1, le=65_536)
@@ -44,3 +51,22 @@ class RecurrentModel(Model):
     @property
     def label(self) -> str:
         return self.cell
+
+    def cost(self, inputs: int, steps: int) -> Cost | None:
+        """What the layers take to read ``steps`` inputs; the readout is the task's."""
+        if self.gates is None:
+            return None
+        directions = 2 if self.bidirectional else 1
+        parameters = products = 0
+        for layer in range(self.num_layers):
+            size = self.hidden_size * directions if layer else inputs
+            weights = self.gates * self.hidden_size * (size + self.hidden_size)
+            parameters += directions * (weights + (self.gates + self.own_parameters) * self.hidden_size)
+            products += directions * weights * steps
+        return Cost(parameters, products)
+
+    def with_readout(self, inputs: int, steps: int, outputs: int, read: int) -> Cost | None:
+        """The same with a linear readout of ``outputs`` after ``read`` of the steps."""
+        own = self.cost(inputs, steps)
+        size = self.hidden_size * (2 if self.bidirectional else 1)
+        return own and Cost(own.parameters + (size + 1) * outputs, own.products + read * size * outputs)

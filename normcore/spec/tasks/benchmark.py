@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from normcore.spec.metric import LOSS, Metric
-from normcore.spec.models.model import Model
+from normcore.spec.models.model import Cost, Model
 from normcore.spec.models.recurrent import RecurrentModel
 from normcore.spec.part import Misfit
 from normcore.spec.task import Kind, Task
@@ -48,6 +48,10 @@ class Benchmark(Task):
 
     def misfit(self, model: Model) -> Misfit | None:
         """The option of a model that does not go with this task, and what to do; None if all do."""
+        return None
+
+    def cost(self, model: Model) -> Cost | None:
+        """What a model without normalization takes for one example; None if that is not known."""
         return None
 
     @classmethod

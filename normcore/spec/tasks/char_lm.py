@@ -8,10 +8,13 @@ from pydantic_core import PydanticCustomError
 
 from normcore.spec.messages import Form
 from normcore.spec.metric import ACCURACY, BITS_PER_CHAR, Metric
+from normcore.spec.models.model import Cost, Model
+from normcore.spec.models.recurrent import RecurrentModel
 from normcore.spec.part import contradiction
 from normcore.spec.task import Need, Profile
 from normcore.spec.tasks.benchmark import Benchmark, Best, LastMean
 
+SYMBOLS = {"ptb": 50, "text8": 27, "text8_prefix": 27}  # of corpora whose alphabet no version of anything changes
 LSTM = {"cell": "lstm", "num_layers": 1, "bidirectional": False, "recurrent_init": "orthogonal", "forget_bias": 1.0}
 ADAM = {"optimizer": {"name": "adam", "lr": 2e-3}, "clip_norm": 1.0}
 
@@ -111,6 +114,12 @@ class CharLM(Benchmark):
                 f"{length:,} characters are too many for {train:,} of training text and {valid:,} of validation text;"
                 " use shorter examples or a longer text"
             )
+
+    def cost(self, model: Model) -> Cost | None:
+        symbols, steps = SYMBOLS.get(self.corpus), self.sequence_length - 1
+        if symbols is None or not isinstance(model, RecurrentModel):
+            return None
+        return model.with_readout(symbols, steps, symbols, read=steps)
 
     def needs(self) -> tuple[Need, ...]:
         return () if self.corpus == "file" else (Need(self.corpus, "corpus"),)

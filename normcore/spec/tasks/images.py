@@ -1,5 +1,6 @@
 """Whole images, classified: what feed-forward and convolutional networks are compared on."""
 
+import math
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -7,12 +8,12 @@ from pydantic import Field
 from normcore.spec.metric import ACCURACY, ERROR_RATE, Metric
 from normcore.spec.models.conv_net import ConvNet
 from normcore.spec.models.feed_forward import FeedForward
-from normcore.spec.models.model import Model
+from normcore.spec.models.model import Cost, Model
 from normcore.spec.part import Misfit
 from normcore.spec.task import Need, Profile
 from normcore.spec.tasks.benchmark import Benchmark, Best, LastMean
 
-SIDES = {"digits": 8, "mnist": 28, "cifar10": 32, "cifar10_subset": 32}
+SHAPES = {"digits": (1, 8, 8), "mnist": (1, 28, 28), "cifar10": (3, 32, 32), "cifar10_subset": (3, 32, 32)}
 ADAM = {"optimizer": {"name": "adam", "lr": 1e-3}, "clip_norm": None}
 BATCH_NORM_EVERYWHERE = {"batch_norm": {"sites": ("layer", "output")}}
 """LN section 6.6: "batch normalization is applied to all layers", the logits too; LN to the hidden ones alone."""
@@ -29,6 +30,12 @@ class ImageClassification(Benchmark):
 
     def needs(self) -> tuple[Need, ...]:
         return (Need(self.dataset, "dataset"),)
+
+    def cost(self, model: Model) -> Cost | None:
+        shape = SHAPES[self.dataset]
+        if isinstance(model, ConvNet):
+            return model.cost(shape, 10)
+        return model.cost(math.prod(shape), 10) if isinstance(model, FeedForward) else None
 
 
 class Feedforward(ImageClassification):
@@ -77,7 +84,7 @@ class Convnet(ImageClassification):
         " Salimans and Kingma 2016, arXiv:1602.07868"
     )
     model: ClassVar[type[Model]] = ConvNet
-    selection: ClassVar[Best | LastMean] = LastMean(10)
+    selection: ClassVar[Best | LastMean] = LastMean(5)
     profiles: ClassVar = {
         "paper": Profile(
             "CIFAR-10, whitened; 200 epochs of 45,000 images, for 5,000 validate; the learning rate falls to 0 in the"
@@ -96,8 +103,8 @@ class Convnet(ImageClassification):
         "small": Profile(
             "MNIST, a tenth of the channels: some minutes on one core.",
             task={"dataset": "mnist", "whitening": False},
-            model={"stage_channels": (8, 16), "stage_depth": 2, "head_channels": 16, "dropout": 0.0},
-            training={**ADAM, "batch_size": 100, "max_steps": 300, "eval_every": 30, "target": 0.10},
+            model={"stage_channels": (8, 16), "stage_depth": 1, "head_channels": 16, "dropout": 0.0},
+            training={**ADAM, "batch_size": 100, "max_steps": 300, "eval_every": 20, "target": 0.30},
             norm={"group_norm": {"groups": 4}},
         ),
         "smoke": Profile(
@@ -118,10 +125,10 @@ class Convnet(ImageClassification):
     def misfit(self, model: Model) -> Misfit | None:
         if not isinstance(model, ConvNet):
             return super().misfit(model)
-        left = SIDES[self.dataset] >> len(model.stage_channels)
+        left = SHAPES[self.dataset][1] >> len(model.stage_channels)
         if left < 3:
             message = (
-                f"each stage halves the {SIDES[self.dataset]} pixels of {self.dataset}, and 3 or more must be left"
+                f"each stage halves the {SHAPES[self.dataset][1]} pixels of {self.dataset}, and 3 or more must be left"
             )
             return Misfit("stage_channels", f"{message}; use fewer stages")
         return None

@@ -6,9 +6,12 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from normcore.spec.metric import ACCURACY, Metric
+from normcore.spec.models.model import Cost, Model
+from normcore.spec.models.recurrent import RecurrentModel
 from normcore.spec.task import Need, Profile, ProfileName
 from normcore.spec.tasks.benchmark import Benchmark, Best, LastMean
 
+STEPS = {"digits": 64, "mnist": 784}
 RBN = "Cooijmans et al. 2017, arXiv:1603.09025, section 5.1"
 UNALIKE = {"bias_init": 1.0}
 """Of layer norm on MNIST, a deviation: neither paper has LN on pixels, and biases start at 0 elsewhere (LN section 6).
@@ -32,6 +35,9 @@ class PixelSequence(Benchmark):
 
     def needs(self) -> tuple[Need, ...]:
         return (Need(self.images),)
+
+    def cost(self, model: Model) -> Cost | None:
+        return model.with_readout(1, STEPS[self.images], 10, read=1) if isinstance(model, RecurrentModel) else None
 
 
 class Permuted(PixelSequence):

@@ -1,11 +1,9 @@
-"""A cell of another package, written by the recipe and installed beside normbench, is a cell like any other.
+"""A cell of another package, written by README's recipe and installed beside normbench, is a cell like any other.
 
 It is the minimal gated unit (Zhou, Wu, Zhang, Zhou 2016, arXiv:1603.09420, Eq. 4-6).
 """
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +11,9 @@ import numpy as np
 import pytest
 
 from normcore.spec.methods import METHODS
+from tests.examples import installed
+from tests.readme import recipes
 
-ROOT = Path(__file__).parents[3]
 PYPROJECT = """
 [build-system]
 requires = ["setuptools>=77"]
@@ -31,87 +30,8 @@ packages = ["minimal_gated_unit"]
 [project.entry-points."normbench.cells"]
 mgu = "minimal_gated_unit:MGU"
 """
-OPTIONS = '''
-"""What one can ask for; torch-free."""
-
-from typing import ClassVar, Literal
-
-from pydantic import Field
-
-from normcore.spec.models.model import Place
-from normcore.spec.models.recurrent import RecurrentModel
-
-
-class MGU(RecurrentModel):
-    """Minimal gated unit: one gate f, which forgets and resets."""
-
-    places: ClassVar[frozenset[Place]] = frozenset({"input", "recurrent"})
-    usual: ClassVar[tuple[Place, ...]] = ("input", "recurrent")
-    home: ClassVar[str] = "minimal_gated_unit.cell"
-
-    cell: Literal["mgu"] = "mgu"
-    gate_bias: float = Field(0.0, description="Initial bias of the gate.")
-'''
-CELL = '''
-"""What is computed.
-
-Shapes: T steps, B examples, F inputs, H hidden units; the rows of 2H are the gate f and the candidate.
-"""
-
-from typing import NamedTuple
-
-import torch
-from torch import Tensor, nn
-from torch.nn import functional
-
-import minimal_gated_unit as spec
-from normcore.initialization import init_weights_, spread_bias_
-from normcore.norms.normalization import Normalization, size_of_products
-
-
-class MGUState(NamedTuple):
-    h: Tensor
-
-
-class MGU(nn.Module):
-    """f = sigma(norm_h(W_f h) + norm_x(U_f x) + b_f); n = tanh(norm_h(W (f h)) + norm_x(U x) + b);
-    h' = (1 - f) h + f n."""
-
-    def __init__(self, options: spec.MGU, input_size: int, norm: Normalization) -> None:
-        super().__init__()
-        size = options.hidden_size
-        self.bias_place = norm.bias
-        self.weight_ih = nn.Parameter(torch.empty(2 * size, input_size))
-        self.weight_fh = nn.Parameter(torch.empty(size, size))
-        self.weight_nh = nn.Parameter(torch.empty(size, size))
-        for recurrent in (self.weight_fh, self.weight_nh):
-            init_weights_(self.weight_ih, recurrent, options.recurrent_init, (0,))
-        bias = torch.zeros(2, size)
-        bias[0] = options.gate_bias
-        self.bias = nn.Parameter(bias.flatten())
-        spread_bias_(self.bias, norm.bias_init, options.recurrent_init, size)
-        self.h0 = nn.Parameter(torch.zeros(size))
-        self.norm_x = norm.norm(size, "input", blocks=(1, 1))
-        self.norm_f = norm.norm(size, "recurrent")
-        self.norm_n = norm.norm(size, "recurrent")
-        norm.parametrize(self, "weight_ih", "weight_fh", "weight_nh")
-
-    def initial_state(self, batch_size: int) -> MGUState:
-        return MGUState(self.h0.expand(batch_size, -1))
-
-    def input_term(self, x: Tensor, t: int, mask: Tensor | None = None) -> Tensor:
-        mapped = functional.linear(x, self.weight_ih, None if self.bias_place == "outside" else self.bias)
-        a = self.norm_x(mapped, t, mask, size_of_products(self.weight_ih, x))
-        return a if self.bias_place == "inside" else a + self.bias
-
-    def step(self, term: Tensor, state: MGUState, t: int) -> MGUState:
-        f_x, n_x = term.chunk(2, 1)
-        h = state.h
-        f_h = self.norm_f(functional.linear(h, self.weight_fh), t, size=size_of_products(self.weight_fh, h))
-        f = (f_x + f_h).sigmoid()
-        n_h = self.norm_n(functional.linear(f * h, self.weight_nh), t, size=size_of_products(self.weight_nh, h))
-        return MGUState((1 - f) * h + f * (n_x + n_h).tanh())
-'''
+OPTIONS = recipes()["normcore/spec/cells/mgu.py"] + '    home: ClassVar[str] = "minimal_gated_unit.cell"\n'
+CELL = recipes()["normcore/cells/mgu.py"].replace("from normcore.spec.cells import mgu", "import minimal_gated_unit")
 FITTING = [
     *("dynamic_tanh", "layer_norm", "none", "recurrent_batch_norm"),
     *("rms_norm", "sequence_batch_norm", "weight_norm"),
@@ -119,38 +39,25 @@ FITTING = [
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> str:
+def with_cell(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A PYTHONPATH on which the package is installed."""
     folder = tmp_path_factory.mktemp("cell")
-    package = folder / "source" / "minimal_gated_unit"
+    package = folder / "written" / "minimal_gated_unit"
     package.mkdir(parents=True)
     (package.parent / "pyproject.toml").write_text(PYPROJECT)
     (package / "__init__.py").write_text(OPTIONS)
     (package / "cell.py").write_text(CELL)
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
-    target = ["--target", str(folder / "installed"), str(package.parent)]
-    subprocess.run([*command, *target], check=True, timeout=120)
-    return f"{folder / 'installed'}:{ROOT}"
+    return installed.install(package.parent, folder)
 
 
 def run(pythonpath: str, folder: Path, code: str) -> Any:
     """What the code prints in a process of its own, read as JSON."""
-    (folder / "code.py").write_text(code)
-    done = subprocess.run(
-        [sys.executable, "code.py"],
-        env={"PYTHONPATH": pythonpath, "PATH": "", "HOME": str(folder), "OMP_NUM_THREADS": "1"},
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return json.loads(installed.run(pythonpath, folder, "-c", code))
 
 
-def test_it_is_known_without_torch(installed: str, tmp_path: Path) -> None:
+def test_it_is_known_without_torch(with_cell: str, tmp_path: Path) -> None:
     said = run(
-        installed,
+        with_cell,
         tmp_path,
         """
 import json, sys
@@ -189,7 +96,6 @@ print(json.dumps({
         "num_layers": 1,
         "bidirectional": False,
         "recurrent_init": "orthogonal",
-        "gate_bias": 0.0,
     }, "the profile's forget_bias is not for it"
     assert said["norm"] == ["input", "recurrent"]
     [[*loc, message]] = said["batch_norm"]
@@ -200,9 +106,9 @@ print(json.dumps({
     assert not said["torch"]
 
 
-def test_it_trains_with_every_method_that_fits(installed: str, tmp_path: Path) -> None:
+def test_it_trains_with_every_method_that_fits(with_cell: str, tmp_path: Path) -> None:
     said = run(
-        installed,
+        with_cell,
         tmp_path,
         """
 import json
@@ -214,7 +120,7 @@ from normcore.training.loop import train
 trained = {}
 for tag, method in METHODS.items():
     if method.fits(CELLS["mgu"]):
-        task, model = {"name": "permuted_digits", "profile": "smoke"}, {"cell": "mgu", "num_layers": 2}
+        task, model = {"name": "permuted_digits", "profile": "smoke"}, {"cell": "mgu"}
         spec = resolve({"task": task, "model": model, "norm": {"method": tag}})
         *events, finished = train(spec, seed=0)
         losses = [event.values["train.loss"] for event in events if hasattr(event, "values")]
@@ -230,9 +136,9 @@ print(json.dumps(trained))
         assert losses[-1] < losses[0]
 
 
-def test_a_network_of_it_computes_its_equations(installed: str, tmp_path: Path) -> None:
+def test_a_network_of_it_computes_its_equations(with_cell: str, tmp_path: Path) -> None:
     said = run(
-        installed,
+        with_cell,
         tmp_path,
         """
 import json, torch
@@ -241,10 +147,11 @@ from normcore.recurrent import Recurrent
 from normcore.spec.methods import METHODS
 
 torch.manual_seed(0)
-network = Recurrent(MGU(hidden_size=4, gate_bias=0.5), 3, METHODS["none"]()).double()
+network = Recurrent(MGU(hidden_size=4), 3, METHODS["none"]()).double()
 x = torch.randn(6, 2, 3, dtype=torch.float64)
 with torch.no_grad():
     network.cells[0].h0.normal_()
+    network.cells[0].bias.normal_()
     y, state = network(x)
 weights = {name: value.tolist() for name, value in network.cells[0].state_dict().items()}
 print(json.dumps({"x": x.tolist(), "y": y.tolist(), "end": state.cells[0].h.tolist(), **weights}))
@@ -260,4 +167,3 @@ print(json.dumps({"x": x.tolist(), "y": y.tolist(), "end": state.cells[0].h.toli
         h = (1 - f) * h + f * candidate
         np.testing.assert_allclose(y, h, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(given["end"], h, rtol=1e-12)
-    assert b_f.tolist() == [0.5] * 4

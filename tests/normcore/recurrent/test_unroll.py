@@ -43,6 +43,20 @@ def test_it_is_a_loop_over_the_cells_step(name: str, method: str) -> None:
         torch.testing.assert_close(ours, by_hand, rtol=1e-12, atol=1e-12)
 
 
+def test_every_step_has_its_own_number_and_with_it_its_own_statistics() -> None:
+    cell, x = cell_of("lstm", "recurrent_batch_norm"), inputs()
+    with torch.no_grad():
+        with population_statistics(cell.eval()):
+            take_in_moments(cell, unroll(cell, x, cell.initial_state(B)).moments)
+        for start in (0, 2):
+            state = cell.initial_state(B)
+            done = unroll(cell, x[:3], state, t=start)
+            terms = cell.input_term(x[:3], start)
+            for t in range(3):
+                state = cell.step(terms[t], state, start + t)
+                torch.testing.assert_close(done.y[t], state.h, rtol=1e-12, atol=1e-12)
+
+
 @pytest.mark.parametrize("name", CELLS)
 def test_where_a_step_is_padding_the_state_stays(name: str) -> None:
     cell, x, mask = cell_of(name), inputs(), some_mask()

@@ -2,9 +2,10 @@
 
 Results of the same fingerprint share a place on a leaderboard, and databases are full of them. When a golden value
 below changes, never put the new one in its place: that splits every board in two. Find what changed it. A new option
-must be neutral by default, for what is at its default is left out. Another default, meaning or name of an option is a
-new ``SPEC_VERSION`` with a step in ``UPGRADES``, by which stored specs keep what they said; only then may values of
-specs that rely on the old default change. New golden values are added at the end.
+must be neutral by default, for what is at its default is left out; for the same reason a default must never change by
+itself, and ``DEFAULTS`` holds them all. Another default, meaning or name of an option is a new ``SPEC_VERSION`` with a
+step in ``UPGRADES``, by which stored specs keep what they said; only then may ``DEFAULTS`` and the values of specs that
+rely on it change. New golden values are added at the end.
 """
 
 from collections.abc import Iterator
@@ -158,6 +159,116 @@ GOLDEN: list[tuple[str, dict[str, Any], str]] = [
         "fcb5d846c16aaa4f44f5eabecb34554a36f066d3d5b608d9779e014fc6117649",
     ),
 ]
+
+
+DEFAULTS: dict[str, dict[str, Any]] = {
+    "char_lm": {
+        "name": "char_lm",
+        "profile": "small",
+        "corpus": "pydoc",
+        "file": None,
+        "sha256": None,
+        "sequence_length": 100,
+        "valid_chars": None,
+        "test_chars": None,
+    },
+    "feedforward": {"name": "feedforward", "profile": "small", "dataset": "mnist"},
+    "convnet": {"name": "convnet", "profile": "small", "dataset": "cifar10", "whitening": False},
+    "sequential_mnist": {"name": "sequential_mnist", "profile": "small"},
+    "permuted_mnist": {"name": "permuted_mnist", "profile": "small", "permutation_seed": 0, "legacy_index_map": False},
+    "sequential_digits": {"name": "sequential_digits", "profile": "small"},
+    "permuted_digits": {
+        "name": "permuted_digits",
+        "profile": "small",
+        "permutation_seed": 0,
+        "legacy_index_map": False,
+    },
+    "fisher_geometry": {"name": "fisher_geometry", "profile": "small"},
+    "gradient_flow": {"name": "gradient_flow", "profile": "small", "images": "digits", "cases": 100, "gains": ()},
+    "hidden_dynamics": {"name": "hidden_dynamics", "profile": "small", "weight_scales": (0.5, 1.0, 1.5, 2.0)},
+    "invariances": {"name": "invariances", "profile": "small"},
+    "length_generalization": {"name": "length_generalization", "profile": "small", "lengths": (100, 300, 500, 1000)},
+    "population_statistics": {"name": "population_statistics", "profile": "small"},
+    "smallest_batch": {"name": "smallest_batch", "profile": "small", "updates": 600},
+    "step_cost": {"name": "step_cost", "profile": "small", "num_steps": 64, "batch_size": 64},
+    "batch_norm": {"method": "batch_norm", "sites": ("layer",), "gain_init": 1.0, "eps": 1e-05, "variance": "biased"},
+    "batch_renorm": {
+        "method": "batch_renorm",
+        "sites": ("layer",),
+        "gain_init": 1.0,
+        "eps": 1e-05,
+        "r_max": 3.0,
+        "d_max": 5.0,
+        "momentum": 0.01,
+    },
+    "dynamic_tanh": {
+        "method": "dynamic_tanh",
+        "sites": ("input", "recurrent", "cell"),
+        "alpha_init": 0.5,
+        "gain_init": 1.0,
+    },
+    "group_norm": {"method": "group_norm", "sites": ("layer",), "gain_init": 1.0, "eps": 1e-05, "groups": 32},
+    "instance_norm": {"method": "instance_norm", "sites": ("layer",), "gain_init": 1.0, "eps": 1e-05},
+    "layer_norm": {
+        "method": "layer_norm",
+        "sites": ("input", "recurrent", "cell"),
+        "gain_init": 1.0,
+        "eps": 1e-05,
+        "affine": True,
+        "scope": "joint",
+        "conv_gain": "per_unit",
+        "bias": "outside",
+        "bias_init": 0.0,
+    },
+    "none": {"method": "none"},
+    "query_key_norm": {"method": "query_key_norm", "length": 100, "eps": 1e-06},
+    "recurrent_batch_norm": {
+        "method": "recurrent_batch_norm",
+        "sites": ("input", "recurrent", "cell"),
+        "gain_init": 0.1,
+        "eps": 1e-05,
+        "carry": "raw",
+        "statistics": "per_step",
+        "population": "pass",
+        "momentum": 0.1,
+        "initial_state_noise": 0.0,
+    },
+    "rms_norm": {"method": "rms_norm", "sites": ("input", "recurrent", "cell"), "gain_init": 1.0, "eps": 1e-05},
+    "sequence_batch_norm": {"method": "sequence_batch_norm", "gain_init": 1.0, "eps": 1e-05},
+    "weight_norm": {"method": "weight_norm", "mean_only_batch_norm": False, "init": "weights"},
+    "gru": {
+        "cell": "gru",
+        "hidden_size": 100,
+        "num_layers": 1,
+        "bidirectional": False,
+        "recurrent_init": "orthogonal",
+        "identity_gates": ("n",),
+    },
+    "lstm": {
+        "cell": "lstm",
+        "hidden_size": 100,
+        "num_layers": 1,
+        "bidirectional": False,
+        "recurrent_init": "orthogonal",
+        "forget_bias": 1.0,
+        "identity_gates": ("g",),
+    },
+    "rnn": {"cell": "rnn", "hidden_size": 100, "num_layers": 1, "bidirectional": False, "recurrent_init": "orthogonal"},
+    "adam": {"name": "adam", "lr": 0.001, "beta1": 0.9, "beta2": 0.999, "eps": 1e-08},
+    "rmsprop": {"name": "rmsprop", "lr": 0.001, "decay": 0.9, "momentum": 0.0},
+    "toronto_adam": {"name": "toronto_adam", "lr": 0.001, "beta1": 0.9, "beta2": 0.999, "eps": 1e-08},
+    "conv_net": {
+        "stage_channels": (96, 192),
+        "stage_depth": 3,
+        "head_channels": 192,
+        "dropout": 0.5,
+        "input_noise": 0.15,
+    },
+    "feed_forward": {"hidden_sizes": (1000, 1000)},
+    "training": {"schedule": None, "clip": "global", "precision": "float32", "kernel": "auto"},
+    "linear_decay": {"name": "linear_decay", "beta1": None},
+}
+"""What the classes' defaults are, which fingerprints leave out: of fields at their default nothing is hashed."""
 
 
 @pytest.mark.parametrize(("written", "fingerprint"), [g[1:] for g in GOLDEN], ids=[g[0] for g in GOLDEN])
@@ -320,6 +431,16 @@ def test_any_other_value_of_an_option_gives_another_fingerprint(tag: str, name: 
             assert digest(after.canonical()) != digest(before.canonical()), value
             assert usual(kind, **after.canonical()) == after, "what is left out is what the class has"
     assert tried, "there is no other value to try; add one to OWN"
+
+
+@pytest.mark.parametrize("tag", PARTS)
+def test_a_default_is_what_it_always_was(tag: str) -> None:
+    """Another one would silently give another meaning to stored specs, whose fingerprints would stay the same."""
+    fields = PARTS[tag].model_fields
+    now = {name: field.default for name, field in fields.items() if not field.is_required()}
+    known = DEFAULTS[tag]
+    assert {name: now.get(name, "it is gone") for name in known} == known
+    assert now.keys() <= known.keys(), "add the new option to DEFAULTS"
 
 
 @pytest.mark.parametrize("tag", PARTS)

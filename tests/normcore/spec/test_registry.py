@@ -65,7 +65,6 @@ def test_every_class_that_comes_with_normbench_is_found(kind: str) -> None:
 
 
 def test_bases_and_what_a_module_imports_are_no_members() -> None:
-    """Modules import one another's classes; a class belongs to the module that defines it, and has a tag."""
     assert METHODS["layer_norm"] is LayerNorm
     assert all(kind.__module__ == f"normcore.spec.methods.{tag}" for tag, kind in METHODS.ours.items())
     assert "layer" not in METHODS
@@ -84,6 +83,26 @@ def test_the_order_is_that_of_the_modules_names_and_in_a_module_of_its_lines() -
     assert list(METHODS.ours) == sorted(METHODS.ours)
     pixels = ["sequential_mnist", "permuted_mnist", "sequential_digits", "permuted_digits"]
     assert list(BENCHMARKS.ours) == ["char_lm", "feedforward", "convnet", *pixels]
+
+
+def test_a_class_belongs_to_the_module_that_defines_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever it is imported: here the first module imports the class of the second."""
+    package = tmp_path / "made_methods"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    made = """
+from typing import Literal
+from normcore.spec.methods.method import Method
+{imported}
+class {name}(Method):
+    method: Literal["{tag}"] = "{tag}"
+"""
+    (package / "a.py").write_text(made.format(name="A", tag="first", imported="from made_methods.b import B"))
+    (package / "b.py").write_text(made.format(name="B", tag="second", imported=""))
+    monkeypatch.syspath_prepend(tmp_path)
+    registry = Registry("made", Method, "made_methods", tag="method", implemented_in="nowhere")
+    assert list(registry.ours) == ["first", "second"]
+    assert [kind.__name__ for kind in registry.values()] == ["A", "B"]
 
 
 def test_the_tag_of_an_instance_is_its_classs() -> None:

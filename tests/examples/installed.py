@@ -1,0 +1,39 @@
+"""Packages that are installed beside normbench for a test, into a folder of their own."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from shutil import copytree
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+
+
+def install(source: Path, folder: Path) -> str:
+    """A PYTHONPATH on which the package in ``source`` is installed, below ``folder``; nothing is left in ``source``."""
+    built = copytree(source, folder / "source")
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*command, "--target", str(folder / "installed"), str(built)], check=True, timeout=120)
+    return f"{folder / 'installed'}:{ROOT}"
+
+
+def run(pythonpath: str, folder: Path, *command: str) -> str:
+    """What Python prints for ``command`` in a process of its own, in ``folder``."""
+    done = subprocess.run(
+        [sys.executable, *command],
+        env={"PYTHONPATH": pythonpath, "PATH": "", "HOME": str(folder), "OMP_NUM_THREADS": "1"},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def events(pythonpath: str, folder: Path, spec: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What ``python -m normcore`` tells of a spec."""
+    (folder / "spec.json").write_text(json.dumps(spec))
+    return [json.loads(line) for line in run(pythonpath, folder, "-m", "normcore", "spec.json").splitlines()]

@@ -1,0 +1,148 @@
+"""A method, a cell and a task are added to a copy of the tree by README's recipes alone, and are like any other."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from shutil import copytree, ignore_patterns
+from typing import Any
+
+import pytest
+
+from normcore.spec.cells import CELLS
+from normcore.spec.methods import METHODS
+from normcore.spec.tasks import BENCHMARKS
+from tests.examples.installed import events
+from tests.readme import ROOT, TEXT, recipes
+
+PACKAGES = ("normbench", "normcore", "service", "workers", "migrations", "tests")
+CONTRACT = "tests/normcore/norms/test_contract.py"
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the tree, with the files that README's recipes show and no other change."""
+    tree = tmp_path_factory.mktemp("tree")
+    for package in PACKAGES:
+        copytree(ROOT / package, tree / package, ignore=ignore_patterns("__pycache__"))
+    (tree / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
+    for path, content in recipes().items():
+        assert not (tree / path).exists()
+        (tree / path).write_text(content)
+    return tree
+
+
+def run(tree: Path, *command: str) -> str:
+    """What Python prints for ``command`` in a process of its own that imports the copy."""
+    done = subprocess.run(
+        [sys.executable, *command],
+        env={**os.environ, "PYTHONPATH": str(tree), "OMP_NUM_THREADS": "1"},
+        cwd=tree,
+        capture_output=True,
+        text=True,
+        timeout=280,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def passed(tree: Path, *arguments: str) -> int:
+    """How many tests of the copy pass, none failing and none skipped."""
+    last = run(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments).splitlines()[-1]
+    found = re.match(r"(\d+) passed(, \d+ deselected)? in", last)
+    assert found, last
+    return int(found[1])
+
+
+def test_readme_shows_all_files_of_its_recipes() -> None:
+    assert list(recipes()) == [
+        "normcore/spec/methods/scale_norm.py",
+        "normcore/norms/scale_norm.py",
+        "normcore/spec/cells/mgu.py",
+        "normcore/cells/mgu.py",
+        "normcore/spec/tasks/resampled_digits.py",
+    ]
+    assert not {"scale_norm", "mgu", "resampled_digits"} & {*METHODS, *CELLS, *BENCHMARKS}
+    assert len(TEXT.splitlines()) < 300
+
+
+def test_what_they_add_is_known_without_torch(tree: Path) -> None:
+    code = (
+        "import json, sys; from normcore.spec import resolve;"
+        "spec = resolve({'task': {'name': 'resampled_digits', 'profile': 'smoke'}, 'model': {'cell': 'mgu'},"
+        "                'norm': {'method': 'scale_norm'}});"
+        "print(json.dumps([spec.model_dump(mode='json'), 'torch' in sys.modules]))"
+    )
+    spec, with_torch = json.loads(run(tree, "-c", code))
+    assert spec["task"]["legacy_index_map"] is True
+    assert spec["model"]["cell"] == "mgu"
+    assert spec["norm"] == {"method": "scale_norm", "sites": ["input", "recurrent"]}
+    assert not with_torch
+
+
+def test_the_method_keeps_the_contract_in_every_cell(tree: Path) -> None:
+    of_layer_norm = passed(tree, CONTRACT, "-k", "rms_norm and not mgu")
+    assert passed(tree, CONTRACT, "-k", "scale_norm and not mgu") == of_layer_norm > 50
+
+
+def test_the_method_computes_its_equation(tree: Path) -> None:
+    code = """
+import json, torch
+from normcore.norms import build
+from normcore.spec.methods.scale_norm import ScaleNorm
+
+a = torch.tensor([[3.0, 4.0]], dtype=torch.float64)
+method = build(ScaleNorm())
+print(json.dumps([method.norm(2, "input").double()(a, 0).tolist(), method.layer((2,)).double()(a).tolist()]))
+"""
+    expected = [pytest.approx([3 / 12.5**0.5, 4 / 12.5**0.5], rel=1e-6)]
+    assert json.loads(run(tree, "-c", code)) == [expected, expected]
+
+
+def test_the_method_trains_in_layers_too(tree: Path, tmp_path: Path) -> None:
+    for task in ("feedforward", "convnet"):
+        spec = {"task": {"name": task, "profile": "smoke"}, "norm": {"method": "scale_norm"}}
+        assert events(str(tree), tmp_path, spec)[-1]["outcome"] in ("completed", "reached_target")
+
+
+def test_every_method_that_fits_keeps_the_contract_in_the_cell(tree: Path) -> None:
+    fitting = {tag for tag, method in METHODS.items() if method.fits(CELLS["gru"])}
+    assert passed(tree, CONTRACT, "-k", "mgu and not scale_norm") > 20 * len(fitting)
+
+
+def test_the_task_trains_and_has_a_board(tree: Path, tmp_path: Path) -> None:
+    spec = {"task": {"name": "resampled_digits", "profile": "smoke"}, "norm": {"method": "layer_norm"}}
+    last = events(str(tree), tmp_path, spec)[-1]
+    assert last["outcome"] in ("completed", "reached_target")
+    assert last["result"]["value"] > 0.1 == last["result"]["no_skill"]
+    code = f"""
+import json
+from starlette.testclient import TestClient
+from service.app import create_app
+from service.db import Database
+from service.processes.migrate import migrate
+from service.settings import Settings
+from tests.service.given import begun, claimed, finished, submitted
+
+settings = Settings(data_dir={str(tmp_path)!r}, database_url="sqlite:///{tmp_path}/n.db", allowed_hosts="testserver")
+db = Database(settings.database_url)
+migrate(db)
+submitted(db, **{spec!r})
+lease = claimed(db).lease
+begun(db, lease)
+finished(db, lease, value={last["result"]["value"]})
+with TestClient(create_app(settings, require_keys=False)) as client:
+    listed = client.get("/v1/tasks/resampled_digits").json()
+    board = client.get("/v1/leaderboards/resampled_digits", params={{"profile": "smoke"}}).json()
+print(json.dumps([listed, board]))
+"""
+    listed, board = json.loads(run(tree, "-c", code))
+    assert listed["title"] == "Resampled digits"
+    assert {"none", "layer_norm", "scale_norm"} < set(listed["methods"])
+    assert set(listed["models"]) == {*CELLS, "mgu"}
+    entries: list[dict[str, Any]] = board["entries"]
+    assert [(entry["rank"], entry["method"]) for entry in entries] == [(1, "layer_norm")]
+    assert entries[0]["value"]["mean"] == last["result"]["value"]
+    assert board["problem"]["options"] == {"permutation_seed": 0, "legacy_index_map": True}
