@@ -13,7 +13,7 @@ from normcore.spec.tasks.benchmark import Benchmark, Best, LastMean
 
 STEPS = {"digits": 64, "mnist": 784}
 RBN = "Cooijmans et al. 2017, arXiv:1603.09025, section 5.1"
-UNALIKE = {"bias_init": 1.0}
+SPREAD_BIASES = {"bias_init": 1.0}
 """Of layer norm on MNIST, a deviation: neither paper has LN on pixels, and biases start at 0 elsewhere (LN section 6).
 
 On blank pixels, units that start alike stay alike, and LN multiplies their gradients by 1/sqrt(eps) per step; random
@@ -156,7 +156,7 @@ class SequentialMNIST(PixelSequence):
     title: ClassVar[str] = "Sequential MNIST"
     citation: ClassVar[str] = RBN
     images: ClassVar[Literal["digits", "mnist"]] = "mnist"
-    profiles: ClassVar = mnist_profiles(layer_norm=UNALIKE, recurrent_batch_norm=NOISE)
+    profiles: ClassVar = mnist_profiles(layer_norm=SPREAD_BIASES, recurrent_batch_norm=NOISE)
 
     name: Literal["sequential_mnist"] = "sequential_mnist"
 
@@ -167,7 +167,7 @@ class PermutedMNIST(Permuted):
     title: ClassVar[str] = "Permuted MNIST"
     citation: ClassVar[str] = RBN
     images: ClassVar[Literal["digits", "mnist"]] = "mnist"
-    profiles: ClassVar = mnist_profiles(layer_norm=UNALIKE)
+    profiles: ClassVar = mnist_profiles(layer_norm=SPREAD_BIASES)
 
     name: Literal["permuted_mnist"] = "permuted_mnist"
 
