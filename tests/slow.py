@@ -46,8 +46,10 @@ MODULES = (
     "workers/test_training.py",
 )
 LONGEST = (  # first, and by turns what waits much and what computes much
+    "normcore/training/test_every_task.py",
     "workers/test_recovery.py",
     "service/processes/test_local.py",
+    "normcore/training/test_resuming.py",
     "normcore/cells/test_equations.py",
     "workers/test_trainer.py",
     "test_journey.py",
