@@ -149,7 +149,7 @@ def run(spec: TrainingSpec) -> tuple[list[Measured], Finished]:
     return [event for event in events if isinstance(event, Measured)], finished
 
 
-@pytest.mark.parametrize(("name", "last"), [("feedforward", 5), ("convnet", 10)])
+@pytest.mark.parametrize(("name", "last"), [("feedforward", 5), ("convnet", 5)])
 def test_what_counts_is_the_mean_of_the_last_evaluations(name: str, last: int) -> None:
     spec = smoke(name, "batch_norm", training={"max_steps": 24, "eval_every": 2})
     measured, finished = run(spec)
