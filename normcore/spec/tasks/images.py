@@ -20,7 +20,8 @@ BATCH_NORM_EVERYWHERE = {"batch_norm": {"sites": ("layer", "output")}}
 
 
 class ImageClassification(Benchmark):
-    """One image, one label. Batch norms use the population's statistics on validation and test data."""
+    """One image, one label. On validation and test data, batch norms use the population's statistics, averaged over
+    up to 10,000 training images."""
 
     home: ClassVar[str] = "normcore.tasks.image_classification:ImageClassification"
     metrics: ClassVar[tuple[Metric, ...]] = (ERROR_RATE, ACCURACY)
