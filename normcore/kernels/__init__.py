@@ -30,9 +30,9 @@ def choose(
     Raises:
         KernelUnavailable: it was asked for by name, and there is none.
     """
-    if kernel == "fused":
+    if kernel not in ("auto", "reference"):
         raise KernelUnavailable(
-            f"there is no fused kernel for {cell.label} with {method.method} on {device.type} in {dtype};"
+            f"there is no {kernel} kernel for {cell.label} with {method.method} on {device.type} in {dtype};"
             " use auto or reference"
         )
     return "reference", unroll
