@@ -63,3 +63,7 @@ class ImageSplits:
     valid: LabelledImages
     test: LabelledImages
     checksums: dict[str, str]
+
+    def first(self, examples: int) -> "ImageSplits":
+        """The first so many images of each split."""
+        return ImageSplits(self.train[:examples], self.valid[:examples], self.test[:examples], self.checksums)

@@ -19,6 +19,7 @@ class RMSNorm(Normalization):
 
     def __init__(self, options: spec.RMSNorm) -> None:
         self.options = options
+        self.bias_init = options.bias_init
 
     def norm(self, hidden_size: int, site: Place, blocks: tuple[int, ...] = (1,)) -> nn.Module:
         options = self.options

@@ -39,10 +39,11 @@ def test_the_seed_decides_the_weights() -> None:
     assert not torch.equal(weights[0], weights[2])
 
 
+@pytest.mark.parametrize("method", ["layer_norm", "rms_norm"])
 @pytest.mark.parametrize(("cell", "usual"), [("rnn", 0.0), ("lstm", 1.0), ("gru", 0.0)])
-def test_a_method_may_spread_the_initial_bias(cell: str, usual: float) -> None:
+def test_a_method_may_spread_the_initial_bias(cell: str, usual: float, method: str) -> None:
     torch.manual_seed(0)
-    network = recurrent(cell, 3, 200, norm={"method": "layer_norm", "bias_init": 0.1})
+    network = recurrent(cell, 3, 200, norm={"method": method, "bias_init": 0.1})
     bias = network.get_parameter("cells.0.bias").detach()
     centre = torch.zeros_like(bias)
     if cell == "lstm":

@@ -2,7 +2,7 @@
 
 from typing import ClassVar, Literal
 
-from pydantic import Field, PositiveFloat
+from pydantic import Field, NonNegativeFloat, PositiveFloat
 
 from normcore.spec.methods.method import SiteMethod
 
@@ -16,3 +16,8 @@ class RMSNorm(SiteMethod):
     method: Literal["rms_norm"] = "rms_norm"
     gain_init: float = Field(1.0, description="Initial gain at every site.")
     eps: PositiveFloat = Field(1e-5, description="Added to the mean square, inside the root; ours, as LN's.")
+    bias_init: NonNegativeFloat = Field(
+        0.0,
+        description="The cell's bias starts with uniform values up to so far from its usual ones. While an input is"
+        " blank, units that start alike stay alike, and RMSNorm multiplies gradients by 1 / sqrt(eps) at every step.",
+    )

@@ -50,11 +50,14 @@ def test_a_scalar_input_shows_its_size_only_with_the_bias_inside() -> None:
         assert torch.allclose(small, large, atol=1e-6) is not sees
 
 
+@pytest.mark.parametrize("method", ["layer_norm", "rms_norm"])
 @pytest.mark.parametrize(("bias_init", "explodes"), [(0.0, True), (0.1, False)])
-def test_units_that_start_unalike_keep_the_gradient_through_blank_inputs(bias_init: float, explodes: bool) -> None:
+def test_units_that_start_unalike_keep_the_gradient_through_blank_inputs(
+    bias_init: float, explodes: bool, method: str
+) -> None:
     """Forty blank pixels, then one of ink."""
     torch.manual_seed(0)
-    network = recurrent("lstm", 1, 50, norm={"method": "layer_norm", "bias_init": bias_init})
+    network = recurrent("lstm", 1, 50, norm={"method": method, "bias_init": bias_init})
     x = torch.zeros(41, 2, 1)
     x[-1] = 1
     network(x)[0][-1].sum().backward()

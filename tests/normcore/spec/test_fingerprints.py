@@ -174,12 +174,19 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     },
     "feedforward": {"name": "feedforward", "profile": "small", "dataset": "mnist"},
     "convnet": {"name": "convnet", "profile": "small", "dataset": "cifar10", "whitening": False},
-    "sequential_mnist": {"name": "sequential_mnist", "profile": "small"},
-    "permuted_mnist": {"name": "permuted_mnist", "profile": "small", "permutation_seed": 0, "legacy_index_map": False},
-    "sequential_digits": {"name": "sequential_digits", "profile": "small"},
+    "sequential_mnist": {"name": "sequential_mnist", "profile": "small", "examples": None},
+    "permuted_mnist": {
+        "name": "permuted_mnist",
+        "profile": "small",
+        "examples": None,
+        "permutation_seed": 0,
+        "legacy_index_map": False,
+    },
+    "sequential_digits": {"name": "sequential_digits", "profile": "small", "examples": None},
     "permuted_digits": {
         "name": "permuted_digits",
         "profile": "small",
+        "examples": None,
         "permutation_seed": 0,
         "legacy_index_map": False,
     },
@@ -233,7 +240,13 @@ DEFAULTS: dict[str, dict[str, Any]] = {
         "momentum": 0.1,
         "initial_state_noise": 0.0,
     },
-    "rms_norm": {"method": "rms_norm", "sites": ("input", "recurrent", "cell"), "gain_init": 1.0, "eps": 1e-05},
+    "rms_norm": {
+        "method": "rms_norm",
+        "sites": ("input", "recurrent", "cell"),
+        "gain_init": 1.0,
+        "eps": 1e-05,
+        "bias_init": 0.0,
+    },
     "sequence_batch_norm": {"method": "sequence_batch_norm", "gain_init": 1.0, "eps": 1e-05},
     "weight_norm": {"method": "weight_norm", "mean_only_batch_norm": False, "init": "weights"},
     "gru": {
@@ -362,6 +375,7 @@ OWN: dict[str, list[Any]] = {
     "sha256": ["0" * 64],
     "valid_chars": [5000],
     "test_chars": [5000],
+    "examples": [500],
     "sites": [["sum"], ["output"], ["layer", "output"], []],
 }
 """Other values of fields that a general rule does not find."""

@@ -61,6 +61,16 @@ def test_the_population_is_the_training_set_in_one_batch() -> None:
     assert torch.equal(x, digits.load().train.sequences(torch.float32))
 
 
+def test_the_first_examples_of_every_split_can_be_all_there_is() -> None:
+    task, splits = built(SequentialDigits(examples=150)), digits.load()
+    [x] = task.population()
+    assert torch.equal(x.pixels, splits.train.pixels[:150])
+    assert len(torch.cat(list(task.epoch(torch.Generator(), 100)))) == 150
+    model = FirstPixel()
+    assert task.validate(model)["accuracy"] == (splits.valid.labels[:150] == 3).double().mean().item()
+    assert task.test(model)["accuracy"] == (splits.test.labels[:150] == 3).double().mean().item()
+
+
 def test_an_epoch_is_a_shuffle_of_the_training_set() -> None:
     batches = built(SequentialDigits()).epoch(torch.Generator().manual_seed(0), 100)
     assert [len(batch) for batch in batches] == [100] * 11 + [97]

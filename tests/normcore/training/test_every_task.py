@@ -65,15 +65,6 @@ def every_task_method_and_cell() -> list[tuple[str, str, str | None]]:
     return [(task, method, cell) for task, method in every_task_and_method() for cell in cells[task]]
 
 
-def trained() -> list[tuple[str, str]]:
-    """MNIST's pixel sequences with one method each: their code is that of the digits, on 784 steps of 70,000 images."""
-    return [
-        (task, method)
-        for task, method in every_task_and_method()
-        if method == {"sequential_mnist": "layer_norm", "permuted_mnist": "none"}.get(task, method)
-    ]
-
-
 def test_more_than_one_method_fits_each_task() -> None:
     """So that the tests below are not empty."""
     fitting = every_task_and_method()
@@ -81,7 +72,7 @@ def test_more_than_one_method_fits_each_task() -> None:
         assert {"none", "layer_norm", "weight_norm"} <= {method for name, method in fitting if name == task}
 
 
-@pytest.mark.parametrize(("task", "method"), trained())
+@pytest.mark.parametrize(("task", "method"), every_task_and_method())
 def test_it_trains_to_its_end(task: str, method: str, request: pytest.FixtureRequest) -> None:
     spec = smoke(task, method)
     *events, finished = train(spec, seed=0, datasets_dir=data_for(spec, request))
