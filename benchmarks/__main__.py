@@ -17,7 +17,6 @@ from typing import Any
 from benchmarks import (
     faults,
     feedforward,
-    initial_gain,
     latency,
     leaderboard,
     mlflow,
@@ -25,7 +24,6 @@ from benchmarks import (
     reporting,
     servers,
     submitting,
-    trained_models,
 )
 from benchmarks.number import Number, promises_kept
 from benchmarks.processes import ROOT
@@ -38,8 +36,6 @@ GROUPS: dict[str, Callable[[Path], list[Number]]] = {
     "overhead": overhead.measure,
     "latency": latency.measure,
     "leaderboard": leaderboard.measure,
-    "trained_models": trained_models.measure,
-    "initial_gain": initial_gain.measure,
     "feedforward": feedforward.measure,
     "faults": faults.measure,
 }

@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import select
 
-from normcore.events import Measured, Outcome, Result, Started
+from normcore.events import Analysed, Finding, Measured, Outcome, Result, Started
 from normcore.spec import TASKS, digest, resolve
 from service import results
 from service.db import Database
@@ -59,6 +59,23 @@ def finished(db: Database, lease: Lease, outcome: Outcome = "completed", **resul
     """The run has succeeded, and counts on its leaderboard."""
     with db.transaction() as session:
         results.finish(session, lease, outcome, result_of(**result))
+
+
+def submitted_analysis(db: Database, spec: Mapping[str, Any]) -> ExperimentOut:
+    """A stored analysis with its queued run."""
+    with db.transaction() as session:
+        return submission.submit(session, resolve(spec), request_digest=digest(spec))[0]
+
+
+def analysed(db: Database, spec: Mapping[str, Any], *findings: Finding) -> str:
+    """The id of a run of this analysis that has ended with these findings."""
+    run_id = submitted_analysis(db, spec).runs[0].id
+    lease = claimed(db).lease
+    assert lease.run_id == run_id
+    with db.transaction() as session:
+        lifecycle.start(session, lease, Started(0, 3, "reference", 0, {}), device="cpu", resumed_from=None)
+        results.finish_analysis(session, lease, Analysed(findings, 1.5))
+    return run_id
 
 
 def failed(db: Database, lease: Lease, error: str = "no such kernel") -> None:

@@ -5,29 +5,10 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from normcore.events import Analysed, Finding, Started
-from normcore.spec import digest, resolve
+from normcore.events import Finding
 from normcore.spec.cells import CELLS
 from service.db import Database
-from service.experiments import lifecycle, submission
-from service.experiments.schemas import ExperimentOut
-from tests.service.given import claimed, failed, finished, submitted
-
-
-def submitted_analysis(db: Database, spec: dict[str, Any]) -> ExperimentOut:
-    with db.transaction() as session:
-        return submission.submit(session, resolve(spec), request_digest=digest(spec))[0]
-
-
-def analysed(db: Database, spec: dict[str, Any], *findings: Finding) -> str:
-    """The id of a run of this analysis that has ended with these findings."""
-    run_id = submitted_analysis(db, spec).runs[0].id
-    lease = claimed(db).lease
-    assert lease.run_id == run_id
-    with db.transaction() as session:
-        lifecycle.start(session, lease, Started(0, 3, "reference", 0, {}), device="cpu", resumed_from=None)
-        lifecycle.finish_analysis(session, lease, Analysed(findings, 1.5))
-    return run_id
+from tests.service.given import analysed, claimed, failed, finished, submitted, submitted_analysis
 
 
 def card_of(client: TestClient, method: str) -> dict[str, Any]:

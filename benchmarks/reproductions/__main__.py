@@ -1,0 +1,49 @@
+"""``python -m benchmarks.reproductions``: the page of docs/reproductions.md, from a database of runs."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from sqlalchemy import make_url
+
+from benchmarks.reproductions.page import page
+from benchmarks.reproductions.sections import sections
+from service.processes.startup import StartupError, prepare
+from service.settings import InvalidSettings, Settings, read_settings
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.reproductions", description=__doc__)
+    parser.add_argument("--output", type=Path, metavar="FILE", help="write the page there instead of printing it")
+    options = parser.parse_args(arguments)
+    try:
+        settings = read_settings(Settings)
+        _check_there_is_one(settings.database_url)
+        db = prepare(settings)
+    except (InvalidSettings, StartupError) as error:
+        print(f"python -m benchmarks.reproductions: {error}", file=sys.stderr)
+        return 1
+    with db.snapshot() as session:
+        text = page(session, sections())
+    db.close()
+    if options.output is None:
+        print(text, end="")
+    else:
+        options.output.write_text(text, encoding="utf-8")
+    return 0
+
+
+def _check_there_is_one(url: str) -> None:
+    """A page of nothing but gaps would not say that it was made from the wrong place."""
+    database = make_url(url)
+    if database.drivername == "sqlite" and not Path(database.database or "").exists():
+        raise StartupError(
+            f"there is no database {database.database}; set NORMBENCH_DATA_DIR or NORMBENCH_DATABASE_URL to that of the"
+            " service that trained"
+        )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,125 @@
+"""What a database of runs holds of the specs of a section."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, cast
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from normcore.spec import ExperimentSpec
+from service.experiments.tables import Experiment, Measurement, Run
+from service.leaderboards.ranking import Center, center
+from service.leaderboards.tables import Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """Where runs were done, and by which code."""
+
+    cpu: str
+    gpu: str | None
+    threads: int
+    torch: str
+    commit: str | None
+    finished_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """All succeeded runs of one spec.
+
+    Attributes:
+        values: of the metric that ranks, by seed; None where a run diverged.
+        steps: to the target, by seed; None where it was not reached.
+        shown: another series after the last update, by seed.
+        minutes: of training and evaluating, a run.
+    """
+
+    entry: Entry
+    values: Mapping[int, float | None]
+    steps: Mapping[int, float | None]
+    shown: Mapping[int, float]
+    minutes: float
+    machine: Machine
+
+    @property
+    def center(self) -> Center | None:
+        known = [value for value in self.values.values() if value is not None]
+        return center(known) if known else None
+
+
+def trained(session: Session, spec: ExperimentSpec, series: str) -> Trained | None:
+    """What was trained by a spec; None before one of its runs has succeeded."""
+    entry = session.get(Entry, spec.fingerprint())
+    if entry is None or not entry.results:
+        return None
+    runs = _runs(session, spec)
+    by_seed = {result["seed"]: result for result in reversed(entry.results)}  # a seed's first run counts
+    seconds = [result["train_seconds"] for result in entry.results]
+    return Trained(
+        entry=entry,
+        values={seed: result["value"] for seed, result in sorted(by_seed.items())},
+        steps={seed: result["steps_to_target"] for seed, result in sorted(by_seed.items())},
+        shown={result["seed"]: value for result in entry.results for value in _last(session, result["run_id"], series)},
+        minutes=sum(seconds) / len(seconds) / 60,
+        machine=_machine(runs[-1]),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Analysed:
+    """What an analysis found in its newest run."""
+
+    findings: Sequence[Mapping[str, Any]]
+    machine: Machine
+
+
+def analysed(session: Session, spec: ExperimentSpec) -> Analysed | None:
+    """What the newest run of an analysis found; None before there is one."""
+    return _found(_runs(session, spec))
+
+
+def analysed_runs_of(session: Session, spec: ExperimentSpec, task: str) -> Analysed | None:
+    """What the newest analysis found that looked into one of a training's runs."""
+    looked_into = {run.id for run in _runs(session, spec)}
+    experiments = session.scalars(select(Experiment).where(Experiment.task == task).order_by(Experiment.id))
+    found = [e for e in experiments if e.spec["task"]["run"] in looked_into]
+    return _found([run for experiment in found for run in experiment.runs if run.state == "succeeded"])
+
+
+def _found(runs: Sequence[Run]) -> Analysed | None:
+    if not runs:
+        return None
+    return Analysed(cast(dict[str, Any], runs[-1].result)["findings"], _machine(runs[-1]))
+
+
+def _runs(session: Session, spec: ExperimentSpec) -> Sequence[Run]:
+    """Succeeded, the newest last."""
+    query = (
+        select(Run)
+        .join(Experiment)
+        .where(Experiment.fingerprint == spec.fingerprint(), Run.state == "succeeded")
+        .order_by(Run.id)
+    )
+    return session.scalars(query).all()
+
+
+def _last(session: Session, run_id: str, series: str) -> Iterator[float]:
+    """The series' last value, if the run has any."""
+    of_run = (Measurement.run_id == run_id, Measurement.series == series)
+    newest = select(func.max(Measurement.step)).where(*of_run).scalar_subquery()
+    yield from session.scalars(select(Measurement.value).where(*of_run, Measurement.step == newest))
+
+
+def _machine(run: Run) -> Machine:
+    environment = run.environment or {}
+    return Machine(
+        cpu=environment.get("cpu", "unknown"),
+        gpu=environment.get("gpu"),
+        threads=environment.get("threads", 1),
+        torch=environment.get("torch", "unknown"),
+        commit=environment.get("git"),
+        finished_at=cast(datetime, run.finished_at),
+    )

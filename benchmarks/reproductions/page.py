@@ -1,0 +1,143 @@
+"""The sections as Markdown, with the numbers of a database of runs."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from benchmarks.reproductions.findings import findings
+from benchmarks.reproductions.markdown import Row, number, prose, table, words
+from benchmarks.reproductions.measured import Machine, analysed, analysed_runs_of, trained
+from benchmarks.reproductions.sections import Citation, Section
+from benchmarks.reproductions.trainings import results, verdict
+from normcore.problem import own_problem
+from normcore.published import published
+from normcore.spec import ExperimentSpec, TrainingSpec, resolve
+from normcore.spec.metric import Metric
+from normcore.spec.tasks import BENCHMARKS
+from service.leaderboards.tables import Entry
+
+INTRODUCTION = """\
+# Reproductions
+
+What the two papers found, measured again with normbench. LN is *Layer Normalization* (Ba et al. 2016,
+[arXiv:1607.06450](https://arxiv.org/abs/1607.06450)), RBN is *Recurrent Batch Normalization* (Cooijmans et al. 2017,
+[arXiv:1603.09025](https://arxiv.org/abs/1603.09025)). Both report single runs; ours have several seeds, and an interval
+is the 95% interval of the mean by Student's t. Each section is what fits into an hour on two CPU cores. So most are
+smaller than the papers' experiments, and ask which method comes out ahead rather than for the papers' figures; the last
+section says what the papers' own sizes would take, and what of them was run.
+
+This page is printed by a program, numbers, verdicts and all. To make it anew, submit a section's specs with the
+commands that stand there to a `normbench up`, whose data directory the program then reads:
+
+```sh
+python -m benchmarks.reproductions --output docs/reproductions.md
+```"""
+
+AT_FULL_SIZE = """\
+## At the papers' own size
+
+What one run of each takes, without normalization. Submit `{task: {name: …, profile: paper}, norm: {method: …}}`; the
+board then shows the papers' numbers beside ours. RBN's text8 and LN's minibatches of 4 are in `examples/specs`, and the
+searches of RBN Fig. 6 and Table 5 in `examples/sweeps`."""
+
+
+def page(session: Session, sections: Sequence[Section]) -> str:
+    """Everything, as docs/reproductions.md has it."""
+    return "\n\n".join([INTRODUCTION, *(section_of(session, s) for s in sections), at_full_size(session)]) + "\n"
+
+
+def section_of(session: Session, section: Section) -> str:
+    """One table or figure; its specs either all train or are all analyses."""
+    specs = section.resolved()
+    trainings = {name: spec for name, spec in specs.items() if isinstance(spec, TrainingSpec)}
+    parts = [f"## {section.title}", prose(section.claims), *map(_published, section.published)]
+    parts += _trained(session, section, trainings) if trainings else _analysed(session, specs)
+    differs = prose(f"**How far this is from the paper.** {section.differs}")
+    return "\n\n".join([*parts, differs, _commands(section)])
+
+
+def _trained(session: Session, section: Section, specs: Mapping[str, TrainingSpec]) -> Iterator[str]:
+    runs = {name: trained(session, spec, section.shows) for name, spec in specs.items()}
+    metric = next(iter(specs.values())).task.metric()
+    yield results(runs, metric, section.shows)
+    yield from (verdict(order, runs, metric) for order in section.orders)
+    yield from _measured_on([run.machine for run in runs.values() if run is not None])
+    for task in section.looks_into:
+        looked = {name: a for name, spec in specs.items() if (a := analysed_runs_of(session, spec, task))}
+        yield f"What `{task}` found in a run of these:\n\n{findings(looked)}"
+
+
+def _analysed(session: Session, specs: Mapping[str, ExperimentSpec]) -> Iterator[str]:
+    found = {name: analysis for name, spec in specs.items() if (analysis := analysed(session, spec))}
+    yield findings(found)
+    yield from _measured_on([analysis.machine for analysis in found.values()])
+
+
+def _published(citation: Citation) -> str:
+    found = citation.results()
+    each = (
+        f"{result.model} {', '.join(f'{words(name)} {number(value)}' for name, value in result.values.items())}"
+        f"{f' after {result.updates:,} updates' if result.updates else ''}"
+        for result in found
+    )
+    return prose(f"Published ({found[0].citation}): {'; '.join(each)}.")
+
+
+def _measured_on(machines: Sequence[Machine]) -> Iterator[str]:
+    """Where the numbers come from, in one line."""
+    if machines:
+        newest = max(machines, key=lambda machine: machine.finished_at)
+        where = newest.gpu or f"{newest.cpu}, {newest.threads} thread{'s' * (newest.threads > 1)} a run"
+        commits = ", ".join(sorted({(machine.commit or "unknown")[:7] for machine in machines}))
+        yield f"Measured on {where}, torch {newest.torch}, commit {commits}, {newest.finished_at:%Y-%m-%d}."
+
+
+def _commands(section: Section) -> str:
+    looks = (
+        f"echo '{{task: {{name: {task}, run: run_…}}}}' | normbench submit - --wait" for task in section.looks_into
+    )
+    submit = f"normbench submit examples/reproductions/{section.specs}/*.yaml --wait"
+    return "\n".join(["```sh", submit, *looks, "```"])
+
+
+def at_full_size(session: Session) -> str:
+    """What each benchmark's profile ``paper`` takes, what the papers got, and what was run of it."""
+    head = ("task", "updates", "FLOP in all", "published (test)", "ours")
+    return "\n\n".join([AT_FULL_SIZE, table([head, *(_at_full_size(session, name) for name in BENCHMARKS)])])
+
+
+def _at_full_size(session: Session, task: str) -> Row:
+    spec = cast(TrainingSpec, resolve({"task": {"name": task, "profile": "paper"}}))
+    cost, updates = spec.task.cost(spec.model), spec.training.max_steps
+    return (
+        task,
+        f"{updates:,}",
+        "–" if cost is None else f"{cost.flop_of_update(spec.training.batch_size) * updates:.1e}",
+        _published_for(task, spec.task.metric()),
+        _run_of(session, task),
+    )
+
+
+def _published_for(task: str, metric: Metric) -> str:
+    """The papers' own test results on the profile's own problem."""
+    own = [r for r in published(task) if r.can_be_ranked and r.origin is None and not r.options]
+    return "; ".join(f"{r.model} {number(r.values[metric.name])}" for r in own if metric.name in r.values) or "–"
+
+
+def _run_of(session: Session, task: str) -> str:
+    """Our results with nothing changed but the norm."""
+    entries = session.scalars(
+        select(Entry)
+        .where(Entry.task == task, Entry.profile == "paper", Entry.problem == own_problem(task, "paper").id)
+        .order_by(Entry.method, Entry.fingerprint)
+    )
+    whole = (e for e in entries if all(field.startswith("norm.") for field in e.changes) and e.mean is not None)
+    return "; ".join(f"{_named(entry)} {number(cast(float, entry.mean))}" for entry in whole) or "not run"
+
+
+def _named(entry: Entry) -> str:
+    changes: Mapping[str, Any] = entry.changes
+    options = ", ".join(f"{field.removeprefix('norm.')} {value}" for field, value in changes.items())
+    return f"{entry.method} ({options})" if options else entry.method

@@ -1,0 +1,73 @@
+"""What was trained, spec by spec, and whether it came out in the order that was expected."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean
+
+from benchmarks.reproductions.markdown import Row, number, prose, table, words
+from benchmarks.reproductions.measured import Trained
+from benchmarks.reproductions.orders import Values, held
+from benchmarks.reproductions.sections import Order
+from normcore.spec.metric import Metric
+
+Runs = Mapping[str, Trained | None]
+"""By the name of the spec; None where nothing was run."""
+
+
+def results(runs: Runs, metric: Metric, shows: str) -> str:
+    """The table of all specs, ``shows`` being a series that it has besides the metric."""
+    return table(_rows(runs, metric, shows))
+
+
+def _rows(runs: Runs, metric: Metric, shows: str) -> Iterator[Row]:
+    unit = f" ({metric.unit})" if metric.unit else ""
+    series = [f"`{shows}` in the end"] if shows else []
+    head = ("seeds", f"test {words(metric.name)}{unit}", "95% interval", *series, "updates to the target", "min a run")
+    yield ("spec", *head)
+    for name, run in runs.items():
+        yield (words(name), *(_cells(run, shows) if run is not None else ["not run", *[""] * (len(head) - 1)]))
+
+
+def _cells(run: Trained, shows: str) -> Row:
+    center = run.center
+    interval = center.ci95 if center is not None else None
+    return (
+        str(len(run.values)),
+        "diverged" if center is None else number(center.mean),
+        "–" if interval is None else f"{number(interval[0])} to {number(interval[1])}",
+        *([number(fmean(run.shown.values())) if run.shown else "–"] if shows else []),
+        _to_the_target(run),
+        f"{run.minutes:.1f}",
+    )
+
+
+def _to_the_target(run: Trained) -> str:
+    median, reached = run.entry.steps_median, f"{run.entry.steps_reached} of {run.entry.n_seeds}"
+    return f"{'–' if median is None else number(median)} ({reached})"
+
+
+def verdict(order: Order, runs: Runs, metric: Metric) -> str:
+    """The order that was expected, and in how many seeds it was seen."""
+    expected = f"{order.source}: {', then '.join(map(words, order.best_first))}{_measure(order.by)}"
+    known = [run for name in order.best_first if (run := runs[name]) is not None]
+    if len(known) < len(order.best_first):
+        return f"*{expected}*: not known yet."
+    found = held([_values(run, order.by) for run in known], "minimize" if order.by else metric.direction)
+    seen = "**holds**" if found.seeds == found.of else "**does not hold**" if found.seeds == 0 else "**holds in part**"
+    return prose(f"*{expected}*: {seen}, in {found.seeds} of {found.of} seeds{_pairs(order, found.pairs, found.of)}.")
+
+
+def _measure(by: str) -> str:
+    return {"": "", "steps_to_target": " on the way to the target"}.get(by, f" by `{by}` in the end")
+
+
+def _values(run: Trained, by: str) -> Values:
+    return {"": run.values, "steps_to_target": run.steps}.get(by, run.shown)
+
+
+def _pairs(order: Order, pairs: Sequence[int], of: int) -> str:
+    """Each spec beside the next, where there is more than one pair and one of them failed."""
+    if len(pairs) == 1 or min(pairs) == of:
+        return ""
+    names = [words(name) for name in order.best_first]
+    each = (f"{names[k]} before {names[k + 1]} in {seeds}" for k, seeds in enumerate(pairs))
+    return f" ({', '.join(each)})"

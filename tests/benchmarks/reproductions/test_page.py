@@ -1,0 +1,177 @@
+"""The page has the database's numbers, holds them against what was expected, and says what was not run."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from benchmarks.reproductions import __main__ as program
+from benchmarks.reproductions import sections
+from benchmarks.reproductions.page import at_full_size, section_of
+from benchmarks.reproductions.sections import Order, Section
+from normcore.events import Finding
+from service.db import Database
+from tests.service.given import analysed, begun, claimed, finished, measured, recorded, submitted, written
+
+
+@pytest.fixture
+def section(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Section:
+    """Two specs whose order a paper has an opinion on, and another."""
+    monkeypatch.setattr(sections, "SPECS", tmp_path)
+    methods = {"with_ln": "layer_norm", "without": "none", "another": "rms_norm"}
+    write(tmp_path / "some", {name: written(method, seeds=range(3)) for name, method in methods.items()})
+    return Section(
+        title="Table 9",
+        specs="some",
+        claims="It is better.",
+        differs="Much.",
+        shows="valid.loss",
+        orders=(
+            Order(source="LN", best_first=("with_ln", "without"), by="steps_to_target"),
+            Order(source="LN", best_first=("with_ln", "without"), by="valid.loss"),
+            Order(source="LN", best_first=("with_ln", "without")),
+        ),
+        looks_into=("length_generalization",),
+    )
+
+
+def write(folder: Path, specs: Mapping[str, Any]) -> None:
+    folder.mkdir()
+    for name, spec in specs.items():
+        (folder / f"{name}.yaml").write_text(yaml.safe_dump(spec))
+
+
+def trained(db: Database, method: str, *seeds: tuple[float, int | None, float]) -> list[str]:
+    """Runs that came to (value, steps to the target, validation loss in the end); their ids."""
+    submitted(db, method, seeds=range(len(seeds)))
+    ids = []
+    for value, steps, loss in seeds:
+        lease = claimed(db).lease
+        begun(db, lease)
+        recorded(db, lease, measured(20, valid__loss=99), measured(40, valid__loss=loss))
+        finished(db, lease, value=value, steps_to_target=steps, train_seconds=90.0)
+        ids.append(lease.run_id)
+    return ids
+
+
+def text_of(db: Database, section: Section) -> list[str]:
+    with db.snapshot() as session:
+        return section_of(session, section).splitlines()
+
+
+def test_what_was_not_run_is_said(db: Database, section: Section) -> None:
+    trained(db, "layer_norm", (0.5, 20, 1.0))
+    lines = text_of(db, section)
+    assert "| without | not run |  |  |  |  |  |" in lines
+    assert "*LN: with ln, then without*: not known yet." in lines
+    assert lines[0] == "## Table 9"
+
+
+def test_the_numbers_are_means_over_the_seeds_and_specs_stand_as_expected(db: Database, section: Section) -> None:
+    trained(db, "none", (0.3, None, 2.0), (0.4, None, 2.0), (0.5, 40, 2.5))
+    trained(db, "layer_norm", (0.6, 20, 1.0), (0.7, 30, 1.5), (0.8, 30, 2.0))
+    lines = text_of(db, section)
+    head = lines.index(
+        "| spec | seeds | test accuracy | 95% interval | `valid.loss` in the end | updates to the target | min a run |"
+    )
+    assert lines[head + 2 : head + 5] == [
+        "| with ln | 3 | 0.7 | 0.4516 to 0.9484 | 1.5 | 30 (3 of 3) | 1.5 |",  # 4.303 * 0.1 / sqrt(3)
+        "| without | 3 | 0.4 | 0.1516 to 0.6484 | 2.167 | – (1 of 3) | 1.5 |",
+        "| another | not run |  |  |  |  |  |",
+    ]
+    assert "*LN: with ln, then without*: **holds**, in 3 of 3 seeds." in lines
+    assert "*LN: with ln, then without on the way to the target*: **holds**, in 3 of 3 seeds." in lines
+    assert "*LN: with ln, then without by `valid.loss` in the end*: **holds**, in 3 of 3 seeds." in lines
+
+
+def test_an_order_that_is_never_seen_is_denied_and_one_seen_at_times_holds_in_part(
+    db: Database, section: Section
+) -> None:
+    trained(db, "none", (0.9, 10, 2.0), (0.9, 10, 2.0))
+    trained(db, "layer_norm", (0.6, 20, 1.0), (0.7, 20, 3.0))
+    lines = text_of(db, section)
+    assert "*LN: with ln, then without*: **does not hold**, in 0 of 2 seeds." in lines
+    assert "*LN: with ln, then without by `valid.loss` in the end*: **holds in part**, in 1 of 2 seeds." in lines
+
+
+def test_in_a_chain_each_link_is_told_where_one_fails(db: Database, section: Section) -> None:
+    for method, value in (("layer_norm", 0.5), ("none", 0.7), ("rms_norm", 0.2)):
+        trained(db, method, (value, None, 1.0))
+    chain = Order(source="we", best_first=("with_ln", "without", "another"))
+    lines = text_of(db, section.model_copy(update={"orders": (chain,)}))
+    told = "(with ln before without in 0, without before another in 1)"
+    assert f"*we: with ln, then without, then another*: **does not hold**, in 0 of 1 seeds {told}." in " ".join(lines)
+
+
+def test_an_analysis_stands_beside_what_the_paper_says(
+    db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sections, "SPECS", tmp_path)
+    spec = {"task": {"name": "fisher_geometry", "profile": "smoke"}}
+    write(tmp_path / "some", {"geometry": spec})
+    section = Section(title="Eq. 8", specs="some", claims="Equal.", differs="Not at all.")
+    assert "Not run." in text_of(db, section)
+    found = Finding("a", 0.25, "a factor").against("|d| is 1/2", False, "LN Eq. 8")
+    analysed(db, spec, found, Finding("b", 1.0, "not claimed"))
+    lines = text_of(db, section)
+    assert "| geometry | a: a factor | 0.25 | \\|d\\| is 1/2 (LN Eq. 8) | **no** |" in lines
+    assert not any("not claimed" in line for line in lines)
+
+
+def test_only_analyses_of_the_sections_own_runs_count(db: Database, section: Section) -> None:
+    task = {"name": "char_lm", "profile": "smoke"}
+    write(sections.SPECS / "text", {"with_ln": written(task=task), "without": written("none", task=task)})
+    of_text = section.model_copy(update={"specs": "text", "orders": ()})
+    for method, bits in (("none", 2.0), ("rms_norm", 7.0)):
+        submitted(db, method, task=task)
+        lease = claimed(db).lease
+        begun(db, lease)
+        finished(db, lease, metric="bits_per_char", value=bits)
+        looked = {"task": {"name": "length_generalization", "profile": "smoke", "run": lease.run_id}}
+        analysed(db, looked, Finding("length 10", bits, "bits per character"))
+    lines = text_of(db, of_text)
+    assert "| without | length 10: bits per character | 2 |  |  |" in lines
+    assert not any("| 7 |" in line for line in lines)
+
+
+def test_of_the_papers_own_size_only_that_counts(db: Database) -> None:
+    def line() -> str:
+        with db.snapshot() as session:
+            return next(x for x in at_full_size(session).splitlines() if x.startswith("| permuted_mnist "))
+
+    assert line() == "| permuted_mnist | 100,000 | 1.9e+15 | LSTM 0.902; BN-LSTM 0.954 | not run |"
+    task = {"name": "permuted_mnist", "profile": "paper"}
+    for method, changed, value in (
+        ("none", {"max_steps": 300, "eval_every": 100}, 0.3),
+        ("layer_norm", {}, 0.96),
+    ):
+        submitted(db, method, task=task, training=changed)
+        lease = claimed(db).lease
+        begun(db, lease)
+        finished(db, lease, value=value)
+    assert line().endswith("| layer_norm 0.96 |")
+
+
+def test_the_program_writes_the_page_of_the_services_database(
+    db: Database, database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NORMBENCH_DATA_DIR", str(tmp_path))
+    monkeypatch.setenv("NORMBENCH_DATABASE_URL", database_url)
+    assert program.main(["--output", str(tmp_path / "page.md")]) == 0
+    page = (tmp_path / "page.md").read_text(encoding="utf-8")
+    assert [line for line in page.splitlines() if line.startswith("## ")] == [
+        *(f"## {section.title}" for section in sections.sections()),
+        "## At the papers' own size",
+    ]
+
+
+def test_where_there_is_no_database_it_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("NORMBENCH_DATA_DIR", str(tmp_path / "nothing"))
+    monkeypatch.delenv("NORMBENCH_DATABASE_URL", raising=False)
+    assert program.main([]) == 1
+    assert "set NORMBENCH_DATA_DIR" in capsys.readouterr().err
+    assert not (tmp_path / "nothing").exists()

@@ -1,0 +1,35 @@
+"""Every section can be measured: its specs are valid, and what it names is there."""
+
+import pytest
+
+from benchmarks.reproductions.sections import SPECS, Section, sections
+from normcore.spec import TASKS, TrainingSpec
+from normcore.spec.analyses.analysis import TrainedAnalysis
+
+SECTIONS = sections()
+
+
+def test_every_folder_of_specs_is_a_section_and_the_other_way_round() -> None:
+    assert sorted(section.specs for section in SECTIONS) == sorted(f.name for f in SPECS.iterdir() if f.is_dir())
+
+
+@pytest.mark.parametrize("section", SECTIONS, ids=[section.specs for section in SECTIONS])
+def test_what_a_section_names_is_there(section: Section) -> None:
+    specs = section.resolved()
+    trainings = [spec for spec in specs.values() if isinstance(spec, TrainingSpec)]
+    assert len(trainings) in (0, len(specs)), "a section trains or analyses"
+    assert len({spec.task.profile for spec in specs.values()}) == 1
+    for order in section.orders:
+        assert set(order.best_first) <= specs.keys()
+        assert order.by in ("", "steps_to_target", section.shows)
+    for citation in section.published:
+        assert citation.results()
+    for task in section.looks_into:
+        assert issubclass(TASKS[task], TrainedAnalysis)
+
+
+@pytest.mark.parametrize("section", SECTIONS, ids=[section.specs for section in SECTIONS])
+def test_trainings_of_a_section_stand_on_one_board_within_its_budget_from_three_seeds(section: Section) -> None:
+    trainings = [spec for spec in section.resolved().values() if isinstance(spec, TrainingSpec)]
+    assert len({(spec.task.name, spec.task.canonical().__str__(), spec.budget) for spec in trainings}) <= 1
+    assert all(len(spec.seeds) >= 3 for spec in trainings)
