@@ -48,7 +48,7 @@ def measure(scratch: Path) -> list[Number]:
         for turn in range(SUBMISSIONS):
             for name in sorted(ports, reverse=bool(turn % 2)):
                 time.sleep(pause.uniform(*PAUSE_SECONDS))
-                seen[name].append(_submit(ports[name]))
+                seen[name].append(submit(ports[name]))
     embedded, redis = seen["up"], seen["redis"]
     p95 = percentile(95)
     first = Target("ours", "under", 250)
@@ -75,7 +75,8 @@ def measure(scratch: Path) -> list[Number]:
     ]
 
 
-def _submit(port: int) -> Seen:
+def submit(port: int) -> Seen:
+    """Submit a smoke run and wait for its end."""
     connection = Connection(port)
     began = time.perf_counter()
     [run] = connection.json(ours.SMOKE)["runs"]

@@ -8,6 +8,7 @@ accuracy: it keeps no pooled entries, so a client would have to ask for all and 
 
 import random
 from collections.abc import Iterator
+from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,10 @@ from sqlalchemy import insert
 from benchmarks import mlflow, ours
 from benchmarks.load import Connection, Request, get, post
 from benchmarks.number import Number, Target, number
+from normcore.events import Result
 from normcore.spec import TrainingSpec, resolve
 from service.db import Database, utc_now
+from service.experiments.submission import columns_of
 from service.experiments.tables import Experiment, Run
 from service.ids import new_id
 from service.leaderboards import entries
@@ -117,23 +120,14 @@ def _fill_with(db: Database, specs: list[TrainingSpec], experiments: int, draw: 
 
 
 def _experiment(spec: TrainingSpec) -> dict[str, Any]:
-    return {
-        "id": new_id("exp"),
-        "fingerprint": spec.fingerprint(),
-        "setting": spec.fingerprint(without=("norm",)),
-        "task": spec.task.name,
-        "profile": spec.task.profile,
-        "method": spec.norm.method,
-        "spec": spec.model_dump(mode="json"),
-        "request_digest": "",
-        "created_at": utc_now(),
-    }
+    return {"id": new_id("exp"), **columns_of(spec), "request_digest": "", "created_at": utc_now()}
 
 
 def _run(experiment_id: str, seed: int, draw: random.Random) -> dict[str, Any]:
     """A succeeded run; one in five does not reach the target."""
     value, reached = draw.uniform(0.6, 0.95), draw.random() < 0.8
     steps = 20 * draw.randint(3, 15) if reached else None
+    seconds = steps * 0.05 if steps else None
     return {
         "id": new_id("run"),
         "experiment_id": experiment_id,
@@ -145,8 +139,20 @@ def _run(experiment_id: str, seed: int, draw: random.Random) -> dict[str, Any]:
         "outcome": "reached_target" if reached else "completed",
         "value": value,
         "steps_to_target": steps,
-        "seconds_to_target": steps and steps * 0.05,
-        "result": {"metric": "accuracy", "value": value, "steps_to_target": steps},
+        "seconds_to_target": seconds,
+        "result": asdict(
+            Result(
+                metric="accuracy",
+                values={"accuracy": value},
+                value=value,
+                valid_value=value,
+                no_skill=0.1,
+                step=300,
+                steps_to_target=steps,
+                seconds_to_target=seconds,
+                train_seconds=15.0,
+            )
+        ),
         "created_at": utc_now(),
     }
 

@@ -7,23 +7,23 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.load import Connection, get, post
-from benchmarks.processes import answers, free_port, running, wait_until
+from benchmarks.processes import ROOT, answers, free_port, running, wait_until
 
 ENDED = ("succeeded", "failed", "cancelled")
 SMOKE = post("/v1/experiments", {"task": {"name": "permuted_digits", "profile": "smoke"}, "device": "cpu"})
 
 
 @contextmanager
-def api(folder: Path, **settings: str) -> Iterator[int]:
-    """``normbench api``: nothing trains. Gives the port."""
-    with _service("api", folder, settings) as port:
+def api(folder: Path, source: Path = ROOT, **settings: str) -> Iterator[int]:
+    """``normbench api`` of the checkout ``source``: nothing trains. Gives the port."""
+    with _service("api", folder, source, settings) as port:
         yield port
 
 
 @contextmanager
-def up(folder: Path, **settings: str) -> Iterator[int]:
-    """``normbench up`` with one worker on the CPU that has joined, its fork server warm."""
-    with _service("up", folder, settings, "--device", "cpu") as port:
+def up(folder: Path, source: Path = ROOT, **settings: str) -> Iterator[int]:
+    """``normbench up`` of the checkout ``source`` with one worker on the CPU that has joined, its fork server warm."""
+    with _service("up", folder, source, settings, "--device", "cpu") as port:
         _worker_joined(port)
         warm_up(port)
         yield port
@@ -33,9 +33,9 @@ def up(folder: Path, **settings: str) -> Iterator[int]:
 def cluster(folder: Path, broker_url: str) -> Iterator[int]:
     """``normbench api``, ``scheduler`` and ``worker`` as processes of their own; the worker is warm."""
     settings = {"broker_url": broker_url}
-    environment = _environment(folder, settings)
+    environment = environment_of(folder, ROOT, settings)
     with (
-        _service("api", folder, settings) as port,
+        _service("api", folder, ROOT, settings) as port,
         running(command("scheduler"), folder / "log", is_ready=lambda: True, environment=environment),
         running(command("worker", "--device", "cpu"), folder / "log", is_ready=lambda: True, environment=environment),
     ):
@@ -73,14 +73,14 @@ def finish(port: int, run_id: str, *, every: float = 0.1) -> dict[str, Any]:
 
 
 @contextmanager
-def _service(kind: str, folder: Path, settings: Mapping[str, str], *options: str) -> Iterator[int]:
+def _service(kind: str, folder: Path, source: Path, settings: Mapping[str, str], *options: str) -> Iterator[int]:
     folder.mkdir(parents=True, exist_ok=True)
     port = free_port()
     with running(
         command(kind, "--port", str(port), *options),
         folder / "log",
         is_ready=lambda: answers(port),
-        environment=_environment(folder, settings),
+        environment=environment_of(folder, source, settings),
     ):
         connection = Connection(port)
         connection.send(get("/readyz"))
@@ -92,9 +92,10 @@ def command(kind: str, *options: str) -> list[str]:
     return [sys.executable, "-P", "-m", "normbench", kind, *options]
 
 
-def _environment(folder: Path, settings: Mapping[str, str]) -> dict[str, str]:
+def environment_of(folder: Path, source: Path, settings: Mapping[str, str]) -> dict[str, str]:
+    """Variables with which a process runs the code of ``source``, whatever is installed."""
     given = {f"NORMBENCH_{name.upper()}": value for name, value in settings.items()}
-    return {"NORMBENCH_DATA_DIR": str(folder), **given}
+    return {"PYTHONPATH": str(source), "NORMBENCH_DATA_DIR": str(folder), **given}
 
 
 def _worker_joined(port: int) -> None:

@@ -20,6 +20,9 @@ from service.errors import Invalid
 from service.leaderboards import schemas, tables
 from service.leaderboards.ranking import Center, RankBy, Speedup, TimeToTarget, ranks, ratio
 
+NOT_SHOWN = {"results", "options"}
+"""Columns of an entry that no board shows. Each run's result is much to read from JSON where there are thousands."""
+
 
 def leaderboards(session: Session) -> list[schemas.LeaderboardSummary]:
     """Tasks, profiles and problems that have entries."""
@@ -63,11 +66,14 @@ def leaderboard(
     problems = _problems(session, task, profile)
     chosen = _chosen(problems, problem)
     columns = rows_of(tables.Entry).c
+    has_more_metrics = len(BENCHMARKS[task].metrics) > 1
+    unread = NOT_SHOWN if has_more_metrics else {*NOT_SHOWN, "values"}  # the first metric has columns of its own
+    shown = [column for column in columns if column.name not in unread]
     rows = session.execute(
-        select(*columns).where(columns.task == task, columns.profile == profile, columns.problem == chosen.id)
+        select(*shown).where(columns.task == task, columns.profile == profile, columns.problem == chosen.id)
     ).all()
     baselines = _baselines(rows, baseline, metric)
-    entries = [_measured(row, baseline, baselines.get(row.setting), row.budget > budget) for row in rows]
+    entries = [_measured(row, metric, baseline, baselines.get(row.setting), row.budget > budget) for row in rows]
     if with_published and profile == "paper":
         entries += [
             _published(result, metric) for result in _of_problem(task, chosen.id) if metric.name in result.values
@@ -91,11 +97,14 @@ def leaderboard(
 
 def _problems(session: Session, task: str, profile: ProfileName) -> list[schemas.Problem]:
     """The profile's own problem, and all others that have entries."""
-    own = own_problem(task, profile)
-    entry = tables.Entry
-    query = select(entry.problem, entry.options).where(entry.task == task, entry.profile == profile).distinct()
-    others = {id: options for id, options in session.execute(query) if id != own.id}
-    return [_problem(task, profile, id, options) for id, options in ((own.id, own.options), *sorted(others.items()))]
+    own, entry = own_problem(task, profile), tables.Entry
+    here = (entry.task == task, entry.profile == profile)
+    others = set(session.scalars(select(entry.problem).where(*here).distinct())) - {own.id}  # which the index holds
+    options = {
+        id: session.scalars(select(entry.options).where(*here, entry.problem == id).limit(1)).one()
+        for id in sorted(others)
+    }
+    return [_problem(task, profile, id, given) for id, given in ((own.id, own.options), *options.items())]
 
 
 def _problem(task: str, profile: str, id: str, options: Mapping[str, Any]) -> schemas.Problem:
@@ -133,13 +142,17 @@ def _baselines(rows: Sequence[Row[Any]], method: str, metric: Metric) -> dict[st
     return best
 
 
-def _measured(row: Row[Any], baseline: str, against: Row[Any] | None, over_budget: bool) -> schemas.Entry:
+def _measured(
+    row: Row[Any], metric: Metric, baseline: str, against: Row[Any] | None, over_budget: bool
+) -> schemas.Entry:
     speedup = against and Speedup(
         baseline=baseline,
         steps=ratio(against.steps_median, row.steps_median),
         seconds=ratio(against.seconds_median, row.seconds_median),
     )
     interval = None if row.ci_low is None else (row.ci_low, row.ci_high)
+    value = None if row.mean is None else Center(row.mean, row.std, interval)
+    others = {name: _stored(pooled) for name, pooled in getattr(row, "values", {}).items()}
     return schemas.Entry(
         method=row.method,
         source="measured",
@@ -150,8 +163,8 @@ def _measured(row: Row[Any], baseline: str, against: Row[Any] | None, over_budge
         n_runs=row.n_runs,
         n_seeds=row.n_seeds,
         n_diverged=row.n_diverged,
-        value=None if row.mean is None else Center(row.mean, row.std, interval),
-        values={name: _stored(pooled) for name, pooled in row.values.items()},
+        value=value,
+        values={metric.name: value} | others if value else others,
         steps_to_target=TimeToTarget(row.steps_median, row.steps_reached),
         seconds_to_target=TimeToTarget(row.seconds_median, row.seconds_reached),
         speedup=speedup,
