@@ -42,7 +42,7 @@ class Trained:
     steps: Mapping[int, float | None]
     shown: Mapping[int, float]
     minutes: float
-    machine: Machine
+    machines: Sequence[Machine]
 
     @property
     def center(self) -> Center | None:
@@ -55,7 +55,6 @@ def trained(session: Session, spec: ExperimentSpec, series: str) -> Trained | No
     entry = session.get(Entry, spec.fingerprint())
     if entry is None or not entry.results:
         return None
-    runs = _runs(session, spec)
     by_seed = {result["seed"]: result for result in reversed(entry.results)}  # a seed's first run counts
     seconds = [result["train_seconds"] for result in entry.results]
     return Trained(
@@ -64,7 +63,7 @@ def trained(session: Session, spec: ExperimentSpec, series: str) -> Trained | No
         steps={seed: result["steps_to_target"] for seed, result in sorted(by_seed.items())},
         shown={result["seed"]: value for result in entry.results for value in _last(session, result["run_id"], series)},
         minutes=sum(seconds) / len(seconds) / 60,
-        machine=_machine(runs[-1]),
+        machines=[_machine(run) for run in _runs(session, spec)],
     )
 
 
@@ -73,7 +72,7 @@ class Analysed:
     """What an analysis found in its newest run."""
 
     findings: Sequence[Mapping[str, Any]]
-    machine: Machine
+    machines: Sequence[Machine]
 
 
 def analysed(session: Session, spec: ExperimentSpec) -> Analysed | None:
@@ -92,7 +91,7 @@ def analysed_runs_of(session: Session, spec: ExperimentSpec, task: str) -> Analy
 def _found(runs: Sequence[Run]) -> Analysed | None:
     if not runs:
         return None
-    return Analysed(cast(dict[str, Any], runs[-1].result)["findings"], _machine(runs[-1]))
+    return Analysed(cast(dict[str, Any], runs[-1].result)["findings"], [_machine(runs[-1])])
 
 
 def _runs(session: Session, spec: ExperimentSpec) -> Sequence[Run]:

@@ -63,16 +63,18 @@ def _trained(session: Session, section: Section, specs: Mapping[str, TrainingSpe
     metric = next(iter(specs.values())).task.metric()
     yield results(runs, metric, section.shows)
     yield from (verdict(order, runs, metric) for order in section.orders)
-    yield from _measured_on([run.machine for run in runs.values() if run is not None])
+    machines = [machine for run in runs.values() if run is not None for machine in run.machines]
     for task in section.looks_into:
         looked = {name: a for name, spec in specs.items() if (a := analysed_runs_of(session, spec, task))}
         yield f"What `{task}` found in a run of these:\n\n{findings(looked)}"
+        machines += [machine for analysis in looked.values() for machine in analysis.machines]
+    yield from _measured_on(machines)
 
 
 def _analysed(session: Session, specs: Mapping[str, ExperimentSpec]) -> Iterator[str]:
     found = {name: analysis for name, spec in specs.items() if (analysis := analysed(session, spec))}
     yield findings(found)
-    yield from _measured_on([analysis.machine for analysis in found.values()])
+    yield from _measured_on([machine for analysis in found.values() for machine in analysis.machines])
 
 
 def _published(citation: Citation) -> str:
@@ -86,12 +88,17 @@ def _published(citation: Citation) -> str:
 
 
 def _measured_on(machines: Sequence[Machine]) -> Iterator[str]:
-    """Where the numbers come from, in one line."""
+    """Where the numbers come from, every machine and commit of them."""
     if machines:
-        newest = max(machines, key=lambda machine: machine.finished_at)
-        where = newest.gpu or f"{newest.cpu}, {newest.threads} thread{'s' * (newest.threads > 1)} a run"
+        where = "; ".join(sorted({_hardware(machine) for machine in machines}))
         commits = ", ".join(sorted({(machine.commit or "unknown")[:7] for machine in machines}))
-        yield f"Measured on {where}, torch {newest.torch}, commit {commits}, {newest.finished_at:%Y-%m-%d}."
+        day = max(machine.finished_at for machine in machines)
+        yield prose(f"Measured on {where}; commit {commits}, {day:%Y-%m-%d}.")
+
+
+def _hardware(machine: Machine) -> str:
+    cpu = f"{machine.cpu}, {machine.threads} thread{'s' * (machine.threads > 1)} a run"
+    return f"{machine.gpu or cpu}, torch {machine.torch}"
 
 
 def _commands(section: Section) -> str:

@@ -52,6 +52,8 @@ def verdict(order: Order, runs: Runs, metric: Metric) -> str:
     if len(known) < len(order.best_first):
         return f"*{expected}*: not known yet."
     found = held([_values(run, order.by) for run in known], "minimize" if order.by else metric.direction)
+    if found.of == 0:
+        return f"*{expected}*: not known yet, as they have no seed in common."
     seen = "**holds**" if found.seeds == found.of else "**does not hold**" if found.seeds == 0 else "**holds in part**"
     return prose(f"*{expected}*: {seen}, in {found.seeds} of {found.of} seeds{_pairs(order, found.pairs, found.of)}.")
 

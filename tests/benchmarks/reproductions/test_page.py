@@ -11,8 +11,9 @@ from benchmarks.reproductions import __main__ as program
 from benchmarks.reproductions import sections
 from benchmarks.reproductions.page import at_full_size, section_of
 from benchmarks.reproductions.sections import Order, Section
-from normcore.events import Finding
+from normcore.events import Finding, Started
 from service.db import Database
+from service.experiments import lifecycle
 from tests.service.given import analysed, begun, claimed, finished, measured, recorded, submitted, written
 
 
@@ -94,6 +95,28 @@ def test_an_order_that_is_never_seen_is_denied_and_one_seen_at_times_holds_in_pa
     lines = text_of(db, section)
     assert "*LN: with ln, then without*: **does not hold**, in 0 of 2 seeds." in lines
     assert "*LN: with ln, then without by `valid.loss` in the end*: **holds in part**, in 1 of 2 seeds." in lines
+
+
+def test_of_specs_without_a_seed_in_common_nothing_is_said(db: Database, section: Section) -> None:
+    trained(db, "none", (0.3, None, 2.0))
+    submitted(db, "layer_norm", seeds=[5])
+    finished(db, claimed(db).lease, value=0.9)
+    assert "*LN: with ln, then without*: not known yet, as they have no seed in common." in text_of(db, section)
+
+
+def test_every_machine_is_named(db: Database, section: Section) -> None:
+    submitted(db, "none", seeds=[0, 1])
+    for environment in (
+        {"cpu": "A", "threads": 1, "torch": "9", "git": "abcdefghij"},
+        {"cpu": "A", "gpu": "G", "threads": 2, "torch": "9", "git": None},
+    ):
+        lease = claimed(db).lease
+        with db.transaction() as session:
+            lifecycle.start(session, lease, Started(0, 9, "reference", 0, environment), device="cpu", resumed_from=None)
+        finished(db, lease)
+    lines = text_of(db, section)
+    [line] = [line for line in lines if line.startswith("Measured on ")]
+    assert line.startswith("Measured on A, 1 thread a run, torch 9; G, torch 9; commit abcdefg, unknown, ")
 
 
 def test_in_a_chain_each_link_is_told_where_one_fails(db: Database, section: Section) -> None:

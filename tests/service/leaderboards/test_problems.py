@@ -31,7 +31,7 @@ def test_another_permutation_is_another_problem_with_a_board_of_its_own(client: 
     assert (first["title"], second["title"]) == ("the profile's own", "permutation_seed 7")
     assert first["id"] == own_problem("permuted_digits", "smoke").id
     assert second["id"] == problem_of(resolve({"task": permuted(7)}).task).id  # type: ignore[arg-type]
-    assert second["options"] == {"permutation_seed": 7, "legacy_index_map": False}
+    assert second["options"] == {"examples": None, "permutation_seed": 7, "legacy_index_map": False}
     assert got["problem"] == first, "the profile's own, unless another is asked for"
     assert [(e["rank"], e["fingerprint"]) for e in got["entries"]] == [(1, own)]
     of_other = board(client, problem=second["id"])
