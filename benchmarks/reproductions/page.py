@@ -12,7 +12,7 @@ from benchmarks.reproductions.measured import Machine, analysed, analysed_runs_o
 from benchmarks.reproductions.sections import Citation, Section
 from benchmarks.reproductions.trainings import results, verdict
 from normcore.problem import own_problem
-from normcore.published import published
+from normcore.published import papers, published
 from normcore.spec import ExperimentSpec, TrainingSpec, resolve
 from normcore.spec.metric import Metric
 from normcore.spec.tasks import BENCHMARKS
@@ -42,10 +42,17 @@ What one run of each takes, without normalization. Submit `{task: {name: …, pr
 board then shows the papers' numbers beside ours. RBN's text8 and LN's minibatches of 4 are in `examples/specs`, and the
 searches of RBN Fig. 6 and Table 5 in `examples/sweeps`."""
 
+WITHOUT_SECTION = """\
+## Tables and figures without a section
+
+Whose numbers are in `normcore/published/`, and compare with nothing of ours yet. LN's figures 1 to 5 have no numbers in
+the text; they come with their tasks."""
+
 
 def page(session: Session, sections: Sequence[Section]) -> str:
     """Everything, as docs/reproductions.md has it."""
-    return "\n\n".join([INTRODUCTION, *(section_of(session, s) for s in sections), at_full_size(session)]) + "\n"
+    measured = [section_of(session, section) for section in sections]
+    return "\n\n".join([INTRODUCTION, *measured, at_full_size(session), not_measured(sections)]) + "\n"
 
 
 def section_of(session: Session, section: Section) -> str:
@@ -148,3 +155,13 @@ def _named(entry: Entry) -> str:
     changes: Mapping[str, Any] = entry.changes
     options = ", ".join(f"{field.removeprefix('norm.')} {value}" for field, value in changes.items())
     return f"{entry.method} ({options})" if options else entry.method
+
+
+def not_measured(sections: Sequence[Section]) -> str:
+    """The papers' tables and figures with numbers that no section cites."""
+    cited = {(citation.task, citation.where) for section in sections for citation in section.published}
+    found = dict.fromkeys(
+        (r.citation, r.task) for paper in papers() for r in paper.results if (r.task, r.where) not in cited
+    )
+    rows = [(where, task, "not run" if task in BENCHMARKS else "the task is to come") for where, task in sorted(found)]
+    return "\n\n".join([WITHOUT_SECTION, table([("where", "task", "why"), *rows])])

@@ -59,7 +59,7 @@ def verdict(order: Order, runs: Runs, metric: Metric) -> str:
 
 
 def _measure(by: str) -> str:
-    return {"": "", "steps_to_target": " on the way to the target"}.get(by, f" by `{by}` in the end")
+    return {"": "", "steps_to_target": ", by updates to the target"}.get(by, f", by `{by}` in the end")
 
 
 def _values(run: Trained, by: str) -> Values:

@@ -9,12 +9,14 @@ import yaml
 
 from benchmarks.reproductions import __main__ as program
 from benchmarks.reproductions import sections
-from benchmarks.reproductions.page import at_full_size, section_of
-from benchmarks.reproductions.sections import Order, Section
+from benchmarks.reproductions.page import at_full_size, not_measured, section_of
+from benchmarks.reproductions.sections import Citation, Order, Section
 from normcore.events import Finding, Started
 from service.db import Database
 from service.experiments import lifecycle
 from tests.service.given import analysed, begun, claimed, finished, measured, recorded, submitted, written
+
+RBN_TABLE_1 = Citation(task="permuted_mnist", where="Table 1")
 
 
 @pytest.fixture
@@ -83,8 +85,8 @@ def test_the_numbers_are_means_over_the_seeds_and_specs_stand_as_expected(db: Da
         "| another | not run |  |  |  |  |  |",
     ]
     assert "*LN: with ln, then without*: **holds**, in 3 of 3 seeds." in lines
-    assert "*LN: with ln, then without on the way to the target*: **holds**, in 3 of 3 seeds." in lines
-    assert "*LN: with ln, then without by `valid.loss` in the end*: **holds**, in 3 of 3 seeds." in lines
+    assert "*LN: with ln, then without, by updates to the target*: **holds**, in 3 of 3 seeds." in lines
+    assert "*LN: with ln, then without, by `valid.loss` in the end*: **holds**, in 3 of 3 seeds." in lines
 
 
 def test_an_order_that_is_never_seen_is_denied_and_one_seen_at_times_holds_in_part(
@@ -94,7 +96,7 @@ def test_an_order_that_is_never_seen_is_denied_and_one_seen_at_times_holds_in_pa
     trained(db, "layer_norm", (0.6, 20, 1.0), (0.7, 20, 3.0))
     lines = text_of(db, section)
     assert "*LN: with ln, then without*: **does not hold**, in 0 of 2 seeds." in lines
-    assert "*LN: with ln, then without by `valid.loss` in the end*: **holds in part**, in 1 of 2 seeds." in lines
+    assert "*LN: with ln, then without, by `valid.loss` in the end*: **holds in part**, in 1 of 2 seeds." in lines
 
 
 def test_of_specs_without_a_seed_in_common_nothing_is_said(db: Database, section: Section) -> None:
@@ -177,6 +179,15 @@ def test_of_the_papers_own_size_only_that_counts(db: Database) -> None:
     assert line().endswith("| layer_norm 0.96 |")
 
 
+def test_what_the_papers_have_and_no_section_measures_is_listed() -> None:
+    measured = Section(title="-", specs="some", claims="-", differs="-", published=(RBN_TABLE_1,))
+    rows = not_measured([measured]).splitlines()
+    assert "| LN, Table 2 | order_embedding | the task is to come |" in rows
+    assert "| RBN, Table 3 | char_lm | not run |" in rows
+    assert "| RBN, Table 1 | sequential_mnist | not run |" in rows
+    assert not any(row.startswith("| RBN, Table 1 | permuted_mnist") for row in rows)
+
+
 def test_the_program_writes_the_page_of_the_services_database(
     db: Database, database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -187,6 +198,7 @@ def test_the_program_writes_the_page_of_the_services_database(
     assert [line for line in page.splitlines() if line.startswith("## ")] == [
         *(f"## {section.title}" for section in sections.sections()),
         "## At the papers' own size",
+        "## Tables and figures without a section",
     ]
 
 

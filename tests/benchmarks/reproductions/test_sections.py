@@ -1,5 +1,7 @@
 """Every section can be measured: its specs are valid, and what it names is there."""
 
+import re
+
 import pytest
 
 from benchmarks.reproductions.sections import SPECS, Section, sections
@@ -33,3 +35,24 @@ def test_trainings_of_a_section_stand_on_one_board_within_its_budget_from_three_
     trainings = [spec for spec in section.resolved().values() if isinstance(spec, TrainingSpec)]
     assert len({(spec.task.name, spec.task.canonical().__str__(), spec.budget) for spec in trainings}) <= 1
     assert all(len(spec.seeds) >= 3 for spec in trainings)
+
+
+@pytest.mark.parametrize(
+    ("folder", "which"),
+    [
+        ("rbn_table_1_permuted_mnist", 0),
+        ("rbn_table_1_sequential_digits", 0),
+        ("rbn_table_1_permuted_digits", 0),
+        ("rbn_table_2_penn_treebank", 0),
+        ("ln_figure_6_batch_128", 0),
+        ("ln_figure_6_batch_4", 1),
+        ("ln_section_6_7_convnet", 0),
+    ],
+)
+def test_the_order_that_a_profile_promises_is_held_against_every_seed(folder: str, which: int) -> None:
+    [section] = [section for section in SECTIONS if section.specs == folder]
+    [order] = [order for order in section.orders if order.source == "profile `small`"]
+    task = next(iter(section.resolved().values())).task
+    promised = re.findall(r"seen[^:.]*: ((?:\w+, )+\w+)\.", task.profiles["small"].description)
+    assert promised[which].split(", ") == list(order.best_first)
+    assert not order.by
