@@ -42,6 +42,10 @@ def message(error: Any) -> str:
         choices = QUOTED.findall(error["ctx"]["expected"])
         meant = suggestion(error["input"], choices).strip()
         return f"{error['msg']}; {meant}" if meant else str(error["msg"])
+    if error["type"] == "too_short":
+        return f"give {error['ctx']['min_length']:,} or more"
+    if error["type"] == "too_long":
+        return f"give {error['ctx']['max_length']:,} or fewer"
     return PLAIN.get(error["type"], str(error["msg"]))
 
 

@@ -1,7 +1,7 @@
 """From what a user wrote to a resolved spec: fill in the profile, check, and say clearly what is wrong."""
 
 from collections import ChainMap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,7 +66,14 @@ def resolve(written: Any) -> ExperimentSpec:
         errors = [_spec_error(e, written) for e in error.errors(include_url=False)]
         if any(e.loc[:1] == ("task",) for e in errors):  # without its profile, what a spec omits is not missing
             errors = [e for e in errors if e.type != "missing" or e.loc[:1] == ("task",)]
-        raise InvalidSpec(errors) from None
+        raise InvalidSpec([e for e in errors if not _follows_from_another(e, errors)]) from None
+
+
+def _follows_from_another(error: SpecError, errors: Sequence[SpecError]) -> bool:
+    """Whether a list only counts as too short because some of what it holds is wrong."""
+    return error.type == "too_short" and any(
+        len(e.loc) > len(error.loc) and e.loc[: len(error.loc)] == error.loc for e in errors
+    )
 
 
 def changes(spec: TrainingSpec) -> dict[str, Any]:

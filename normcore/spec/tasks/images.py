@@ -49,7 +49,7 @@ class Feedforward(ImageClassification):
     profiles: ClassVar = {
         "paper": Profile(
             "LN section 6.6: MNIST, 784-1000-1000-10, minibatches of 128. For the other half of Fig. 6 give batch_size"
-            " 4, max_steps 825000, eval_every 13750, and batch norm's variance: unbiased. Adam's learning rate, ReLU, He"
+            " 4, max_steps 825000, eval_every 13750, and batch norm's variance: unbiased. The learning rate, ReLU, He"
             " initialization and 60 epochs are ours; the paper names none.",
             task={"dataset": "mnist"},
             model={"hidden_sizes": (1000, 1000)},

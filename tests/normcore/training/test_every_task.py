@@ -131,6 +131,10 @@ def update_without_values(spec: TrainingSpec, task: Task[Any], updates: int = 2)
         with META:
             batch = fake(batch)
             model = task.model(Build(spec.model, spec.norm, spec.training.kernel, META, torch.float32))
+        left_behind = [
+            n for module in model.modules() for n, value in vars(module).items() if isinstance(value, Tensor)
+        ]
+        assert not left_behind, "neither parameters nor buffers: they do not move to a device with their model"
         optimizer = optimizers.build(spec.training.optimizer, model.parameters())
         for _ in range(updates):
             loss, norm = update(task, model, optimizer, spec, batch)
@@ -191,6 +195,14 @@ class Mixes(Method):
     method: Literal["mixes"] = "mixes"
 
 
+class Keeps(Method):
+    """Keeps a tensor of its own, which is no buffer, so that no device gets it."""
+
+    takes: ClassVar[frozenset[Place]] = frozenset({"layer"})
+    home: ClassVar[str] = f"{__name__}:KeepsATensor"
+    method: Literal["keeps"] = "keeps"
+
+
 class Branches(Method):
     """Decides by a value what to do next."""
 
@@ -222,6 +234,20 @@ class Shifted(nn.Module):
         return a + torch.ones(a.shape[1])
 
 
+class KeepsATensor(WaitsForTheDevice):
+    def layer(self, shape: tuple[int, ...]) -> nn.Module:
+        return Scaled()
+
+
+class Scaled(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = torch.ones(())
+
+    def forward(self, a: Tensor) -> Tensor:
+        return a * self.scale
+
+
 class BranchesOnValues(WaitsForTheDevice):
     def layer(self, shape: tuple[int, ...]) -> nn.Module:
         return Halved()
@@ -234,11 +260,16 @@ class Halved(nn.Module):
 
 @pytest.mark.parametrize(
     ("method", "error"),
-    [(Waits(), DataDependentOutputException), (Branches(), DataDependentOutputException), (Mixes(), RuntimeError)],
-    ids=["waits", "branches", "mixes"],
+    [
+        (Waits(), DataDependentOutputException),
+        (Branches(), DataDependentOutputException),
+        (Mixes(), RuntimeError),
+        (Keeps(), AssertionError),
+    ],
+    ids=["waits", "branches", "mixes", "keeps"],
 )
 def test_the_check_catches_a_norm_that_does(method: Method, error: type[Exception]) -> None:
     spec = smoke("feedforward", "none").model_copy(update={"norm": method})
-    with pytest.raises(error, match=r"item|_local_scalar_dense|same device"):
+    with pytest.raises(error, match=r"item|_local_scalar_dense|same device|neither parameters"):
         update_without_values(spec, real_task("feedforward"))
     assert list(train(spec, seed=0)), "on one device without waiting it is a method like any other"
