@@ -16,7 +16,7 @@ RecurrentInit = Literal["orthogonal", "identity", "uniform"]
 def init_weights_(weight_ih: Tensor, weight_hh: Tensor, how: RecurrentInit, identity: Collection[int]) -> None:
     """Fill both matrices in place.
 
-    ``orthogonal`` makes each orthogonal as a whole, no gate's block by itself (the code of Cooijmans et al. 2017).
+    ``orthogonal`` makes the whole stacked matrix orthogonal, not each gate's block (the code of Cooijmans et al. 2017).
     ``identity`` puts the identity into those blocks of W_h and one orthogonal matrix into the others together. The
     authors' code for pixels has the identity in the candidate's block only; RBN section 5.1 says all of W_h.
     ``uniform`` draws from -1 / sqrt(H) to 1 / sqrt(H), as ``torch.nn`` does.

@@ -224,7 +224,7 @@ def _null_findings(draw: Draw, fishers: Fishers, generator: torch.Generator) -> 
 
 
 def null_finding(name: str, curvatures: list[float], change: str, invariant: bool) -> Finding:
-    """Whether the curvature is 0 along every invariance, or along none of what the method is not invariant to."""
+    """Whether the curvature is 0 along a change that leaves the outputs as they are, and along no other change."""
     value = max(curvatures) if invariant else min(curvatures)
     return _finding(
         f"null.{name}",
@@ -271,7 +271,7 @@ def _wide_row_factor(draw: Draw) -> float:
 
 
 def wide_rate_finding(hidden_size: int, value: float) -> Finding:
-    """Whether the curvature of a wide layer rather stays than halves."""
+    """Whether the curvature of a wide layer changes by a factor closer to 1 than to 1/2."""
     return _finding(
         f"rate.layer_norm.row.h{hidden_size}",
         "LN section 5.2.2",

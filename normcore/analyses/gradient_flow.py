@@ -34,7 +34,7 @@ IMAGES: Mapping[str, Callable[[Path | None], ImageSplits]] = {"digits": lambda _
 NUM_CLASSES = 10
 FIRST_STEPS = 3  # the published norms have a spike before
 BETWEEN_BATCHES = 1.3  # decades by which norms of different batches differ at t = 100
-OF_THE_LOSS = 0.5  # of the published loss: a gradient that does not shrink on its way back is off by all of it
+OF_THE_LOSS = 0.5  # of the published decades lost: a gradient that stays as large as it was misses all of them
 AT_THE_END = 0.03  # decades: the softmax's residual through an orthonormal readout, whatever the gain
 LAST = 783  # the last step of Fig. 1a
 FIGURE_1A: Mapping[float, Mapping[int, float]] = {
@@ -249,7 +249,7 @@ def _states(network: Recurrent, x: Tensor) -> list[Tensor]:
 
 
 def _lengths(vectors: Tensor) -> Tensor:
-    """Euclidean norms (B, H) -> (B,), of vectors too small to be squared as well."""
+    """Euclidean norms (B, H) -> (B,), also of vectors whose squares are too small for the type."""
     greatest = vectors.abs().amax(-1).clamp(min=torch.finfo(vectors.dtype).tiny)
     lengths: Tensor = greatest * torch.linalg.vector_norm(vectors / greatest.unsqueeze(-1), dim=-1)
     return lengths

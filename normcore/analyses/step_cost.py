@@ -28,7 +28,7 @@ from normcore.training import optimizers
 WARM_UP_PAIRS = 3
 PAIRS = 45
 LEVEL = 0.95
-FEWEST_PAIRS = 6  # the range of five holds the median with a probability of only 1 - 2 / 2^5 = 0.94
+FEWEST_PAIRS = 6  # the range of five samples covers the median with probability 1 - 2 / 2^5 = 0.94, too little
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What a normalization answers to a cell that is being built. Left as it is, it is the baseline."""
+"""What a method gives to a model that is being built. The base class changes nothing: it is the method ``none``."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -15,7 +15,7 @@ Size = Callable[[], Tensor]  # (F), or (T, F); called by a norm that asks
 
 
 class Normalization:
-    """A method's answers. A subclass gives those in which it differs from the baseline.
+    """What a method puts where. A subclass overrides those answers in which it differs from the method ``none``.
 
     Attributes:
         bias: where the cell's bias enters: outside the norms, inside the input's norm (or the sum's, if the cell

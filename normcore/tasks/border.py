@@ -15,7 +15,7 @@ from normcore.models.conv_net import ConvNet
 
 class BorderVariance:
     """Inside, forward passes are watched: the variance over the images of each unit's summed input, before its norm, in
-    the last convolution of the first stage. Of models that are no ``ConvNet``, nothing is watched.
+    the last convolution of the first stage. Other models than ``ConvNet`` are not watched.
 
     A unit counts by its distance to the border, 0 for the outermost ring of places.
     """

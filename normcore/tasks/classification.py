@@ -1,4 +1,4 @@
-"""What tasks share whose model chooses one of several classes.
+"""What all classification tasks share: scores, and the figure of who was taken for whom.
 
 B examples, C classes.
 """

@@ -1,4 +1,4 @@
-"""What the tasks have in common that classify images.
+"""What all tasks share that classify images.
 
 B images in a batch, of C classes.
 """

@@ -65,7 +65,7 @@ class Task(Protocol[B]):
         ...
 
     def epoch(self, generator: torch.Generator, batch_size: int) -> Sequence[Tensor]:
-        """One epoch's training examples in batches, (B,) int64 each; what a number stands for is the task's affair."""
+        """One epoch's training examples in batches, (B,) int64 each; the task decides which example a number means."""
         ...
 
     def batch(self, examples: Tensor, generator: torch.Generator) -> B:

@@ -68,7 +68,7 @@ def dataset(name: str, folder: Path) -> schemas.DatasetOut:
 
 
 def _profile(task: type[Task], name: ProfileName, description: str) -> schemas.ProfileOut:
-    """Of a task that needs to be told whose model it is about, there is no spec."""
+    """An analysis of a trained run has no default spec: the user must name the run."""
     if issubclass(task, TrainedAnalysis):
         return schemas.ProfileOut(description=description, spec=None, cost=None)
     spec = resolve({"task": {"name": task.model_fields["name"].default, "profile": name}})

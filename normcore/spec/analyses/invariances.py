@@ -8,7 +8,7 @@ from normcore.spec.models.model import Model
 
 
 class Layer(FeedForward):
-    """A single layer, with as many units as its norm asks for: no number of groups is wrong."""
+    """A single layer that has as many units as its norm needs, so that any number of groups divides them."""
 
     @property
     def channels(self) -> tuple[int, ...]:

@@ -6,6 +6,6 @@ from normcore.spec.optimizers.optimizer import Moments
 
 
 class TorontoAdam(Moments):
-    """Adam as order-embedding and skip-thoughts have it, whose bias corrections hardly correct."""
+    """Adam as the code of order-embedding and skip-thoughts has it: its corrections of the bias fade within some steps."""
 
     name: Literal["toronto_adam"] = "toronto_adam"
