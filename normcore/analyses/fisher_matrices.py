@@ -189,7 +189,7 @@ def gain_metric(weight: Tensor, x: Tensor, method: Method, covariance: Tensor) -
 
 
 def printed_batch_norm_gain_metric(covariance: Tensor) -> Tensor:
-    """E[Cov[y|x]], LN Eq. 32: (N, H, H) -> (H, H). It replaces the product of the normalized a by its mean over x."""
+    """E[Cov[y|x]], LN Eq. 32: (N, H, H) -> (H, H). The product of the normalized a is replaced by its mean over x."""
     return covariance.mean(0)
 
 

@@ -6,6 +6,6 @@ from normcore.spec.optimizers.optimizer import Moments
 
 
 class TorontoAdam(Moments):
-    """Adam as the code of order-embedding and skip-thoughts has it: its corrections of the bias fade within some steps."""
+    """Adam as the code of order-embedding and skip-thoughts has it: its bias corrections fade within a few steps."""
 
     name: Literal["toronto_adam"] = "toronto_adam"
