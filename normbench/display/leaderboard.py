@@ -35,7 +35,7 @@ def leaderboard(board: Leaderboard) -> Table:
         )
         for entry in board["entries"]
     ]
-    return Table(_title(board), columns, rows)
+    return Table(_title(board), columns, rows, board["problem"]["note"])
 
 
 def _title(board: Leaderboard) -> str:

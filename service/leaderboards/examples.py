@@ -21,7 +21,7 @@ LAYER_NORM = Entry(
     experiments=[EXPERIMENT_ID],
 )
 OWN = own_problem("permuted_digits", "small")
-PROBLEM = Problem(OWN.id, "the profile's own", dict(OWN.options))
+PROBLEM = Problem(OWN.id, "the profile's own", dict(OWN.options), note=None)
 LEADERBOARD = Leaderboard(
     task="permuted_digits",
     profile="small",

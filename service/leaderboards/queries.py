@@ -7,7 +7,7 @@ from typing import Any, cast
 from sqlalchemy import Row, func, select
 from sqlalchemy.orm import Session
 
-from normcore.problem import Problem, own_budget, own_problem, problem_of, title
+from normcore.problem import Problem, note, own_budget, own_problem, problem_of, title
 from normcore.published import Result, published
 from normcore.spec import SpecError, resolve
 from normcore.spec.messages import choose, quoted
@@ -110,7 +110,7 @@ def _problems(session: Session, task: str, profile: ProfileName) -> list[schemas
 def _problem(task: str, profile: str, id: str, options: Mapping[str, Any]) -> schemas.Problem:
     own: Problem = own_problem(task, cast(ProfileName, profile))
     named = title(options, own) if id == own.id or options != own.options else f"other data ({id})"
-    return schemas.Problem(id=id, title=named, options=dict(options))
+    return schemas.Problem(id=id, title=named, options=dict(options), note=note(task, options))
 
 
 def _chosen(problems: Sequence[schemas.Problem], id: str | None) -> schemas.Problem:

@@ -42,11 +42,16 @@ class Entry:
 
 @dataclass(slots=True)
 class Problem:
-    """What the entries of a board have in common: the task's own options, and its data."""
+    """What the entries of a board have in common: the task's own options, and its data.
+
+    Attributes:
+        note: why its results compare with nothing published, if its data is a part of a data set.
+    """
 
     id: str
     title: str
     options: dict[str, Any]
+    note: str | None
 
 
 @dataclass(slots=True)

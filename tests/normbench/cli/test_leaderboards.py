@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from normbench import Client
 from normbench.cli import app
+from normcore.data.registry import DATASETS
 from normcore.events import Analysed
 from normcore.run import run
 from normcore.spec import TASKS, resolve
@@ -14,6 +16,7 @@ from service.db import Database
 from service.experiments import lifecycle, submission
 from tests.normbench.cli.commands import from_json, normbench
 from tests.service.given import claimed, finished
+from tests.service.leaderboards.boards import measured
 
 
 def test_a_leaderboard_is_shown_as_a_table_or_as_json(api: str, spec_file: Path, db: Database) -> None:
@@ -31,6 +34,16 @@ def test_a_leaderboard_is_shown_as_a_table_or_as_json(api: str, spec_file: Path,
     empty = CliRunner().invoke(app, ["leaderboard", "permuted_digits", "--profile", "paper"])
     assert (empty.exit_code, empty.stdout) == (0, "")
     assert "no entries at paper; there are some at --profile smoke" in empty.stderr
+
+
+def test_a_board_on_a_part_of_a_data_set_says_so_under_its_title(api: str, db: Database) -> None:
+    task = {"name": "char_lm", "profile": "smoke", "corpus": "text8_prefix"}
+    measured(db, {"task": task}, 3.0, "bits_per_char")
+    [listed] = Client().leaderboards()
+    shown = normbench("leaderboard", "char_lm", "--profile", "smoke", "--problem", listed["problem"]["id"])
+    title, note = shown.splitlines()[:2]
+    assert title.startswith("char_lm (smoke, corpus text8_prefix): ")
+    assert note == DATASETS["text8_prefix"].description == listed["problem"]["note"]
 
 
 def test_a_report_card_shows_table_1_as_measured(api: str, db: Database) -> None:
