@@ -30,10 +30,22 @@ def test_a_leaderboard_is_shown_as_a_table_or_as_json(api: str, spec_file: Path,
     assert "layer_norm" in shown
     assert "0.85" in shown
     result = CliRunner().invoke(app, ["leaderboard", "permuted_digits", "--profile", "smoke", "--published"])
-    assert "no paper has published numbers for permuted_digits at smoke" in result.stderr
+    assert "no paper has published numbers for this problem of permuted_digits at smoke" in result.stderr
     empty = CliRunner().invoke(app, ["leaderboard", "permuted_digits", "--profile", "paper"])
     assert (empty.exit_code, empty.stdout) == (0, "")
     assert "no entries at paper; there are some at --profile smoke" in empty.stderr
+
+
+@pytest.mark.parametrize("profile", ["small", "smoke"])
+def test_a_board_without_published_numbers_says_where_they_stand_though_it_is_empty(api: str, profile: str) -> None:
+    result = CliRunner().invoke(app, ["leaderboard", "char_lm", "--profile", profile, "--published"])
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert f"char_lm has no entries at {profile}" in result.stderr
+    assert (
+        f"note: no paper has published numbers for this problem of char_lm at {profile}; they stand beside the problem"
+        " and the profile that they were measured on (--profile paper)\n"
+    ) in result.stderr
+    assert "no paper" not in CliRunner().invoke(app, ["leaderboard", "char_lm", "--profile", profile]).stderr
 
 
 def test_a_board_on_a_part_of_a_data_set_says_so_under_its_title(api: str, db: Database) -> None:
