@@ -65,6 +65,16 @@ def test_a_problems_note_stands_in_lines_of_80_columns_under_the_title() -> None
     assert told[-2].startswith("A part of CIFAR-10"), "it has lines of its own"
 
 
+def test_a_number_that_a_paper_quotes_says_whose_it_is() -> None:
+    quoted = {"method": None, "citation": "RBN, Table 2", "model": "HM-LSTM", "origin": "Chung et al. 2016"}
+    own = {"citation": "RBN, Table 2", "model": "BN-LSTM", "source": "published"}
+    entries = [entry(1, **quoted, source="published"), entry(2, **own)]
+    board: Any = {**ABOUT, **OWN, "direction": "minimize", "baseline": "none", "entries": entries}
+    first, second = (" ".join(line) for line in lines(leaderboard(board), width=150)[-2:])
+    assert first.startswith("1 – HM-LSTM: RBN, Table 2, quoted from Chung et al. 2016 0.500")
+    assert second.startswith("2 layer_norm BN-LSTM: RBN, Table 2 0.500")
+
+
 def entry(rank: int = 1, **parts: Any) -> dict[str, Any]:
     times = {"steps_to_target": None, "seconds_to_target": None, "speedup": None}
     value = {"mean": 0.5, "ci95": [0.4, 0.6]}

@@ -36,6 +36,20 @@ def test_a_leaderboard_is_shown_as_a_table_or_as_json(api: str, spec_file: Path,
     assert "no entries at paper; there are some at --profile smoke" in empty.stderr
 
 
+def test_papers_numbers_stand_beside_ours_with_the_work_that_they_are_quoted_from(api: str, db: Database) -> None:
+    measured(db, {"task": {"name": "char_lm", "profile": "paper"}}, 1.24, "bits_per_char")
+    result = CliRunner().invoke(app, ["leaderboard", "char_lm", "--profile", "paper", "--published"])
+    rows = [line.split() for line in result.stdout.splitlines()]
+    assert ["1", "–", "HyperNetworks:", "RBN,", "Table", "2,", "quoted", "from", "Ha", "et", "al.", "2016"] in [
+        row[:12] for row in rows
+    ]
+    assert ["2", "recurrent_batch_norm", "BN-LSTM:", "RBN,", "Table", "2", "1.320"] in [row[:7] for row in rows]
+    assert result.stderr == ""
+    best = from_json("leaderboard", "char_lm", "--profile", "paper", "--published")["entries"][0]
+    assert (best["method"], best["origin"]) == (None, "Ha et al. 2016")
+    assert best["note"] == "An architecture of its own; RBN does not say how it is normalized."
+
+
 @pytest.mark.parametrize("profile", ["small", "smoke"])
 def test_a_board_without_published_numbers_says_where_they_stand_though_it_is_empty(api: str, profile: str) -> None:
     result = CliRunner().invoke(app, ["leaderboard", "char_lm", "--profile", profile, "--published"])
