@@ -338,7 +338,8 @@ class Client:
             profile: ``paper``, ``small`` or ``smoke``; the service's default if omitted.
             baseline: the method that speed-ups are measured against; ``none`` if omitted.
             problem: the id of one of the board's problems; the profile's own if omitted.
-            published: rank the papers' numbers as well, where they have any.
+            published: rank the papers' numbers as well, where they have any; an entry's ``method`` is None if no
+                method of ours describes the model, and its ``origin`` is the work that the paper quotes it from.
             over_budget: rank entries that had more than the board's budget as well.
         """
         options = _given(

@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from normcore.data.registry import checksums
+from pydantic import ValidationError
+
+from normcore.data.registry import DATASETS, checksums
 from normcore.spec import TrainingSpec, digest, resolve
 from normcore.spec.task import ProfileName
+from normcore.spec.tasks import BENCHMARKS
 from normcore.spec.tasks.benchmark import Benchmark
 
 ID_LENGTH = 16  # hexadecimal digits of the digest
@@ -56,6 +59,19 @@ def title(options: Mapping[str, Any], own: Problem) -> str:
     ordered = [*(name for name in own.options if name in options), *sorted(options.keys() - own.options.keys())]
     changed = [f"{name} {_shown(options[name])}" for name in ordered if own.options.get(name) != options[name]]
     return ", ".join(changed) or "the profile's own"
+
+
+def note(task: str, options: Mapping[str, Any]) -> str | None:
+    """What the registry says of a problem's data if that is a part of a data set; else None.
+
+    None also for stored options that the benchmark no longer takes: their board is shown all the same.
+    """
+    try:
+        needs = BENCHMARKS[task].model_validate_json(json.dumps({"name": task, **options})).needs()
+    except ValidationError:
+        return None
+    data = (DATASETS[need.dataset] for need in needs)
+    return " ".join(dataset.description for dataset in data if dataset.part_of is not None) or None
 
 
 def _shown(value: Any) -> str:

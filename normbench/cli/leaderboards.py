@@ -33,8 +33,11 @@ def leaderboard(
     for other in board["problems"]:
         if other["id"] != board["problem"]["id"]:
             command.note(f"another problem, with a board of its own: --problem {other['id']} ({other['title']})")
-    if board["entries"] and published and all(entry["source"] != "published" for entry in board["entries"]):
-        command.note(f"no paper has published numbers for {task} at {board['profile']}")
+    if published and all(entry["source"] != "published" for entry in board["entries"]):
+        command.note(
+            f"no paper has published numbers for this problem of {task} at {board['profile']}; they stand beside the"
+            " problem and the profile that they were measured on (--profile paper)"
+        )
 
 
 def _nothing_here(client: Client, board: Leaderboard) -> str:

@@ -35,7 +35,7 @@ def leaderboard(board: Leaderboard) -> Table:
         )
         for entry in board["entries"]
     ]
-    return Table(_title(board), columns, rows)
+    return Table(_title(board), columns, rows, board["problem"]["note"])
 
 
 def _title(board: Leaderboard) -> str:
@@ -49,7 +49,8 @@ def _title(board: Leaderboard) -> str:
 def _differs(entry: Mapping[str, Any]) -> str | None:
     """What an entry is, besides its method: whose number, or in what it departs from the profile."""
     if entry["citation"]:
-        return f"{entry['model']}: {entry['citation']}"
+        quoted = f", quoted from {entry['origin']}" if entry["origin"] else ""
+        return f"{entry['model']}: {entry['citation']}{quoted}"
     changes = [f"{path}={value}" for path, value in entry["changes"].items()]
     return ", ".join([*changes, *(["over budget"] if entry["over_budget"] else [])]) or None
 

@@ -38,14 +38,21 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under columns; None shows as a dash. Cells are text, square brackets included."""
+    """Rows under columns; None shows as a dash. Cells are text, square brackets included.
+
+    Attributes:
+        note: what to know before reading the rows; it stands under the title.
+    """
 
     title: str
     columns: Sequence[Column]
     rows: Sequence[Sequence[Any]]
+    note: str | None = None
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         yield Text(self.title, "bold")
+        if self.note is not None:
+            yield Text(self.note)
         if not self.rows:
             yield Text("none")
             return

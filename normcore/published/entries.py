@@ -22,6 +22,7 @@ class Result:
             normalization the paper does not tell.
         model: the paper's own name, such as ``BN-e**``.
         options: the task's options that name the problem, where they differ from the task's profile ``paper``.
+        measured_with: further options, where the authors' code measured another problem than the paper describes.
         values: by name of the metric; accuracies, error rates and recalls are fractions.
         where, citation: ``Table 1``, and the same with the paper's short name before it.
         provenance: printed in the text, or read off the figures' files in the authors' repository.
@@ -40,6 +41,7 @@ class Result:
     provenance: Provenance
     profile: Literal["paper"] = "paper"
     options: Mapping[str, object] = field(default_factory=dict)
+    measured_with: Mapping[str, object] = field(default_factory=dict)
     origin: str | None = None
     comparable: bool = True
     updates: Annotated[int, Field(gt=0)] | None = None
@@ -47,8 +49,14 @@ class Result:
 
     @property
     def can_be_ranked(self) -> bool:
-        """Whether a board may rank it: a test result of one of our methods, on the board's own problem."""
-        return self.split == "test" and self.method is not None and self.comparable
+        """Whether a board may rank it: a test result that compares with the paper's own."""
+        return self.split == "test" and self.comparable
+
+    @property
+    def problems(self) -> tuple[Mapping[str, object], ...]:
+        """The options of each problem that it stands beside: the paper's and, if another, that of the code."""
+        own = self.options
+        return (own, {**own, **self.measured_with}) if self.measured_with else (own,)
 
 
 @dataclass(frozen=True, config=STRICT)

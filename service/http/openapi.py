@@ -4,7 +4,7 @@ That is the specification's schemas, as written and as resolved, the results', a
 add to every call.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
 from fastapi import FastAPI
@@ -144,14 +144,21 @@ WrittenSpec = Annotated[dict[str, Any], described_as("WrittenSpec")]
 
 
 def answers(
-    example: Any, *, status: int = 200, description: str = UNNAMED, headers: Document | None = None
+    example: Any,
+    *,
+    status: int = 200,
+    description: str = UNNAMED,
+    headers: Document | None = None,
+    also: Mapping[str, Any] | None = None,
 ) -> Responses:
     """A route's answer, described by an example.
 
     Args:
+        also: more examples, by name.
         description: of the answer; the route's own unless given.
     """
-    content = {JSON: {"example": verbatim(example)}}
+    named = {name: {"value": verbatim(value)} for name, value in {"default": example, **(also or {})}.items()}
+    content = {JSON: {"examples": named} if also else {"example": verbatim(example)}}
     return {status: {"description": description, "content": content, **({"headers": headers} if headers else {})}}
 
 

@@ -1,4 +1,4 @@
-"""What the description of the API shows: a board with two entries of one seed each."""
+"""What the description of the API shows: a board with an entry of one seed, and one with two of a paper's numbers."""
 
 from normcore.problem import own_budget, own_problem
 from service.experiments.examples import EXPERIMENT_ID, FINGERPRINT
@@ -21,7 +21,7 @@ LAYER_NORM = Entry(
     experiments=[EXPERIMENT_ID],
 )
 OWN = own_problem("permuted_digits", "small")
-PROBLEM = Problem(OWN.id, "the profile's own", dict(OWN.options))
+PROBLEM = Problem(OWN.id, "the profile's own", dict(OWN.options), note=None)
 LEADERBOARD = Leaderboard(
     task="permuted_digits",
     profile="small",
@@ -35,6 +35,41 @@ LEADERBOARD = Leaderboard(
     rank_by="metric",
     baseline="none",
     entries=[LAYER_NORM],
+)
+OF_PAPER = own_problem("char_lm", "paper")
+PENN_TREEBANK = Problem(OF_PAPER.id, "the profile's own", dict(OF_PAPER.options), note=None)
+PUBLISHED = Leaderboard(
+    task="char_lm",
+    profile="paper",
+    problem=PENN_TREEBANK,
+    problems=[PENN_TREEBANK],
+    metric="bits_per_char",
+    unit="bits",
+    direction="minimize",
+    target=1.5,
+    budget=own_budget("char_lm", "paper"),
+    rank_by="metric",
+    baseline="none",
+    entries=[
+        Entry(
+            rank=1,
+            method=None,
+            source="published",
+            citation="RBN, Table 2",
+            model="HM-LSTM",
+            origin="Chung et al. 2016",
+            note="An architecture of its own; RBN does not say how it is normalized.",
+            value=Center(1.24, None, None),
+        ),
+        Entry(
+            rank=1,
+            method="recurrent_batch_norm",
+            source="published",
+            citation="RBN, Table 2",
+            model="BN-LSTM",
+            value=Center(1.32, None, None),
+        ),
+    ],
 )
 LEADERBOARDS = LeaderboardList(
     items=[LeaderboardSummary(task="permuted_digits", profile="small", problem=PROBLEM, n_entries=1, n_runs=1)]

@@ -7,17 +7,16 @@ from typing import Any, cast
 from sqlalchemy import Row, func, select
 from sqlalchemy.orm import Session
 
-from normcore.problem import Problem, own_budget, own_problem, problem_of, title
-from normcore.published import Result, published
-from normcore.spec import SpecError, resolve
+from normcore.problem import Problem, note, own_budget, own_problem, title
+from normcore.spec import SpecError
 from normcore.spec.messages import choose, quoted
 from normcore.spec.metric import Metric
 from normcore.spec.task import ProfileName
 from normcore.spec.tasks import BENCHMARKS
-from normcore.spec.tasks.benchmark import Benchmark
 from service.db import rows_of
 from service.errors import Invalid
 from service.leaderboards import schemas, tables
+from service.leaderboards.published import published_entries
 from service.leaderboards.ranking import Center, RankBy, Speedup, TimeToTarget, ranks, ratio
 
 NOT_SHOWN = {"results", "options"}
@@ -75,9 +74,7 @@ def leaderboard(
     baselines = _baselines(rows, baseline, metric)
     entries = [_measured(row, metric, baseline, baselines.get(row.setting), row.budget > budget) for row in rows]
     if with_published and profile == "paper":
-        entries += [
-            _published(result, metric) for result in _of_problem(task, chosen.id) if metric.name in result.values
-        ]
+        entries += published_entries(task, chosen.id, metric)
     _rank(entries, rank_by, metric.direction if rank_by == "metric" else "minimize", rank_over_budget)
     return schemas.Leaderboard(
         task=task,
@@ -110,7 +107,7 @@ def _problems(session: Session, task: str, profile: ProfileName) -> list[schemas
 def _problem(task: str, profile: str, id: str, options: Mapping[str, Any]) -> schemas.Problem:
     own: Problem = own_problem(task, cast(ProfileName, profile))
     named = title(options, own) if id == own.id or options != own.options else f"other data ({id})"
-    return schemas.Problem(id=id, title=named, options=dict(options))
+    return schemas.Problem(id=id, title=named, options=dict(options), note=note(task, options))
 
 
 def _chosen(problems: Sequence[schemas.Problem], id: str | None) -> schemas.Problem:
@@ -177,33 +174,11 @@ def _stored(center: Mapping[str, Any]) -> Center:
     return Center(center["mean"], center["std"], low_and_high and tuple(low_and_high))
 
 
-def _of_problem(task: str, problem: str) -> list[Result]:
-    """What papers say of this problem."""
-    ranked = [result for result in published(task) if result.can_be_ranked]
-    return [result for result in ranked if _problem_of(result) == problem]
-
-
-def _problem_of(result: Result) -> str:
-    spec = resolve({"task": {"name": result.task, "profile": result.profile, **result.options}})
-    return problem_of(cast(Benchmark, spec.task)).id
-
-
-def _published(result: Result, metric: Metric) -> schemas.Entry:
-    assert result.method is not None
-    return schemas.Entry(
-        method=result.method,
-        source="published",
-        citation=result.citation,
-        model=result.model,
-        value=Center(result.values[metric.name], None, None),
-    )
-
-
 def _place(entry: schemas.Entry, metric: Metric) -> tuple[Any, ...]:
     """By rank; those of no rank come last, and of one rank the better comes first."""
     sign = -1 if metric.direction == "maximize" else 1
     value = sign * entry.value.mean if entry.value else math.inf
-    return (entry.rank is None, entry.rank or 0, value, entry.method, entry.fingerprint or "")
+    return (entry.rank is None, entry.rank or 0, value, entry.method or "", entry.fingerprint or "")
 
 
 def _center(entry: schemas.Entry, rank_by: RankBy) -> float | None:

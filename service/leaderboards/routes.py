@@ -27,7 +27,11 @@ def list_leaderboards(db: DatabaseDep) -> LeaderboardList:
         return LeaderboardList(items=queries.leaderboards(session))
 
 
-@router.get("/{task}", response_model=Leaderboard, responses=answers(examples.LEADERBOARD) | refusals(NotFound))
+@router.get(
+    "/{task}",
+    response_model=Leaderboard,
+    responses=answers(examples.LEADERBOARD, also={"published": examples.PUBLISHED}) | refusals(NotFound),
+)
 def get_leaderboard(
     task: Annotated[str, Path(description="The task's name.", examples=["permuted_digits"])],
     db: DatabaseDep,
@@ -48,7 +52,11 @@ def get_leaderboard(
         ),
     ] = None,
     published: Annotated[
-        bool, Query(description="Rank the papers' own numbers among the measured ones.", examples=[True])
+        bool,
+        Query(
+            description="Rank the papers' numbers among the measured ones: their own, and those that they quote.",
+            examples=[True],
+        ),
     ] = False,
     over_budget: Annotated[
         bool,

@@ -15,17 +15,22 @@ class Entry:
     Attributes:
         rank: None if it had more than the board's budget; a paper's number is ranked among the measured ones, and moves
             none of them.
+        method: None for a paper's number of a model that no method of ours describes.
         citation, model: where the number stands, and what the paper calls its model.
+        origin: the work that the paper quotes the number from; None if the number is its own.
+        note: what else to know of a paper's number.
         budget: examples that a training may see.
         values: all of the task's metrics.
     """
 
     rank: int | None = None
-    method: str
+    method: str | None
     source: Literal["measured", "published"]
     fingerprint: str | None = None
     citation: str | None = None
     model: str | None = None
+    origin: str | None = None
+    note: str | None = None
     budget: int | None = None
     over_budget: bool = False
     changes: dict[str, Any] = field(default_factory=dict)
@@ -42,11 +47,16 @@ class Entry:
 
 @dataclass(slots=True)
 class Problem:
-    """What the entries of a board have in common: the task's own options, and its data."""
+    """What the entries of a board have in common: the task's own options, and its data.
+
+    Attributes:
+        note: why its results compare with nothing published, if its data is a part of a data set.
+    """
 
     id: str
     title: str
     options: dict[str, Any]
+    note: str | None
 
 
 @dataclass(slots=True)

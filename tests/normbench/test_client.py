@@ -380,6 +380,14 @@ def test_a_leaderboard_becomes_a_data_frame() -> None:
     assert s.requests[0].path == "/v1/leaderboards/char_lm?profile=small&published=true"
 
 
+def test_a_papers_model_that_no_method_describes_has_its_row_in_the_data_frame(api: Client) -> None:
+    frame = api.leaderboard_frame("char_lm", profile="paper", published=True)
+    best = frame.iloc[0]
+    assert (best["model"], best["method"], best["origin"]) == ("HyperNetworks", None, "Ha et al. 2016")
+    assert best["value.mean"] == 1.22
+    assert frame.groupby("method", dropna=False).size().sum() == len(frame) == 8
+
+
 def test_without_pandas_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
     with scripted(Answer({"entries": []})) as s, pytest.raises(Missing, match="pip install pandas"):

@@ -10,8 +10,10 @@ from rich.console import Console
 from normbench.display.experiments import experiments
 from normbench.display.leaderboard import leaderboard
 from normbench.display.table import Table
+from normcore.data.registry import DATASETS
 
-OWN: Any = {"problem": {"id": "a"}, "problems": [{"id": "a"}]}
+OWN: Any = {"problem": {"id": "a", "note": None}, "problems": [{"id": "a", "note": None}]}
+ABOUT: Any = {"task": "char_lm", "profile": "paper", "metric": "bits_per_char", "unit": "bits", "target": 1.5}
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 
 
@@ -51,17 +53,41 @@ def test_at_80_columns_experiments_are_a_table_whatever_the_method() -> None:
     assert long[4] == ["small"]
 
 
-def test_an_entry_that_differs_in_nothing_has_a_dash_and_changes_break_between_each_other() -> None:
-    def entry(rank: int, changes: dict[str, Any]) -> dict[str, Any]:
-        times = {"steps_to_target": None, "seconds_to_target": None, "speedup": None}
-        value = {"mean": 0.5, "ci95": [0.4, 0.6]}
-        seeds = {"n_seeds": 3, "n_diverged": 0, "source": "measured", "citation": None, "over_budget": False}
-        return {"rank": rank, "method": "layer_norm", "changes": changes, "value": value, **seeds, **times}
+def test_a_problems_note_stands_in_lines_of_80_columns_under_the_title() -> None:
+    note = DATASETS["cifar10_subset"].description
+    other = {"id": "b", "title": "dataset cifar10_subset", "note": note}
+    board: Any = {**ABOUT, **OWN, "problem": other, "direction": "minimize", "baseline": "none", "entries": [entry()]}
+    shown = lines(leaderboard(board))
+    head = next(k for k, line in enumerate(shown) if line[:1] == ["#"])
+    told = [" ".join(line) for line in shown[:head]]
+    assert " ".join(told).endswith(f"on validation data {note}")
+    assert max(map(len, told)) <= 80
+    assert told[-2].startswith("A part of CIFAR-10"), "it has lines of its own"
 
+
+def test_a_number_that_a_paper_quotes_says_whose_it_is() -> None:
+    quoted = {"method": None, "citation": "RBN, Table 2", "model": "HM-LSTM", "origin": "Chung et al. 2016"}
+    own = {"citation": "RBN, Table 2", "model": "BN-LSTM", "source": "published"}
+    entries = [entry(1, **quoted, source="published"), entry(2, **own)]
+    board: Any = {**ABOUT, **OWN, "direction": "minimize", "baseline": "none", "entries": entries}
+    first, second = (" ".join(line) for line in lines(leaderboard(board), width=150)[-2:])
+    assert first.startswith("1 – HM-LSTM: RBN, Table 2, quoted from Chung et al. 2016 0.500")
+    assert second.startswith("2 layer_norm BN-LSTM: RBN, Table 2 0.500")
+
+
+def entry(rank: int = 1, **parts: Any) -> dict[str, Any]:
+    times = {"steps_to_target": None, "seconds_to_target": None, "speedup": None}
+    value = {"mean": 0.5, "ci95": [0.4, 0.6]}
+    seeds = {"n_seeds": 3, "n_diverged": 0, "source": "measured", "over_budget": False}
+    whose = {"citation": None, "model": None, "origin": None, "note": None}
+    return {"rank": rank, "method": "layer_norm", "changes": {}, "value": value, **seeds, **whose, **times, **parts}
+
+
+def test_an_entry_that_differs_in_nothing_has_a_dash_and_changes_break_between_each_other() -> None:
     changes = {"training.optimizer.lr": 0.001, "training.max_steps": 1000, "norm.gain_init": 0.1}
     about = {"task": "permuted_digits", "profile": "small", "metric": "accuracy", "unit": "", "target": None}
     board: Any = {**about, **OWN, "direction": "maximize", "baseline": "none"}
-    board["entries"] = [entry(1, {}), entry(2, changes)]
+    board["entries"] = [entry(1), entry(2, changes=changes)]
     shown = lines(leaderboard(board))
     assert ["1", "layer_norm", "–", "0.500", "[0.400,", "0.600]"] in [line[:6] for line in shown]
     told = [word for line in shown for word in line if "=" in word]

@@ -36,6 +36,7 @@ CIFAR10_SUBSET = Dataset(
     homepage=HOMEPAGE,
     description="A part of CIFAR-10 in a split of our own: 9,000 images train, 1,000 validate, 1,000 test. Compares"
     " with no published result: those are on all of CIFAR-10.",
+    part_of="cifar10",
     files=(
         DataFile(
             name="cifar10_train10k_test1k.npz",

@@ -29,6 +29,8 @@ class Dataset:
 
     Attributes:
         description: what a user must know before comparing results, if anything.
+        part_of: the data set that this is a part of, in a split of our own; no published result is on it, as its
+            description says.
         stored_in: its folder below the data sets' directory, if that is not called like the data set.
         content_sha256: digest of a bundled data set's content as its module reads it; None where the content changes
             with the package.
@@ -41,6 +43,7 @@ class Dataset:
     homepage: str
     files: tuple[DataFile, ...] = ()
     description: str = ""
+    part_of: str | None = None
     stored_in: str | None = None
     content_sha256: str | None = None
 

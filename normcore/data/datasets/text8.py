@@ -31,6 +31,7 @@ TEXT8_PREFIX = Dataset(
     homepage=HOMEPAGE,
     description="The beginning of text8 in a split of our own. Compares with no published result: those are on all of"
     " text8.",
+    part_of="text8",
     files=(
         DataFile(
             name="text8_first_6877825.txt",

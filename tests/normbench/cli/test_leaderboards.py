@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from normbench import Client
 from normbench.cli import app
+from normcore.data.registry import DATASETS
 from normcore.events import Analysed
 from normcore.run import run
 from normcore.spec import TASKS, resolve
@@ -14,6 +16,7 @@ from service.db import Database
 from service.experiments import lifecycle, submission
 from tests.normbench.cli.commands import from_json, normbench
 from tests.service.given import claimed, finished
+from tests.service.leaderboards.boards import measured
 
 
 def test_a_leaderboard_is_shown_as_a_table_or_as_json(api: str, spec_file: Path, db: Database) -> None:
@@ -27,10 +30,46 @@ def test_a_leaderboard_is_shown_as_a_table_or_as_json(api: str, spec_file: Path,
     assert "layer_norm" in shown
     assert "0.85" in shown
     result = CliRunner().invoke(app, ["leaderboard", "permuted_digits", "--profile", "smoke", "--published"])
-    assert "no paper has published numbers for permuted_digits at smoke" in result.stderr
+    assert "no paper has published numbers for this problem of permuted_digits at smoke" in result.stderr
     empty = CliRunner().invoke(app, ["leaderboard", "permuted_digits", "--profile", "paper"])
     assert (empty.exit_code, empty.stdout) == (0, "")
     assert "no entries at paper; there are some at --profile smoke" in empty.stderr
+
+
+def test_papers_numbers_stand_beside_ours_with_the_work_that_they_are_quoted_from(api: str, db: Database) -> None:
+    measured(db, {"task": {"name": "char_lm", "profile": "paper"}}, 1.24, "bits_per_char")
+    result = CliRunner().invoke(app, ["leaderboard", "char_lm", "--profile", "paper", "--published"])
+    rows = [line.split() for line in result.stdout.splitlines()]
+    assert ["1", "–", "HyperNetworks:", "RBN,", "Table", "2,", "quoted", "from", "Ha", "et", "al.", "2016"] in [
+        row[:12] for row in rows
+    ]
+    assert ["2", "recurrent_batch_norm", "BN-LSTM:", "RBN,", "Table", "2", "1.320"] in [row[:7] for row in rows]
+    assert result.stderr == ""
+    best = from_json("leaderboard", "char_lm", "--profile", "paper", "--published")["entries"][0]
+    assert (best["method"], best["origin"]) == (None, "Ha et al. 2016")
+    assert best["note"] == "An architecture of its own; RBN does not say how it is normalized."
+
+
+@pytest.mark.parametrize("profile", ["small", "smoke"])
+def test_a_board_without_published_numbers_says_where_they_stand_though_it_is_empty(api: str, profile: str) -> None:
+    result = CliRunner().invoke(app, ["leaderboard", "char_lm", "--profile", profile, "--published"])
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert f"char_lm has no entries at {profile}" in result.stderr
+    assert (
+        f"note: no paper has published numbers for this problem of char_lm at {profile}; they stand beside the problem"
+        " and the profile that they were measured on (--profile paper)\n"
+    ) in result.stderr
+    assert "no paper" not in CliRunner().invoke(app, ["leaderboard", "char_lm", "--profile", profile]).stderr
+
+
+def test_a_board_on_a_part_of_a_data_set_says_so_under_its_title(api: str, db: Database) -> None:
+    task = {"name": "char_lm", "profile": "smoke", "corpus": "text8_prefix"}
+    measured(db, {"task": task}, 3.0, "bits_per_char")
+    [listed] = Client().leaderboards()
+    shown = normbench("leaderboard", "char_lm", "--profile", "smoke", "--problem", listed["problem"]["id"])
+    title, note = shown.splitlines()[:2]
+    assert title.startswith("char_lm (smoke, corpus text8_prefix): ")
+    assert note == DATASETS["text8_prefix"].description == listed["problem"]["note"]
 
 
 def test_a_report_card_shows_table_1_as_measured(api: str, db: Database) -> None:

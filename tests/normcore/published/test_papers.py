@@ -239,7 +239,25 @@ def test_what_was_read_off_a_figure_is_no_test_result() -> None:
 
 def test_a_board_ranks_what_was_tested_on_its_own_problem() -> None:
     ranked = {(r.model, r.origin) for r in published("char_lm") if r.can_be_ranked and not r.options}
-    assert ranked == {("HF-MRNN", "Mikolov et al. 2012"), ("LSTM", None), ("BN-LSTM", None)}
+    assert ranked == {
+        ("HF-MRNN", "Mikolov et al. 2012"),
+        ("Norm-stabilized LSTM", "Krueger and Memisevic 2016"),
+        ("ME n-gram", "Mikolov et al. 2012"),
+        ("LSTM", None),
+        ("BN-LSTM", None),
+        ("Zoneout", "Krueger et al. 2016"),
+        ("HM-LSTM", "Chung et al. 2016"),
+        ("HyperNetworks", "Ha et al. 2016"),
+    }, "not Graves's LSTM, which is of another split"
+
+
+def test_rbn_measured_permuted_mnist_with_its_codes_index_map() -> None:
+    of_code = {(r.model, r.origin): r.problems for r in published("permuted_mnist") if r.split == "test"}
+    assert {key for key, problems in of_code.items() if {"legacy_index_map": True} in problems} == {
+        ("LSTM", None),
+        ("BN-LSTM", None),
+    }
+    assert all({} in problems for problems in of_code.values())
 
 
 def test_of_a_task_that_no_paper_has_nothing_is_published() -> None:

@@ -38,6 +38,16 @@ def test_a_row_has_what_its_group_says(tmp_path: Path) -> None:
     )
 
 
+def test_a_row_is_of_the_problem_of_its_paper_and_of_that_of_its_authors_code(tmp_path: Path) -> None:
+    group = GROUP.replace("split: test", "split: test\n    options: {corpus: text8}")
+    of_code = (
+        "      - {model: LSTM, method: none, measured_with: {sequence_length: 180}, values: {bits_per_char: 1.5}}\n"
+    )
+    one, two = read(written(tmp_path, PAPER + group + ROW + of_code)).results
+    assert one.problems == ({"corpus": "text8"},)
+    assert two.problems == ({"corpus": "text8"}, {"corpus": "text8", "sequence_length": 180})
+
+
 @pytest.mark.parametrize(
     ("row", "said"),
     [

@@ -213,6 +213,16 @@ def test_what_is_sent_is_what_is_described(client: TestClient, document: Any, en
         answered_as_described(document, answer)
 
 
+def test_an_example_of_a_board_has_entries_that_papers_have(shared_client: TestClient, document: Any) -> None:
+    content = document["paths"]["/v1/leaderboards/{task}"]["get"]["responses"]["200"]["content"][JSON]
+    [board] = [board for board in examples(content) if any(e["source"] == "published" for e in board["entries"])]
+    asked = {"profile": board["profile"], "published": True}
+    answer = shared_client.get(f"/v1/leaderboards/{board['task']}", params=asked).json()
+    assert all(entry in answer["entries"] for entry in board["entries"])
+    assert {**answer, "entries": None} == {**board, "entries": None}
+    assert {entry["method"] for entry in board["entries"]} == {None, "recurrent_batch_norm"}
+
+
 def test_an_example_is_an_answer_of_this_service(document: Any) -> None:
     run = document["paths"]["/v1/experiments/{experiment_id}"]["get"]["responses"]["200"]["content"][JSON]["example"]
     assert resolve(run["spec"]).fingerprint() == run["fingerprint"]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from normcore.data.registry import pin
+from normcore.data.registry import DATASETS, pin
 from normcore.problem import own_problem, problem_of
 from normcore.spec import digest, resolve
 from service.db import Database
@@ -118,6 +118,45 @@ def test_other_data_under_the_same_options_is_another_problem(
     assert second["options"] == first["options"]
     of_other = board(client, "char_lm", problem=experiment.problem)["entries"]
     assert [entry["fingerprint"] for entry in of_other] == ["f" * 64]
+
+
+@pytest.mark.parametrize(
+    ("options", "dataset", "metric"),
+    [
+        ({"name": "char_lm", "profile": "paper", "corpus": "text8_prefix"}, "text8_prefix", "bits_per_char"),
+        ({"name": "convnet", "profile": "smoke", "dataset": "cifar10_subset"}, "cifar10_subset", "error_rate"),
+    ],
+    ids=["text8_prefix", "cifar10_subset"],
+)
+def test_a_problem_on_a_part_of_a_data_set_says_that_it_compares_with_nothing_published(
+    client: TestClient, db: Database, options: dict[str, Any], dataset: str, metric: str
+) -> None:
+    measured(db, {"task": options}, 1.5, metric)
+    own, part = board(client, options["name"], options["profile"])["problems"]
+    assert own["note"] is None
+    assert part["note"] == DATASETS[dataset].description
+    assert "Compares with no published result" in part["note"]
+    assert board(client, options["name"], options["profile"], problem=part["id"])["problem"] == part
+    [item] = client.get("/v1/leaderboards").json()["items"]
+    assert item["problem"] == part
+    [standing] = client.get("/v1/methods/none/report-card").json()["standings"]
+    assert standing["problem"] == part
+
+
+@SQLITE
+@pytest.mark.parametrize("corpus", ["ptb", "text8", "pydoc"])
+def test_a_problem_on_a_whole_data_set_needs_no_note(client: TestClient, db: Database, corpus: str) -> None:
+    measured(db, {"task": {"name": "char_lm", "profile": "paper", "corpus": corpus}}, 1.5, "bits_per_char")
+    assert {problem["note"] for problem in board(client, "char_lm", "paper")["problems"]} == {None}
+
+
+@SQLITE
+def test_a_problem_with_an_option_that_is_gone_is_shown_without_a_note(client: TestClient, db: Database) -> None:
+    own = measured(db, {"task": {"name": "char_lm", "corpus": "text8_prefix"}}, 1.5, "bits_per_char")
+    with db.transaction() as session:
+        entry = session.get_one(Entry, own)
+        entry.options = {**entry.options, "gone": True}
+    assert board(client, "char_lm", "small")["problems"][1]["note"] is None
 
 
 def _entry_on(problem: str | None, options: dict[str, Any], like: Entry) -> Entry:

@@ -13,7 +13,7 @@ from tests.service.given import submitted
 from tests.service.leaderboards.boards import board, ended, measured, result
 
 OF_PROFILE = own_problem("permuted_digits", "smoke")
-OWN: Any = {"id": OF_PROFILE.id, "title": "the profile's own", "options": OF_PROFILE.options}
+OWN: Any = {"id": OF_PROFILE.id, "title": "the profile's own", "options": OF_PROFILE.options, "note": None}
 BOARD = "/v1/leaderboards/permuted_digits"
 
 

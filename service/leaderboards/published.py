@@ -1,0 +1,41 @@
+"""The papers' numbers as entries."""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import cast
+
+from normcore.problem import problem_of
+from normcore.published import Result, published
+from normcore.spec import resolve
+from normcore.spec.metric import Metric
+from normcore.spec.tasks.benchmark import Benchmark
+from service.leaderboards.ranking import Center
+from service.leaderboards.schemas import Entry
+
+
+def published_entries(task: str, problem: str, metric: Metric) -> list[Entry]:
+    """What papers say of a problem, in the metric of its board."""
+    results = _by_problem(task).get(problem, ())
+    return [_entry(result, metric) for result in results if metric.name in result.values]
+
+
+@cache
+def _by_problem(task: str) -> Mapping[str, Sequence[Result]]:
+    found: dict[str, list[Result]] = {}
+    for result in published(task):
+        for options in result.problems if result.can_be_ranked else ():
+            spec = resolve({"task": {"name": task, "profile": result.profile, **options}})
+            found.setdefault(problem_of(cast(Benchmark, spec.task)).id, []).append(result)
+    return found
+
+
+def _entry(result: Result, metric: Metric) -> Entry:
+    return Entry(
+        method=result.method,
+        source="published",
+        citation=result.citation,
+        model=result.model,
+        origin=result.origin,
+        note=result.note,
+        value=Center(result.values[metric.name], None, None),
+    )
