@@ -1,5 +1,6 @@
 """The database: the base class of all tables, the two kinds of session, and the clock that all processes share."""
 
+import json
 import math
 import threading
 from collections.abc import Iterator
@@ -7,6 +8,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
 from typing import Any, cast
 
+from pydantic_core import from_json
 from sqlalchemy import JSON, DateTime, Dialect, Engine, Float, MetaData, Table, TypeDecorator, create_engine, event
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.exc import SQLAlchemyError
@@ -130,6 +132,7 @@ def _server_engine(url: str, patience: Patience) -> Engine:
     seconds = patience.seconds
     engine = create_engine(
         url,
+        json_deserializer=_from_json,
         pool_pre_ping=True,
         pool_size=10,
         max_overflow=30,
@@ -160,8 +163,23 @@ def _milliseconds(seconds: float) -> int:
     return round(1000 * seconds)
 
 
+def _from_json(text: str | bytes) -> Any:
+    """What a column of JSON holds. Six times the speed of ``json.loads``, which a board of a thousand entries needs; but
+    that alone reads half of a surrogate pair, as in the name of a file."""
+    try:
+        return from_json(text)
+    except ValueError:
+        return json.loads(text)
+
+
 def _sqlite_engine(url: str) -> Engine:
-    engine = create_engine(url, pool_size=10, max_overflow=30, connect_args={"timeout": SQLITE_BUSY_SECONDS})
+    engine = create_engine(
+        url,
+        json_deserializer=_from_json,
+        pool_size=10,
+        max_overflow=30,
+        connect_args={"timeout": SQLITE_BUSY_SECONDS},
+    )
 
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, record: Any) -> None:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from sqlalchemy import Row, func, select
+from sqlalchemy import Row, func, null, select
 from sqlalchemy.orm import Session
 
 from normcore.problem import Problem, note, own_budget, own_problem, title
@@ -19,8 +19,8 @@ from service.leaderboards import schemas, tables
 from service.leaderboards.published import published_entries
 from service.leaderboards.ranking import Center, RankBy, Speedup, TimeToTarget, ranks, ratio
 
-NOT_SHOWN = {"results", "options"}
-"""Columns of an entry that no board shows. Each run's result is much to read from JSON where there are thousands."""
+NOT_SHOWN = {"results", "options", "values"}
+"""Columns of an entry that are much to read from JSON where there are thousands, and that not every board shows."""
 
 
 def leaderboards(session: Session) -> list[schemas.LeaderboardSummary]:
@@ -65,11 +65,10 @@ def leaderboard(
     problems = _problems(session, task, profile)
     chosen = _chosen(problems, problem)
     columns = rows_of(tables.Entry).c
-    has_more_metrics = len(BENCHMARKS[task].metrics) > 1
-    unread = NOT_SHOWN if has_more_metrics else {*NOT_SHOWN, "values"}  # the first metric has columns of its own
-    shown = [column for column in columns if column.name not in unread]
-    rows = session.execute(
-        select(*shown).where(columns.task == task, columns.profile == profile, columns.problem == chosen.id)
+    shown = [column for column in columns if column.name not in NOT_SHOWN]
+    values = columns["values"] if len(BENCHMARKS[task].metrics) > 1 else null().label("values")  # mean, std … are one's
+    rows: Sequence[Any] = session.execute(
+        select(*shown, values).where(columns.task == task, columns.profile == profile, columns.problem == chosen.id)
     ).all()
     baselines = _baselines(rows, baseline, metric)
     entries = [_measured(row, metric, baseline, baselines.get(row.setting), row.budget > budget) for row in rows]
@@ -149,7 +148,7 @@ def _measured(
     )
     interval = None if row.ci_low is None else (row.ci_low, row.ci_high)
     value = None if row.mean is None else Center(row.mean, row.std, interval)
-    others = {name: _stored(pooled) for name, pooled in getattr(row, "values", {}).items()}
+    others = {name: _stored(pooled) for name, pooled in row.values.items()} if row.values else {}
     return schemas.Entry(
         method=row.method,
         source="measured",

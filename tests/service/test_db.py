@@ -96,3 +96,16 @@ def test_sqlite_keeps_what_it_was_told_and_its_references(db: Database) -> None:
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
         assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2  # FULL
         assert connection.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1
+
+
+def test_json_comes_back_as_it_was_whatever_text_it_holds(db: Database) -> None:
+    run_id = submitted(db).runs[0].id
+    history = [
+        {"reason": "no file b\udcff.txt", "seconds": 0.1 + 0.2, "at": 10**20, "none": None, "\U0001f600": ["é", True]}
+    ]
+    if not db.is_sqlite:  # PostgreSQL has no text with half of a surrogate pair
+        history[0]["reason"] = "no file b.txt"
+    with db.transaction() as session:
+        session.execute(update(Run).where(Run.id == run_id).values(history=history))
+    with db.snapshot() as session:
+        assert session.get_one(Run, run_id).history == history
