@@ -15,6 +15,7 @@ from normcore.events import Advanced, Stepped, to_json
 from normcore.memory import keep_freed_memory
 from normcore.run import run
 from normcore.spec import ExperimentSpec, InvalidSpec, read_spec, resolve
+from normcore.spec.plug_ins import CannotRun
 from normcore.variables import check_variables
 
 USAGE_ERROR, INTERRUPTED = 2, 130
@@ -36,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads on; say nothing at exit
         return 0
-    except (OSError, ValueError, DatasetError) as error:
+    except (OSError, ValueError, DatasetError, CannotRun) as error:
         print(f"error: {error}", file=sys.stderr)
         return USAGE_ERROR
     except KeyboardInterrupt:

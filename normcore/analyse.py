@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
@@ -45,8 +44,8 @@ def analyse(
     with reproducible(seed, device, threads):
         clock = Clock(device)
         clock.start()
-        module = import_module(ANALYSES.module_of(spec.task))
-        work = cast(Work, module.prepare(spec, seed, Resources(device, datasets_dir, trained)))
+        prepare = ANALYSES.implementation(spec.task, "prepare")
+        work = cast(Work, prepare(spec, seed, Resources(device, datasets_dir, trained)))
         clock.stop()
         yield Started(0, len(work.pieces), "reference", 0, _environment(spec, work, threads))
         findings: list[Finding] = []

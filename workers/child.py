@@ -10,6 +10,7 @@ from multiprocessing.connection import Connection
 from normcore.data.registry import DatasetError
 from normcore.events import Analysed
 from normcore.memory import keep_freed_memory
+from normcore.spec.plug_ins import CannotRun
 from workers import training_log
 from workers.messages import Failed, Job, RunFinished, Stopped, Stored, Troubled
 from workers.training import Training, Trouble, Unstored
@@ -47,6 +48,9 @@ def _execute(
     except (Trouble, DatasetError) as error:
         log.warning("%s", error)
         return Troubled(str(error))
+    except CannotRun as error:
+        log.error("%s", error)
+        return Failed(str(error))
     except Exception as error:
         log.exception("the training broke off")
         cause = f"{type(error).__name__}: {error}"

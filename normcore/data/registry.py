@@ -26,6 +26,7 @@ from normcore.data.stored import (
 )
 from normcore.data.text_file import examine_text, split_points
 from normcore.spec import ExperimentSpec, InvalidSpec, SpecError
+from normcore.spec.messages import quoted
 from normcore.spec.tasks.char_lm import CharLM
 
 __all__ = [
@@ -60,12 +61,15 @@ def pin(spec: ExperimentSpec, datasets_dir: Path | None) -> ExperimentSpec:
     Raises:
         DatasetMissing: a data set or text file is not there; the message says how to get it.
         DatasetCorrupt: it is there with other content, or cannot be used.
-        InvalidSpec: the text is too short for the task's examples.
+        InvalidSpec: the text is too short for the task's examples, or a package's task asks for unknown data.
     """
     task = spec.task
     try:
         for need in task.needs():
             field = need.field
+            if need.dataset not in DATASETS:
+                unknown = f"{task.name} asks for the data set {quoted(need.dataset)}, which is not known; use another"
+                raise InvalidSpec([SpecError(("task", field), unknown, "unknown_dataset")])
             verify(DATASETS[need.dataset], datasets_dir)
     except DatasetError as error:
         error.field = ("task", field)

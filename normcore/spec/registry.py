@@ -3,9 +3,10 @@
 A class of options stands in the kind's package below ``normcore.spec``; its tag says which module implements it. There
 is no list to keep: to add a class is to add its file. A package of yours adds one by an entry point in the group
 ``normbench.<kind>``, whose name is the tag and whose value the class; ``home`` of that class names the module with the
-implementation.
+implementation. Such a class is tried before it is let in: see ``normcore.spec.trial``.
 """
 
+import sys
 import warnings
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -13,7 +14,7 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pkgutil import iter_modules
 from types import ModuleType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, get_args
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
@@ -21,12 +22,9 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from normcore.spec.messages import choose, quoted
 from normcore.spec.part import Part
+from normcore.spec.plug_ins import CannotRun, PlugInWithTorch, Unfit, UnusablePlugIn, in_words, noticing_ctrl_c
 
 P = TypeVar("P", bound=Part)
-
-
-class UnusablePlugIn(UserWarning):
-    """A package offers a class that cannot be used; it is left out."""
 
 
 class Registry(Mapping[str, type[P]], Generic[P]):
@@ -87,10 +85,22 @@ class Registry(Mapping[str, type[P]], Generic[P]):
         """The module that implements a class: that of its tag, unless ``home`` says ``module`` or ``module:Class``."""
         return part.home.partition(":")[0] or f"{self._implemented_in}.{self.tag_of(part)}"
 
-    def implementation(self, options: P) -> Any:
-        """The class that takes these options: in the module that implements them, of the same name unless ``home`` says
-        another."""
-        return getattr(import_module(self.module_of(options)), options.home.partition(":")[2] or type(options).__name__)
+    def implementation(self, options: P, name: str = "") -> Any:
+        """What takes these options, in the module that implements them: ``name``, or else the class that ``home``
+        says, or else the class of the same name.
+
+        Raises:
+            CannotRun: it belongs to another package and cannot be imported.
+        """
+        module, tag = self.module_of(options), self.tag_of(options)
+        name = name or options.home.partition(":")[2] or type(options).__name__
+        try:
+            return getattr(import_module(module), name)
+        except (Exception, SystemExit) as error:
+            if tag in self.ours:
+                raise
+            package = self.origin(tag) or "an unknown package"
+            raise CannotRun(f"{tag}, of {package}: {module}:{name} cannot be imported: {in_words(error)}") from error
 
     def origin(self, tag: str) -> str | None:
         """The package and version that a class comes from; None if it is ours."""
@@ -148,35 +158,48 @@ class Registry(Mapping[str, type[P]], Generic[P]):
 
     def plugged_in(self, entries: Any) -> dict[str, type[P]]:
         """The classes of ``entries`` by tag; one that cannot be used is left out with a warning that says why."""
-        found: dict[str, type[P]] = {}
+        ours, found = self.ours, dict[str, type[P]]()
         for entry in entries:
-            try:
-                found[entry.name] = self._checked(entry, {**self.ours, **found})
-            except (Exception, SystemExit) as error:  # whatever somebody's package does, the others must work
-                warnings.warn(
-                    f"{self.group}: {entry.name} ({entry.value}) is left out: {error}", UnusablePlugIn, stacklevel=3
-                )
+            with noticing_ctrl_c() as pressed:
+                try:
+                    found[entry.name] = self._checked(entry, {**ours, **found})
+                except BaseException as error:  # whatever somebody's package does, the others must work
+                    if pressed:
+                        raise KeyboardInterrupt from error
+                    left_out = f"{self.group}: {entry.name} ({entry.value}) is left out: {in_words(error)}"
+                    warnings.warn(left_out, UnusablePlugIn, stacklevel=3)
         return found
 
     def _checked(self, entry: EntryPoint, taken: Mapping[str, type[P]]) -> type[P]:
-        kind = entry.load()
+        from normcore.spec.trial import try_out  # it needs all registries
+
+        kind = self._loaded(entry)
         if not (isinstance(kind, type) and issubclass(kind, self._base)):
-            raise TypeError(f"expected a subclass of {self._base.__module__}.{self._base.__name__}")
-        if not self._has_tag(kind) or self.tag_of(kind) != entry.name:
-            raise ValueError(f'expected its field {self.tag}: Literal["{entry.name}"] = "{entry.name}"')
-        missing = sorted(name for name in _declared(kind) if not hasattr(kind, name))
-        if missing:
-            raise ValueError(f"expected the class variables {', '.join(missing)}")
-        if not kind.home:
-            raise ValueError("expected home, the module that implements it")
+            raise Unfit(f"expected a subclass of {self._base.__module__}.{self._base.__name__}")
+        if not self._is_tagged(kind, entry.name):
+            raise Unfit(f'expected its field {self.tag}: Literal["{entry.name}"] = "{entry.name}"')
         if entry.name in taken:
-            raise ValueError("there is one of that name already")
+            raise Unfit("there is one of that name already")
+        try_out(kind)
         return kind
 
+    def _loaded(self, entry: EntryPoint) -> Any:
+        had_torch = "torch" in sys.modules
+        try:
+            return entry.load()
+        finally:
+            if "torch" in sys.modules and not had_torch:
+                package = f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.value
+                heavy = (
+                    f"{self.group}: {entry.name} of {package} imports torch with its options, so the API holds torch"
+                )
+                warnings.warn(f"{heavy}; import it only in the module that home names", PlugInWithTorch, stacklevel=5)
 
-def _declared(kind: type[Part]) -> set[str]:
-    """The class variables that a class and those it derives from declare."""
-    return {name for base in kind.__mro__ for name in getattr(base, "__class_vars__", ())}
+    def _is_tagged(self, kind: type[P], tag: str) -> bool:
+        """Whether the class has this tag, and in a field no other value."""
+        field = kind.model_fields.get(self.tag)
+        choices = get_args(field.annotation) if field else (tag,)
+        return self._has_tag(kind) and self.tag_of(kind) == tag and choices == (tag,)
 
 
 def _error(code: str, message: str, *loc: str) -> PydanticCustomError:

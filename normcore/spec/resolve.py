@@ -61,7 +61,7 @@ def resolve(written: Any) -> ExperimentSpec:
         raise InvalidSpec([_no_task(written)])
     kind = AnalysisSpec if name in ANALYSES else TrainingSpec
     try:
-        return kind.model_validate(_completed(written))
+        return kind.model_validate(completed(TASKS[name], written))
     except ValidationError as error:
         errors = [_spec_error(e, written) for e in error.errors(include_url=False)]
         if any(e.loc[:1] == ("task",) for e in errors):  # without its profile, what a spec omits is not missing
@@ -124,11 +124,10 @@ def _flat(spec: ExperimentSpec) -> dict[str, Any]:
     return flat
 
 
-def _completed(written: Mapping[str, Any]) -> dict[str, Any]:
-    """``written`` with everything it omits taken from the profile; what is no mapping is left for validation."""
+def completed(known: type[Task], written: Mapping[str, Any]) -> dict[str, Any]:
+    """``written`` with everything it omits taken from the task's profile; what is no mapping is left for validation."""
     spec = dict(written)
     task = _part(written, "task")
-    known = TASKS[task["name"]]
     name = task.get("profile", DEFAULT_PROFILE)
     profile = known.profiles.get(name) if isinstance(name, str) else None  # type: ignore[call-overload]
     if profile is None:

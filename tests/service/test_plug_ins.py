@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from normcore.spec import TASKS
+from normcore.spec.analyses import ANALYSES
 from normcore.spec.methods import METHODS
+from normcore.spec.tasks import BENCHMARKS
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 120
@@ -26,7 +27,60 @@ class {name}(Method):
 
     method: Literal["{tag}"] = "{tag}"
 """
+LINES = USABLE + "    {line}\n"
+BROKEN = {
+    "takes_text": "takes: ClassVar = 'layer'",
+    "takes_none": "takes: ClassVar = None",
+    "title_number": "title: ClassVar = 3",
+    "citation_none": "citation: ClassVar = None",
+    "forward": "width: 'Nowhere' = None",
+    "no_schema": "width: __import__('typing').Callable[[], int] = int",
+    "nan": "width: __import__('typing').Any = float('nan')",
+    "homeless": "home: ClassVar[str] = 'somebody.nowhere'",
+    "fits_raises": "fits = classmethod(lambda cls, model: 1 / 0)",
+    "defaults_raises": "defaults = classmethod(lambda cls, model: 1 / 0)",
+    "misfit_raises": "misfit = lambda self, model: 1 / 0",
+}
+"""A line of a method's options, by tag, that the service could not live with."""
+TASK = """
+from typing import ClassVar, Literal
+from normcore.spec.task import Need
+from normcore.spec.tasks.pixels import PermutedDigits
+
+class Task(PermutedDigits):
+    name: Literal["{tag}"] = "{tag}"
+    {line}
+"""
+BROKEN_TASKS = {
+    "no_profiles": "profiles: ClassVar = None",
+    "no_metrics": "metrics: ClassVar = ()",
+    "model_int": "model: ClassVar = int",
+    "cost_raises": "cost = lambda self, model: 1 / 0",
+    "needs_unknown": "needs = lambda self: (Need('nowhere'),)",
+    "needs_raises": "needs = lambda self: 1 / 0",
+    "gradient_flow": "",
+    "both": "",
+}
+ANALYSIS = """
+from typing import ClassVar, Literal
+from normcore.spec.analyses.analysis import Analysis, one_size
+
+class Analysis(Analysis):
+    title: ClassVar[str] = "Somebody's"
+    citation: ClassVar[str] = "Somebody 2026"
+    home: ClassVar[str] = "somebody.norms"
+    profiles: ClassVar = one_size("Any.")
+    name: Literal["{tag}"] = "{tag}"
+"""
 MODULES = {
+    "norms": "import no_such_compiler",
+    "base": "raise BaseException('at all')",
+    "interrupts": "raise KeyboardInterrupt",
+    "exits": "raise GeneratorExit",
+    "shadow_analysis": ANALYSIS.format(tag="char_lm"),
+    "both_analysis": ANALYSIS.format(tag="both"),
+    **{tag: LINES.format(name="Broken", tag=tag, line=line) for tag, line in BROKEN.items()},
+    **{tag: TASK.format(tag=tag, line=line) for tag, line in BROKEN_TASKS.items()},
     "raises": "raise RuntimeError('needs another CUDA')",
     "leaves": "import sys\nsys.exit(3)",
     "half": "from somebody.raises import Half",
@@ -34,8 +88,14 @@ MODULES = {
     "tagless": "class Tagless:\n    pass",
     "usable": USABLE.format(name="Usable", tag="usable"),
 }
-ENTRY_POINTS = """\
+METHODS_LINES = "\n".join(f"{tag} = somebody.{tag}:Broken" for tag in BROKEN)
+TASKS_LINES = "\n".join(f"{tag} = somebody.{tag}:Task" for tag in BROKEN_TASKS)
+ENTRY_POINTS = f"""\
 [normbench.methods]
+{METHODS_LINES}
+base = somebody.base:Base
+interrupts = somebody.interrupts:Interrupts
+exits = somebody.exits:Exits
 raises = somebody.raises:Raises
 leaves = somebody.leaves:Leaves
 half = somebody.half:Half
@@ -46,9 +106,12 @@ usable = somebody.usable:Usable
 
 [normbench.tasks]
 permuted_digits = somebody.raises:PermutedDigits
+{TASKS_LINES}
 
 [normbench.analyses]
 invariances = somebody.shadow:Shadow
+char_lm = somebody.shadow_analysis:Analysis
+both = somebody.both_analysis:Analysis
 """
 PROGRAM = """
 import json, sys
@@ -79,8 +142,8 @@ with TestClient(create_app(settings, require_keys=False)) as client:
 
 
 @pytest.fixture(scope="module")
-def started(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Any], str]:
-    """What a service said that found these packages, and what it wrote on standard error."""
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with these packages."""
     folder = tmp_path_factory.mktemp("packages")
     package, about = folder / "somebody", folder / "somebody-1.2.dist-info"
     package.mkdir()
@@ -90,12 +153,28 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Any], str]:
         (package / f"{name}.py").write_text(source)
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: somebody\nVersion: 1.2\n")
     (about / "entry_points.txt").write_text(ENTRY_POINTS)
+    return folder
+
+
+def python(installed: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run Python where these packages are installed."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("NORMBENCH_")}
-    environment["PYTHONPATH"] = f"{folder}{os.pathsep}{ROOT}"
-    command = [sys.executable, "-c", PROGRAM, str(tmp_path_factory.mktemp("data"))]
-    ran = subprocess.run(
-        command, capture_output=True, text=True, env=environment, cwd=folder, timeout=SECONDS, check=False
+    environment["PYTHONPATH"] = f"{installed}{os.pathsep}{ROOT}"
+    return subprocess.run(
+        [sys.executable, *arguments],
+        capture_output=True,
+        text=True,
+        env=environment,
+        cwd=installed,
+        timeout=SECONDS,
+        check=False,
     )
+
+
+@pytest.fixture(scope="module")
+def started(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Any], str]:
+    """What a service said that found these packages, and what it wrote on standard error."""
+    ran = python(installed, "-c", PROGRAM, str(tmp_path_factory.mktemp("data")))
     assert ran.returncode == 0, ran.stderr[-4000:]
     return json.loads(ran.stdout), ran.stderr
 
@@ -109,19 +188,73 @@ def test_the_service_starts_and_answers(started: tuple[list[Any], str]) -> None:
 
 def test_what_can_be_used_is_there_and_nothing_of_ours_is_shadowed(started: tuple[list[Any], str]) -> None:
     (_, tasks), (_, methods) = started[0][2:4]
-    assert [task["name"] for task in tasks["items"]] == list(TASKS)
+    assert [task["name"] for task in tasks["items"]] == [*BENCHMARKS, "both", *ANALYSES]
     assert [method["name"] for method in methods["items"]] == [*METHODS, "usable"]
     titles = {method["name"]: method["title"] for method in methods["items"]}
     assert (titles["layer_norm"], titles["usable"]) == (METHODS["layer_norm"].title, "Somebody's")
 
 
-@pytest.mark.parametrize(
-    "left_out", ["raises", "leaves", "half", "layer_norm", "tagless", "not_there", "permuted_digits", "invariances"]
-)
-def test_what_is_left_out_is_named_with_its_reason(started: tuple[list[Any], str], left_out: str) -> None:
+LEFT_OUT = {
+    **{"raises": "RuntimeError: needs another CUDA", "leaves": "SystemExit: 3", "half": "needs another CUDA"},
+    **{"base": "BaseException: at all", "interrupts": "KeyboardInterrupt", "exits": "GeneratorExit"},
+    "layer_norm": "there is one of that name already",
+    "tagless": "expected a subclass of normcore.spec.methods.method.Method",
+    "not_there": "No module named 'somebody.not_there'",
+    "permuted_digits": "RuntimeError: needs another CUDA",
+    "invariances": "expected a subclass of normcore.spec.analyses.analysis.Analysis",
+    "takes_text": "takes: expected a frozenset of input, recurrent, sum, cell, layer, output, attention",
+    "takes_none": "takes: expected a frozenset of input, recurrent, sum, cell, layer, output, attention",
+    **{"title_number": "title: expected text", "citation_none": "citation: expected text"},
+    "forward": "its options: ",
+    "no_schema": "its options: ",
+    "nan": "its options: ",
+    "homeless": "home: there is no module somebody.nowhere",
+    "fits_raises": "Broken.fits(GRU): ZeroDivisionError: division by zero",
+    "defaults_raises": "Broken.defaults(GRU): ZeroDivisionError: division by zero",
+    "misfit_raises": "Broken.misfit(GRU): ZeroDivisionError: division by zero",
+    "no_profiles": "profiles: expected paper, small, smoke",
+    "no_metrics": "metrics: expected a tuple of one or more",
+    "model_int": "model: expected a class of models",
+    "cost_raises": "cost() in the profile paper: ZeroDivisionError: division by zero",
+    "needs_unknown": "needs() in the profile paper: there is no data set 'nowhere'",
+    "needs_raises": "needs() in the profile paper: ZeroDivisionError: division by zero",
+    "gradient_flow": "there is an analysis of that name already",
+    **{"char_lm": "there is a task of that name already", "both": "there is a task of that name already"},
+}
+
+
+@pytest.mark.parametrize(("left_out", "reason"), LEFT_OUT.items(), ids=LEFT_OUT)
+def test_what_is_left_out_is_named_with_its_reason(started: tuple[list[Any], str], left_out: str, reason: str) -> None:
     [line] = [
         line for line in started[1].splitlines() if f": {left_out} (somebody." in line and "UnusablePlugIn" in line
     ]
-    assert "is left out: " in line
-    if left_out == "raises":
-        assert line.endswith("needs another CUDA")
+    _, _, told = line.partition(" is left out: ")
+    assert reason in told
+
+
+def test_nothing_else_is_left_out(started: tuple[list[Any], str]) -> None:
+    assert started[1].count("UnusablePlugIn: ") == len(LEFT_OUT)
+
+
+def test_a_run_whose_implementation_cannot_be_imported_names_its_package_and_class_in_one_line(
+    installed: Path, tmp_path: Path
+) -> None:
+    """`home` names a module that there is, but what that module imports is missing."""
+    spec = {"task": {"name": "feedforward", "profile": "smoke"}, "norm": {"method": "usable"}}
+    (tmp_path / "spec.json").write_text(json.dumps(spec))
+    ran = python(installed, "-W", "ignore", "-P", "-m", "normcore", str(tmp_path / "spec.json"))
+    cannot = "somebody.norms:Usable cannot be imported: ModuleNotFoundError: No module named 'no_such_compiler'"
+    assert (ran.returncode, ran.stdout, ran.stderr) == (2, "", f"error: usable, of somebody 1.2: {cannot}\n")
+
+
+def test_so_does_an_analysis(installed: Path, tmp_path: Path) -> None:
+    about = tmp_path / "others-2.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: others\nVersion: 2.0\n")
+    (about / "entry_points.txt").write_text("[normbench.analyses]\nlooks = looks:Analysis\n")
+    (tmp_path / "looks.py").write_text(ANALYSIS.format(tag="looks").replace("somebody.norms", "looks_impl"))
+    (tmp_path / "looks_impl.py").write_text("prepares = None")
+    (tmp_path / "spec.json").write_text(json.dumps({"task": {"name": "looks"}}))
+    ran = python(tmp_path, "-m", "normcore", "spec.json")
+    cannot = "looks_impl:prepare cannot be imported: AttributeError: module 'looks_impl' has no attribute 'prepare'"
+    assert (ran.returncode, ran.stdout, ran.stderr) == (2, "", f"error: looks, of others 2.0: {cannot}\n")

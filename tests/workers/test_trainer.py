@@ -254,6 +254,55 @@ def test_an_error_of_the_training_itself_fails_it_and_its_log_has_the_traceback(
     assert last.error.partition(":")[0] in log
 
 
+OPTIONS = """
+from typing import ClassVar, Literal
+from normcore.spec.methods.method import Method
+
+class Absolute(Method):
+    title: ClassVar[str] = "Absolute"
+    citation: ClassVar[str] = "nobody"
+    takes: ClassVar = frozenset({"input"})
+    home: ClassVar[str] = "absolute_norm.layers"
+    method: Literal["absolute"] = "absolute"
+"""
+TRAIN_IT = """
+import sys
+from pathlib import Path
+from tests.workers.test_trainer import job, messages
+from workers.trainer import Trainer
+
+if __name__ == "__main__":
+    trainer = Trainer(job(Path(sys.argv[1]), method="absolute"))
+    *_, last = messages(trainer)
+    trainer.close()
+    print(repr(last))
+"""
+
+
+def test_a_package_that_cannot_be_imported_fails_a_run_and_its_log_has_a_line_and_no_traceback(tmp_path: Path) -> None:
+    package, about = tmp_path / "absolute_norm", tmp_path / "absolute_norm-1.2.dist-info"
+    for folder in (package, about, tmp_path / "store"):
+        folder.mkdir()
+    (package / "__init__.py").write_text(OPTIONS)
+    (package / "layers.py").write_text("import no_such_compiler")
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: absolute-norm\nVersion: 1.2\n")
+    (about / "entry_points.txt").write_text("[normbench.methods]\nabsolute = absolute_norm:Absolute\n")
+    (tmp_path / "train_it.py").write_text(TRAIN_IT)
+    done = subprocess.run(
+        [sys.executable, str(tmp_path / "train_it.py"), str(tmp_path / "store")],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    cannot = "absolute_norm.layers:Absolute cannot be imported: ModuleNotFoundError: No module named 'no_such_compiler'"
+    assert done.stdout.strip() == repr(Failed(f"absolute, of absolute-norm 1.2: {cannot}"))
+    log = Artifacts(str(tmp_path / "store")).read("run_1", 1, "log.txt").decode()
+    assert log.count("no_such_compiler") == 1
+    assert "Traceback" not in log
+
+
 def test_every_checkpoint_is_told_of_once_it_is_stored(tmp_path: Path, trainers: list[Trainer]) -> None:
     trainers.append(Trainer(job(tmp_path, checkpoint_seconds=1e-9, **LONG)))
     saved = list(islice((message.step for message in messages(trainers[0]) if isinstance(message, Saved)), 3))

@@ -13,8 +13,10 @@ import pytest
 from normcore.data import registry, text
 from normcore.data.registry import DATASETS, DataFile, Dataset, DatasetCorrupt, DatasetMissing, pin
 from normcore.data.text8 import PREFIX_SPLIT, TEXT8_SPLIT
-from normcore.spec import ExperimentSpec, InvalidSpec, resolve
+from normcore.spec import ExperimentSpec, InvalidSpec, SpecError, resolve
+from normcore.spec.task import Need
 from normcore.spec.tasks.char_lm import CharLM
+from normcore.spec.tasks.pixels import PermutedDigits
 from tests.normcore.training_specs import training_spec
 
 CONTENT = b"official content" * 100
@@ -197,6 +199,20 @@ def test_an_error_about_data_names_the_field_that_asks_for_it(
     with pytest.raises(DatasetMissing) as caught:
         pin(resolve({"task": task}), tmp_path)
     assert caught.value.field == field
+
+
+class OfUnknownData(PermutedDigits):
+    def needs(self) -> tuple[Need, ...]:
+        return (Need("nowhere", "permutation_seed"),)
+
+
+def test_a_task_that_asks_for_data_that_nobody_knows_is_refused(tmp_path: Path) -> None:
+    """Of a package: its profiles are tried as it is read, its other options are not."""
+    spec = training_spec({"task": {"name": "permuted_digits"}})
+    with pytest.raises(InvalidSpec) as caught:
+        pin(spec.model_copy(update={"task": OfUnknownData()}), tmp_path)
+    told = "permuted_digits asks for the data set 'nowhere', which is not known; use another"
+    assert caught.value.errors == [SpecError(("task", "permutation_seed"), told, "unknown_dataset")]
 
 
 def test_a_digest_that_differs_is_about_the_digest(tmp_path: Path) -> None:

@@ -1,5 +1,10 @@
 """One mechanism finds every kind of part: ours in their packages, others' by entry points."""
 
+import os
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent
@@ -25,7 +30,8 @@ from normcore.spec.models.conv_net import ConvNet
 from normcore.spec.models.feed_forward import FeedForward
 from normcore.spec.models.recurrent import RecurrentModel
 from normcore.spec.optimizers import OPTIMIZERS
-from normcore.spec.registry import Registry, UnusablePlugIn
+from normcore.spec.plug_ins import CannotRun, UnusablePlugIn
+from normcore.spec.registry import Registry
 from normcore.spec.tasks import BENCHMARKS
 from normcore.spec.tasks.char_lm import CharLM
 
@@ -278,6 +284,31 @@ def test_a_method_of_another_package_is_one_like_ours(install: Install) -> None:
     assert "good" not in registry.ours
 
 
+@pytest.mark.parametrize(
+    ("implementation", "reason"),
+    [
+        ("import no_such_compiler", "ModuleNotFoundError: No module named 'no_such_compiler'"),
+        ("raise SystemExit(3)", "SystemExit: 3"),
+        ("", "AttributeError: module '{module}' has no attribute 'Other'"),
+    ],
+)
+def test_an_implementation_that_cannot_be_imported_is_told_with_its_package_and_class(
+    install: Install, tmp_path: Path, implementation: str, reason: str
+) -> None:
+    module = f"layers_{tmp_path.name.replace('-', '_')}"
+    (tmp_path / f"{module}.py").write_text(implementation)
+    registry = install(OPTIONS.replace("%(module)s:Implementation", f"{module}:Other"), good="{module}:Good")
+    with pytest.raises(CannotRun) as caught:
+        registry.implementation(registry.validate({"method": "good"}))
+    told = f"good, of someones-methods 1.2: {module}:Other cannot be imported: {reason.format(module=module)}"
+    assert str(caught.value) == told
+
+
+def test_ours_that_cannot_be_imported_is_a_fault_with_a_traceback() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
+        METHODS.implementation(LayerNorm(), "Nothing")
+
+
 def test_its_origin_is_its_package_and_ours_have_none(install: Install) -> None:
     registry = install(good="{module}:Good", layer_norm="{module}:Shadow")
     assert registry.origin("good") == "someones-methods 1.2"
@@ -313,12 +344,67 @@ def test_one_that_cannot_be_used_is_left_out_with_the_reason(
 
 @pytest.mark.parametrize(
     "source",
-    ["raise RuntimeError('broken on import')", "def (", "import sys; raise ImportError('needs a newer normbench')"],
+    [
+        *(
+            "raise RuntimeError('broken on import')",
+            "def (",
+            "import sys; raise ImportError('needs a newer normbench')",
+        ),
+        *("raise SystemExit(3)", "raise BaseException", "raise KeyboardInterrupt", "raise GeneratorExit"),
+        "class Mute(Exception):\n    def __str__(self):\n        raise ValueError\nraise Mute",
+    ],
 )
 def test_a_package_that_cannot_be_imported_does_no_harm(install: Install, source: str) -> None:
     registry = install(source, good="{module}:Good")
-    with pytest.warns(UnusablePlugIn, match="good .* is left out"):
+    with pytest.warns(UnusablePlugIn, match="good .* is left out: .*[a-z]"):
         assert list(registry) == list(METHODS.ours)
+
+
+def test_the_reason_is_one_line_with_the_errors_class(install: Install) -> None:
+    registry = install("raise RuntimeError('broken', '\\n', 'on import')", good="{module}:Good")
+    with pytest.warns(UnusablePlugIn) as warned:
+        assert "good" not in registry
+    assert str(warned[0].message).endswith(r"is left out: RuntimeError: ('broken', '\n', 'on import')")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT")
+@pytest.mark.parametrize("swallows", [False, True])
+def test_a_real_ctrl_c_ends_the_program_while_a_package_is_imported(tmp_path: Path, swallows: bool) -> None:
+    waits = "import time\nprint('waits', flush=True)\ntime.sleep(100)\n"
+    converts = (
+        "import time\nprint('waits', flush=True)\ntry:\n    time.sleep(100)\nexcept BaseException:\n    raise OSError"
+    )
+    (tmp_path / "waiting.py").write_text(converts if swallows else waits)
+    program = (
+        "from importlib.metadata import EntryPoint; from normcore.spec.methods import METHODS;"
+        "METHODS.plugged_in([EntryPoint('good', 'waiting:Good', 'normbench.methods')]); print('went on')"
+    )
+    paths = os.pathsep.join([str(tmp_path), *sys.path])
+    with subprocess.Popen(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": paths},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "waits\n"
+        began = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGINT
+    assert time.monotonic() - began < 50
+    assert out == ""
+    assert err.strip().endswith("KeyboardInterrupt")
+    assert "is left out" not in err
+
+
+def test_what_ctrl_c_does_is_as_before_once_packages_are_read(install: Install) -> None:
+    before = signal.getsignal(signal.SIGINT)
+    registry = install("import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)", good="{module}:Good")
+    with pytest.warns(UnusablePlugIn):
+        assert "good" not in registry
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_the_others_of_the_same_package_work(install: Install) -> None:
@@ -338,6 +424,29 @@ def test_other_groups_are_none_of_its_business(install: Install) -> None:
     install(good="{module}:Good")
     cells = Registry("cells", RecurrentModel, "normcore.spec.cells", tag="cell", implemented_in="normcore.cells")
     assert set(cells) == EXPECTED["cells"]
+
+
+@pytest.mark.parametrize(("imported", "warns"), [("import torch\n", True), ("", False)])
+def test_a_package_that_imports_torch_with_its_options_is_named(tmp_path: Path, imported: str, warns: bool) -> None:
+    """It is used, but the API then holds torch."""
+    (tmp_path / "heavy.py").write_text(imported + OPTIONS % {"module": "json"})
+    about = tmp_path / "heavy_methods-1.2.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: heavy-methods\nVersion: 1.2\n")
+    (about / "entry_points.txt").write_text("[normbench.methods]\ngood = heavy:Good\n")
+    program = "from normcore.spec.methods import METHODS; print('good' in METHODS)"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    assert done.stdout == "True\n"
+    told = "normbench.methods: good of heavy-methods 1.2 imports torch with its options, so the API holds torch"
+    assert done.stderr.count(told) == (1 if warns else 0)
+    assert done.stderr.count("PlugInWithTorch") == (1 if warns else 0)
 
 
 def test_a_class_variable_is_a_tag_only_where_a_class_has_its_own() -> None:
