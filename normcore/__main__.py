@@ -37,7 +37,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads on; say nothing at exit
         return 0
-    except (OSError, ValueError, DatasetError, CannotRun) as error:
+    except DatasetError as error:
+        print(f"error: {'.'.join(error.field)}: {error}", file=sys.stderr)
+        return USAGE_ERROR
+    except (OSError, ValueError, CannotRun) as error:
         print(f"error: {error}", file=sys.stderr)
         return USAGE_ERROR
     except KeyboardInterrupt:

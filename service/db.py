@@ -164,8 +164,8 @@ def _milliseconds(seconds: float) -> int:
 
 
 def _from_json(text: str | bytes) -> Any:
-    """What a column of JSON holds. Six times the speed of ``json.loads``, which a board of a thousand entries needs; but
-    that alone reads half of a surrogate pair, as in the name of a file."""
+    """What a column of JSON holds, six times faster than by ``json.loads``, as boards of a thousand entries need. Only
+    ``json.loads`` reads half of a surrogate pair, as in the name of a file."""
     try:
         return from_json(text)
     except ValueError:

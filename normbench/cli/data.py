@@ -1,7 +1,7 @@
 """The data sets on this machine. They need no service, and nothing of it."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -11,6 +11,7 @@ import typer
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TransferSpeedColumn
 
 from normbench.cli.command import FAILED, Json, complain, console, guarded, note, say, show
+from normbench.display.datasets import about
 from normbench.display.table import Column, Table
 from normcore.data import registry
 from normcore.data.folders import DATASETS_DIR, datasets_dir
@@ -22,10 +23,16 @@ MEGABYTE = 1_000_000  # bytes
 
 @app.command("list")
 @guarded
-def list_datasets(as_json: Json = False) -> None:
-    """The data sets, whether they are at hand, their size uncompressed, and their licence."""
+def list_datasets(names: Names = None, as_json: Json = False) -> None:
+    """The data sets, whether they are at hand, their size uncompressed, and their licence; with a NAME, all that is
+    known of that one."""
     folder = datasets_dir(os.environ)
-    statuses = {name: registry.status(dataset, folder) for name, dataset in registry.DATASETS.items()}
+    described = [_described(dataset, folder) for dataset in _known(names)]
+    shown = map(about, described) if names else [_overview(described, folder)]
+    show(as_json, described, *shown)
+
+
+def _overview(described: Iterable[Mapping[str, Any]], folder: Path) -> Table:
     columns = (
         Column("name"),
         Column("status"),
@@ -33,29 +40,26 @@ def list_datasets(as_json: Json = False) -> None:
         Column("title", prose=True, optional=1),
         Column("licence", prose=True, optional=2),
     )
-    rows = [
-        (name, statuses[name], _megabytes(dataset.size), dataset.title, dataset.licence)
-        for name, dataset in registry.DATASETS.items()
-    ]
-    everything = [_described(dataset, statuses[dataset.name], folder) for dataset in registry.DATASETS.values()]
-    show(as_json, everything, Table(f"Data sets in {folder}", columns, rows))
+    rows = [(d["name"], d["status"], _megabytes(d["size"]), d["title"], d["licence"]) for d in described]
+    return Table(f"Data sets in {folder}", columns, rows)
 
 
 def _megabytes(size: int) -> str | None:
     return f"{size / MEGABYTE:.1f} MB" if size else None
 
 
-def _described(dataset: registry.Dataset, status: registry.Status, folder: Path) -> dict[str, Any]:
+def _described(dataset: registry.Dataset, folder: Path) -> dict[str, Any]:
     """All that the registry knows of a data set; sizes in bytes, uncompressed."""
     return {
         "name": dataset.name,
-        "status": status,
+        "status": registry.status(dataset, folder),
         "title": dataset.title,
         "description": dataset.description,
         "citation": dataset.citation,
         "licence": dataset.licence,
         "homepage": dataset.homepage,
         "folder": str(folder / dataset.folder) if dataset.files else None,
+        "by_hand": registry.by_hand(dataset, folder) if dataset.files else None,
         "size": dataset.size,
         "content_sha256": dataset.content_sha256,
         "files": [asdict(file) for file in dataset.files],

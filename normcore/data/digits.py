@@ -11,7 +11,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from normcore.data.checksums import checksums
 from normcore.data.images import ImageSplits, LabelledImages
+from normcore.data.stored import DatasetCorrupt
 
 WHITE = 16
 SHAPE = (1, 8, 8)
@@ -19,17 +21,26 @@ TRAIN, VALID, TEST = 1197, 300, 300
 
 
 def load() -> ImageSplits:
-    """Read and split the digits."""
+    """Read and split the digits.
+
+    Raises:
+        DatasetCorrupt: scikit-learn's copy has other content than the genuine one.
+    """
     table = _table()
     pixels, labels = table[:, :-1].astype(np.uint8), table[:, -1].astype(np.int64)
-    checksum = hashlib.sha256(pixels.tobytes() + labels.tobytes()).hexdigest()
+    found = {"digits": hashlib.sha256(pixels.tobytes() + labels.tobytes()).hexdigest()}
+    if found != checksums("digits"):
+        raise DatasetCorrupt(
+            "data set 'digits': scikit-learn's copy is not the genuine one (its SHA-256 differs);"
+            " install scikit-learn anew"
+        )
     order = np.random.RandomState(0).permutation(TRAIN + VALID + TEST)
     images = LabelledImages(torch.from_numpy(pixels[order]), torch.from_numpy(labels[order]), WHITE, SHAPE)
     return ImageSplits(
         train=images[:TRAIN],
         valid=images[TRAIN : TRAIN + VALID],
         test=images[TRAIN + VALID :],
-        checksums={"digits": checksum},
+        checksums=found,
     )
 
 

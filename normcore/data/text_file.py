@@ -71,20 +71,29 @@ def read_text(file: str, datasets_dir: Path | None, expected: str | None) -> tup
     digest = hashlib.sha256()
     text = "".join(_decoded(file, locate_text(file, datasets_dir), digest))
     _check_digest(file, digest.hexdigest(), expected)
-    check_text(file, len(text), len(set(text)))
+    check_text(file, len(text), len(set(text)), _alike(text, text[:1]))
     return text, digest.hexdigest()
 
 
-def check_text(name: str, characters: int, symbols: int) -> None:
+def check_text(name: str, characters: int, symbols: int, alike: int) -> None:
     """Whether a text can be modelled in characters.
 
+    Args:
+        symbols: how many different characters it has.
+        alike: how many characters at its beginning are the same one.
+
     Raises:
-        DatasetCorrupt: it is too short, or has too many different symbols.
+        DatasetCorrupt: it is too short, has too many different characters, or but one to train on.
     """
     if characters < MIN_CHARACTERS:
         raise DatasetCorrupt(f"text '{name}' has {characters} characters; use {MIN_CHARACTERS} or more", TEXT)
     if symbols > MAX_SYMBOLS:
         raise DatasetCorrupt(f"text '{name}' has {symbols:,} different characters; use {MAX_SYMBOLS:,} at most", TEXT)
+    train, _ = split_points(characters)
+    if alike >= train:
+        where = "" if alike == characters else ", in its training part (the first 90%)"
+        told = f"text '{name}' has one character, over and over{where}; use a text with two or more"
+        raise DatasetCorrupt(told, TEXT)
 
 
 def split_points(characters: int) -> tuple[int, int]:
@@ -95,11 +104,20 @@ def split_points(characters: int) -> tuple[int, int]:
 @lru_cache(maxsize=64)
 def _facts(file: str, path: Path, size: int, mtime_ns: int) -> TextFacts:
     digest, characters, symbols = hashlib.sha256(), 0, set[str]()
+    first, alike = "", 0
     for part in _decoded(file, path, digest):
+        first = first or part[:1]
+        if alike == characters:
+            alike += _alike(part, first)
         characters += len(part)
         symbols.update(part)
-    check_text(file, characters, len(symbols))
+    check_text(file, characters, len(symbols), alike)
     return TextFacts(digest.hexdigest(), characters)
+
+
+def _alike(text: str, first: str) -> int:
+    """How many characters at the beginning of a text are ``first``."""
+    return len(text) - len(text.lstrip(first))
 
 
 def _decoded(file: str, path: Path, digest: "hashlib._Hash") -> Iterator[str]:

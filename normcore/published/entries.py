@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
 
 Name = Annotated[str, Field(min_length=1)]
@@ -67,6 +67,7 @@ class Curve:
         task: our task or analysis that measures the same.
         parameters: what was held fixed along the curve.
         points: (x, y), x ascending.
+        provenance: as a result's; or computed by us from what the paper says that it drew, and then ``note`` says how.
     """
 
     task: Name
@@ -77,9 +78,15 @@ class Curve:
     points: Annotated[tuple[Point, ...], Field(strict=False, min_length=1)]
     where: Name
     citation: Name
-    provenance: Provenance
+    provenance: Provenance | Literal["computed"]
     parameters: Mapping[str, object] = field(default_factory=dict)
     note: str | None = None
+
+    @model_validator(mode="after")
+    def computed_numbers_have_a_note(self) -> Self:
+        if self.provenance == "computed" and not self.note:
+            raise ValueError("say in note how it was computed")
+        return self
 
 
 @dataclass(frozen=True, config=STRICT)

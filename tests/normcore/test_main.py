@@ -53,7 +53,11 @@ def test_a_seed_on_the_command_line_goes_before_the_specs(spec: Path) -> None:
     ("text", "message"),
     [
         ("task: {name: permuted_digit}", "error: task.name: unknown 'permuted_digit'; did you mean"),
-        ("task: {name: permuted_mnist, profile: smoke}", "error: data set 'mnist': train-images-idx3-ubyte is not in"),
+        (
+            "task: {name: permuted_mnist, profile: smoke}",
+            "error: task.name: data set 'mnist': train-images-idx3-ubyte is not in",
+        ),
+        ("task: {name: char_lm, corpus: file, file: a.txt}", "error: task.file: text file 'a.txt' is not in"),
         ("task: [", "is neither YAML nor JSON"),
     ],
 )
@@ -67,6 +71,18 @@ def test_an_error_is_one_line_and_exit_code_2(
     said = capsys.readouterr()
     assert said.out == ""
     assert message in said.err
+
+
+def test_a_text_of_one_character_is_an_error_of_its_field(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "same.txt").write_text("x" * 5000)
+    path = tmp_path / "spec.yaml"
+    path.write_text("task: {name: char_lm, profile: smoke, corpus: file, file: same.txt}")
+    monkeypatch.setenv("NORMBENCH_DATASETS_DIR", str(tmp_path))
+    assert main([str(path)]) == 2
+    told = "text 'same.txt' has one character, over and over; use a text with two or more"
+    assert capsys.readouterr().err == f"error: task.file: {told}\n"
 
 
 def test_a_spec_that_is_not_there_is_an_error_too(tmp_path: Path) -> None:

@@ -24,7 +24,8 @@ class WeightNorm(Method):
     init: Literal["weights", "data"] = Field(
         "weights",
         description="Initial lengths: those of the weights that were drawn, as without it; or such that the summed"
-        " inputs of a first batch have mean 0 and variance 1 (Eq. 5-6), for layers whose inputs are data, not states.",
+        " inputs of a first batch have mean 0 and variance 1 (Eq. 5-6), for layers whose inputs are data, not states."
+        " The first batch is up to 1,000 training images, where the authors' code takes 500.",
     )
 
     @classmethod

@@ -102,6 +102,59 @@ def test_size_and_licence_fit_a_terminal_of_80_columns(environment: dict[str, st
     assert "CC BY-SA and GFDL" in text8
 
 
+def test_one_data_set_is_told_with_all_that_is_known_of_it(nobody: None, settings: Settings) -> None:
+    told = " ".join(normbench("data", "list", "cifar10").split())
+    cifar10 = registry.DATASETS["cifar10"]
+    for known in (cifar10.title, cifar10.description, cifar10.homepage, cifar10.citation, cifar10.licence):
+        assert known in told
+    for file in cifar10.files:
+        digest_and_home = f"SHA-256 {file.sha256} from {' '.join(file.urls)} in it {file.member}"
+        assert f"{file.name} size {file.size:,} bytes {digest_and_home}" in told
+    assert "status missing" in told
+    assert "size 184,380,000 bytes in 6 files" in told
+    assert f"by hand put {cifar10.files[0].name}, " in told
+    assert f"into {settings.datasets_dir / 'cifar10'}" in told
+    assert "fetch normbench data fetch cifar10" in told
+    assert "mnist" not in told
+
+
+def test_several_data_sets_are_told_in_the_order_in_which_they_were_asked_for(nobody: None) -> None:
+    told = normbench("data", "list", "text8_prefix", "digits", "pydoc")
+    places = [told.index(f"{name}\n") for name in ("text8_prefix", "digits", "pydoc")]
+    assert places == sorted(places)
+    prefix, digits, pydoc = (" ".join(told[a:b].split()) for a, b in zip(places, [*places[1:], None], strict=True))
+    assert "from no public address" in prefix
+    assert "data fetch" not in prefix
+    assert "status bundled" in digits
+    assert f"SHA-256 {registry.DATASETS['digits'].content_sha256}" in digits
+    for bundled in (digits, pydoc):
+        assert "by hand" not in bundled
+        assert "size" not in bundled
+    assert [item["name"] for item in from_json("data", "list", "ptb", "digits")] == ["ptb", "digits"]
+    (everything,) = from_json("data", "list", "ptb")
+    assert everything in from_json("data", "list")
+
+
+def test_an_unknown_data_set_is_a_mistake_that_names_the_known_ones(nobody: None) -> None:
+    result = CliRunner().invoke(app, ["data", "list", "mnist", "nmist"])
+    assert result.exit_code == 2
+    told = " ".join(result.stderr.replace("│", " ").split())
+    assert f"unknown nmist; choose from {', '.join(registry.DATASETS)}" in told
+    assert result.stdout == ""
+
+
+def test_what_is_known_of_a_data_set_fits_80_columns_and_keeps_digests_whole(environment: dict[str, str]) -> None:
+    given = {name: value for name, value in environment.items() if name != "COLUMNS"}
+    names = list(registry.DATASETS)
+    shown = on_a_terminal([sys.executable, "-P", "-m", "normbench", "data", "list", *names], 80, given)
+    lines = [line.strip() for line in shown.splitlines()]
+    assert max(map(len, shown.splitlines())) <= 80
+    for dataset in registry.DATASETS.values():
+        for file in dataset.files:
+            assert file.name in lines
+            assert any(line.split() == ["SHA-256", file.sha256] for line in lines)
+
+
 CONTENT = b"official content" * 1000
 
 

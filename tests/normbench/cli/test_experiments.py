@@ -14,6 +14,7 @@ from normbench.cli import app
 from service.db import Database
 from service.fleet import registration
 from service.fleet.registration import WorkerIdentity
+from service.settings import Settings
 from tests.normbench.cli.commands import SECONDS, from_json, normbench
 from tests.normbench.scripted import AWAY, Answer, scripted
 from tests.service.given import MAX_STEPS, begun, claimed, finished, written
@@ -72,6 +73,15 @@ def test_what_is_refused_only_when_it_is_submitted_is_named_too(api: str, spec_f
     normbench("submit", spec_file, "--idempotency-key", "k")
     spec_file.write_text(spec_file.read_text().replace("layer_norm", "none"))
     assert normbench("submit", spec_file, "--idempotency-key", "k", status=2).startswith(f"normbench: {spec_file}: ")
+
+
+def test_a_text_of_one_character_is_refused_with_its_field(api: str, settings: Settings, spec_file: Path) -> None:
+    settings.datasets_dir.mkdir(parents=True, exist_ok=True)
+    (settings.datasets_dir / "same.txt").write_text("x" * 5000)
+    spec_file.write_text("task: {name: char_lm, profile: smoke, corpus: file, file: same.txt}")
+    told = "task.file: text 'same.txt' has one character, over and over; use a text with two or more"
+    assert told in normbench("submit", spec_file, status=2)
+    assert from_json("status") == []
 
 
 def test_a_service_that_is_away_is_nobodys_file(nobody: None, spec_file: Path) -> None:

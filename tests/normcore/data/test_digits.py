@@ -1,9 +1,12 @@
 """The digits are split once and for all."""
 
+import numpy as np
+import pytest
 import torch
 from sklearn.datasets import load_digits
 
 from normcore.data import digits
+from normcore.data.registry import DatasetCorrupt
 
 
 def test_the_splits_have_their_sizes_and_share_no_image() -> None:
@@ -43,3 +46,13 @@ def test_images_have_one_channel_of_8_by_8() -> None:
     x = train.images(torch.float32)
     assert x.shape == (1197, 1, 8, 8)
     assert x[7, 0, 2, 3] == train.pixels[7, 2 * 8 + 3] / 16
+
+
+@pytest.mark.parametrize(("row", "column"), [(0, 20), (1796, 64)], ids=["a pixel", "a label"])
+def test_digits_that_were_changed_are_refused(monkeypatch: pytest.MonkeyPatch, row: int, column: int) -> None:
+    table = digits._table()
+    changed = np.array(table)
+    changed[row, column] += 1
+    monkeypatch.setattr(digits, "_table", lambda: changed)
+    with pytest.raises(DatasetCorrupt, match=r"'digits': scikit-learn's copy is not the genuine one .*install"):
+        digits.load()

@@ -126,12 +126,23 @@ def test_a_link_within_the_data_sets_directory_serves(tmp_path: Path) -> None:
         (b"x" * ((1 << 20) - 1) + b"\xc3x", r"is not UTF-8 \(byte 1,048,575\)"),
         (b"x" * 300 + b"\xc3", r"is not UTF-8 \(byte 300\)"),
         (gzip.compress(TEXT, mtime=0), "is not UTF-8"),
+        (b"x" * 5000, "text 'toy/mine.txt' has one character, over and over; use a text with two or more"),
+        (("é" * 1_000_000).encode(), "one character, over and over; use"),
+        (b"x" * 900 + b"yz" * 50, r"one character, over and over, in its training part \(the first 90%\); use"),
+        (b"x" * 1_800_000 + b"y" * 200_000, "one character, over and over, in its training part"),
     ],
 )
 def test_pinning_refuses_a_text_that_cannot_be_trained_on(tmp_path: Path, content: bytes, message: str) -> None:
     put(tmp_path, "mine.txt", content)
     with pytest.raises(DatasetCorrupt, match=message):
         pin(spec_with_text(file="toy/mine.txt"), tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"x" * 899 + b"y" * 101, b"x" * 1_799_999 + b"y" * 200_001, b"xy" + b"x" * 998])
+def test_two_characters_to_train_on_are_enough(tmp_path: Path, content: bytes) -> None:
+    put(tmp_path, "mine.txt", content)
+    pin(spec_with_text(file="toy/mine.txt"), tmp_path)
+    text.load(CharLM(corpus="file", file="toy/mine.txt"), tmp_path)
 
 
 @pytest.mark.parametrize(("length", "fits"), [(107, True), (108, False)])

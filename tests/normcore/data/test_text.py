@@ -54,6 +54,8 @@ def test_a_users_text_is_read_plain_or_compressed(tmp_path: Path) -> None:
         ("".join(map(chr, range(300, 10_301))).encode(), "10,001 different characters; use 10,000 at most"),
         (b"x" * 300 + b"\xff", r"is not UTF-8 \(byte 300\)"),
         (gzip.compress(b"x" * 300, mtime=0), "is not UTF-8"),
+        (b"x" * 5000, "text 'mine.txt' has one character, over and over; use a text with two or more"),
+        (b"x" * 900 + b"yz" * 50, r"over and over, in its training part \(the first 90%\); use a text"),
     ],
 )
 def test_a_text_that_cannot_be_used_says_why(tmp_path: Path, content: bytes, message: str) -> None:
@@ -61,6 +63,7 @@ def test_a_text_that_cannot_be_used_says_why(tmp_path: Path, content: bytes, mes
     with pytest.raises(DatasetCorrupt, match=message) as caught:
         text.load(CharLM(corpus="file", file="mine.txt"), tmp_path)
     assert "mine.txt" in str(caught.value)
+    assert caught.value.field == ("task", "file")
 
 
 def test_penn_treebank_has_the_character_counts_of_the_authors(datasets_dir: Path) -> None:

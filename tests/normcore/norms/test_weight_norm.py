@@ -8,7 +8,10 @@ from normcore.norms.population import population_statistics
 from normcore.norms.weight_norm import initialize_from_data_
 from normcore.recurrent import Recurrent, load_torch_state_dict
 from normcore.spec.methods.weight_norm import WeightNorm
+from normcore.tasks import build as build_task
+from normcore.tasks.task import Resources
 from tests.normcore.networks import recurrent, taking_in
+from tests.normcore.training_specs import training_spec
 
 CELLS = ["rnn", "lstm", "gru"]
 
@@ -146,3 +149,12 @@ def test_a_row_of_zeros_has_the_length_0_and_a_direction() -> None:
     torch.testing.assert_close(y, theirs(x)[0], rtol=0, atol=1e-6)
     y.sum().backward()
     assert all(p.grad is not None and p.grad.isfinite().all() for p in ours.parameters())
+
+
+def test_the_description_says_how_many_images_the_first_batch_has() -> None:
+    spec = training_spec({"task": {"name": "feedforward", "profile": "smoke"}, "norm": {"method": "weight_norm"}}).task
+    first = next(build_task(spec, Resources(None, torch.device("cpu"), torch.float32)).population())
+    assert len(first.labels) == 1000
+    description = WeightNorm.model_fields["init"].description
+    assert description is not None
+    assert "up to 1,000 training images, where the authors' code takes 500" in description

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from normcore.published import Curve, Result, curves, papers, published
+from normcore.published import Result, curves, papers, published
 
 ROOT = Path(__file__).parents[3]
 ALL = [result for paper in papers() for result in paper.results]
@@ -29,7 +29,8 @@ RETRIEVAL = [*RECALLS[:3], "caption_mean_rank", *RECALLS[3:], "image_mean_rank"]
 CLASSIFIERS = ["mr_accuracy", "cr_accuracy", "subj_accuracy", "mpqa_accuracy"]
 SENTENCES = ["sick_pearson", "sick_spearman", "sick_mse", *CLASSIFIERS]
 FRACTIONS = {"accuracy", "error_rate", *RECALLS, *CLASSIFIERS}
-METRICS = {*FRACTIONS, *RETRIEVAL, *SENTENCES, "bits_per_char", "bound", "steps_to_90_percent"}
+TIME = "time_to_best_over_baseline"
+METRICS = {*FRACTIONS, *RETRIEVAL, *SENTENCES, TIME, "bits_per_char", "bound", "steps_to_90_percent"}
 
 
 def as_printed(
@@ -151,6 +152,11 @@ def test_ln_table_2(model: str, numbers: tuple[float | None, ...]) -> None:
     assert len(columns[0]) == 4
 
 
+def test_ln_section_6_1() -> None:
+    (said,) = [r for r in published("order_embedding") if r.where == "section 6.1"]
+    assert (said.model, said.method, said.split, said.values) == ("OE + LN", "layer_norm", "valid", {TIME: 0.60})
+
+
 @pytest.mark.parametrize(
     ("model", "numbers"),
     [
@@ -170,29 +176,54 @@ def test_ln_section_6_4() -> None:
     assert as_printed("LN, section 6.4", "draw", "bound") == {"DRAW": 82.36, "DRAW + LN": 82.09}
 
 
-CURVES = {
-    ("gradient_flow", "step", 100): {0.1: -3.10, 0.2: -2.97, 0.3: -2.76, 0.4: -4.14, 0.5: -9.69, 0.6: -17.9},
-    ("gradient_flow", "step", 700): {1.0: -18.2},
-    ("gradient_flow", "step", 783): {0.1: -2.02, 1.0: -2.02},
-    ("length_generalization", "statistics", None): {100: 1.449, 300: 1.404, 500: 1.395, 1000: 1.391},
-    ("length_generalization", "statistics", "population"): {100: 1.398, 300: 1.348, 500: 1.338, 1000: 1.333},
-    ("length_generalization", "statistics", "batch"): {100: 1.420, 300: 1.372, 500: 1.361, 1000: 1.362},
-    ("population_statistics", "site", "recurrent"): {1: 0.24, 5: 0.048, 10: 0.018, 20: 0.005},
-    ("population_statistics", "site", "cell"): {1: 0.28, 5: 0.077, 10: 0.025, 20: 0.004},
-    ("permuted_mnist", "updates", 10_000): {0.1: 0.341, 0.3: 0.415, 0.5: 0.550, 0.7: 1.186, 1.0: 2.255},
-    ("permuted_mnist", "updates", 50_000): {0.1: 0.212, 0.3: 0.232, 0.5: 0.274, 0.7: 0.311, 1.0: 0.465},
-}
+NORM = "log10 of the norm of the loss's gradient with respect to the hidden state"
+DERIVATIVE = "mean derivative of tanh"
+DEVIATION = "median relative deviation of the variance from that of the last step"
+BITS, LOSS, LEAST = "test bits_per_char", "validation cross-entropy", "minimum of the validation cross-entropy"
+GAINS = (0.1, 0.3, 0.5, 0.7, 1.0)
+LENGTHS = (100, 300, 500, 1000)
 
 
-def test_rbn_figures_1a_3b_5_and_6() -> None:
-    found: dict[tuple[str, str, object], Curve] = {}
-    for task, parameter, value in CURVES:
-        for curve in curves(task):
-            if curve.parameters.get(parameter) == value:
-                found[task, parameter, value] = curve
-    assert {key: dict(curve.points) for key, curve in found.items()} == CURVES
-    assert {curve.citation for curve in found.values()} == {f"RBN, Fig. {n}" for n in ("1a", "3b", "5", "6")}
-    assert sum(len(paper.curves) for paper in papers()) == len(CURVES)
+def at(x: tuple[float, ...], *y: float) -> dict[float, float]:
+    return dict(zip(x, y, strict=True))
+
+
+CURVES: list[tuple[str, str, str, dict[str, object], dict[float, float]]] = [
+    ("Fig. 1a", "gradient_flow", NORM, {"step": 100},
+     {0.1: -3.10, 0.2: -2.97, 0.3: -2.76, 0.4: -4.14, 0.5: -9.69, 0.6: -17.9}),
+    ("Fig. 1a", "gradient_flow", NORM, {"step": 700}, {1.0: -18.2}),
+    ("Fig. 1a", "gradient_flow", NORM, {"step": 783}, {n / 10: -2.02 for n in range(1, 11)}),
+    ("Fig. 1b", "gradient_flow", DERIVATIVE, {}, {0.1: 0.990, 0.3: 0.923, 0.5: 0.826, 1.0: 0.606}),
+    ("Fig. 3b", "length_generalization", BITS, {}, at(LENGTHS, 1.449, 1.404, 1.395, 1.391)),
+    ("Fig. 3b", "length_generalization", BITS, {"statistics": "population"}, at(LENGTHS, 1.398, 1.348, 1.338, 1.333)),
+    ("Fig. 3b", "length_generalization", BITS, {"statistics": "batch"}, at(LENGTHS, 1.420, 1.372, 1.361, 1.362)),
+    ("Fig. 5", "population_statistics", DEVIATION, {"site": "recurrent"}, {1: 0.24, 5: 0.048, 10: 0.018, 20: 0.005}),
+    ("Fig. 5", "population_statistics", DEVIATION, {"site": "cell"}, {1: 0.28, 5: 0.077, 10: 0.025, 20: 0.004}),
+    ("Fig. 5", "population_statistics", "variance", {"site": "recurrent"}, {0: 0.0}),
+    ("Fig. 6", "permuted_mnist", LOSS, {"updates": 10_000}, at(GAINS, 0.341, 0.415, 0.550, 1.186, 2.255)),
+    ("Fig. 6", "permuted_mnist", LOSS, {"updates": 50_000}, at(GAINS, 0.212, 0.232, 0.274, 0.311, 0.465)),
+    ("Fig. 6", "char_lm", f"{LEAST}, at least", {}, dict.fromkeys(GAINS, 1.016)),
+    ("Fig. 6", "char_lm", f"{LEAST}, at most", {}, dict.fromkeys(GAINS, 1.018)),
+]  # fmt: skip
+
+
+def test_the_curves_of_rbns_figures() -> None:
+    drawn = [curve for paper in papers() for curve in paper.curves]
+    assert [(c.where, c.task, c.y, dict(c.parameters), dict(c.points)) for c in drawn] == CURVES
+    assert {curve.citation.partition(",")[0] for curve in drawn} == {"RBN"}
+    assert [curve.model for curve in drawn if curve.where == "Fig. 3b"] == ["LSTM", "BN-LSTM", "BN-LSTM"]
+
+
+def test_what_was_computed_says_so_and_is_the_integral() -> None:
+    (computed,) = [c for paper in papers() for c in paper.curves if c.provenance == "computed"]
+    assert computed.where == "Fig. 1b"
+    assert computed.note is not None
+    assert "not read off" in computed.note
+    grid = [n / 1000 for n in range(-10_000, 10_001)]
+    for std, mean in computed.points:
+        density = sum(math.exp(-z * z / 2) for z in grid)
+        integral = sum(math.exp(-z * z / 2) * (1 - math.tanh(std * z) ** 2) for z in grid) / density
+        assert mean == round(integral, 3)
 
 
 def test_there_is_no_number_but_those_that_are_checked_here() -> None:
@@ -202,6 +233,7 @@ def test_there_is_no_number_but_those_that_are_checked_here() -> None:
     assert counts == {
         "LN, Table 2": 28,
         "LN, Table 3": 28,
+        "LN, section 6.1": 1,
         "LN, section 6.4": 2,
         "RBN, Table 1": 12,
         "RBN, Table 2": 9,

@@ -90,3 +90,14 @@ def test_a_wrong_file_is_told_by_its_name_and_place(text: str, said: str, tmp_pa
     with pytest.raises(InvalidPaper) as refused:
         read(written(tmp_path, text))
     assert str(refused.value).startswith(said)
+
+
+@pytest.mark.parametrize("note", ["", "note: By quadrature."])
+def test_a_computed_number_says_in_a_note_how(tmp_path: Path, note: str) -> None:
+    curve = "{task: t, model: m, x: x, y: y, unit: '', where: Fig. 1, provenance: computed, points: [[1, 2]], %s}"
+    file = written(tmp_path, PAPER + f"curves: [{{rows: [{curve % note}]}}]")
+    if note:
+        assert read(file).curves[0].provenance == "computed"
+        return
+    with pytest.raises(InvalidPaper, match="say in note how it was computed"):
+        read(file)

@@ -1,0 +1,43 @@
+"""All that is known of one data set, its files below it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Group
+from rich.padding import Padding
+from rich.text import Text
+
+from normbench.display.table import GAP, block
+
+
+def about(dataset: Mapping[str, Any]) -> Group:
+    """One data set as ``normbench data list NAME --json`` has it; sizes are of uncompressed files."""
+    files = dataset["files"]
+    lines = {
+        "title": dataset["title"],
+        "what it is": dataset["description"],
+        "status": dataset["status"],
+        "home": dataset["homepage"],
+        "citation": dataset["citation"],
+        "licence": dataset["licence"],
+        "SHA-256": dataset["content_sha256"],
+    }
+    if files:
+        number = "1 file" if len(files) == 1 else f"{len(files)} files"
+        lines["size"] = f"{dataset['size']:,} bytes in {number}"
+        lines["by hand"] = dataset["by_hand"].removeprefix("to add it by hand, ")
+    if files and all(file["urls"] for file in files):
+        lines["fetch"] = f"normbench data fetch {dataset['name']}"
+    told = block({name: value for name, value in lines.items() if value})
+    return Group(Text(dataset["name"], "bold"), told, *map(_file, files))
+
+
+def _file(file: Mapping[str, Any]) -> Padding:
+    lines = {
+        "size": f"{file['size']:,} bytes",
+        "SHA-256": file["sha256"],
+        "from": " ".join(file["urls"]) or "no public address",
+    }
+    if file["member"]:
+        lines["in it"] = file["member"]
+    return Padding(Group(Text(file["name"]), block(lines)), (0, 0, 0, GAP), expand=False)
