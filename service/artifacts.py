@@ -24,11 +24,13 @@ CHUNK = 1 << 20
 NAME = re.compile(r"(?!figures\Z)(?:figures/)?[A-Za-z0-9][A-Za-z0-9_.\-]{0,127}")
 FILE = re.compile(rf"([1-9][0-9]{{0,8}})\.({NAME.pattern})")  # attempt and name
 MODEL, LOG, ENVIRONMENT = "model.pt", "log.txt", "environment.json"
+CURVES = "figures/curves.json"
 CHECKPOINT = re.compile(r"checkpoint-(\d{12})\.pt")  # its step
 
 
 def is_output(name: str) -> bool:
-    """Whether a file is part of the run's result: the model, and what else the task makes of it."""
+    """Whether a file is part of the run's result: the model, its learning curves, and what else the task makes of
+    it."""
     return name not in (LOG, ENVIRONMENT) and not CHECKPOINT.fullmatch(name)
 
 

@@ -50,7 +50,10 @@ def test_a_spec_becomes_a_leaderboard(running: Service) -> None:
     assert [step for step, _ in running.curves(run["id"])["valid.accuracy"]] == [10, 20, 30, 40]
 
     names = {a["name"] for a in running.get(f"/v1/runs/{run['id']}/artifacts")["items"]}
-    assert names == {"environment.json", "figures/confusion_matrix.json", "log.txt", "model.pt"}
+    of_the_task = {"figures/confusion_matrix.json"}
+    assert names == {"environment.json", "figures/curves.json", "log.txt", "model.pt", *of_the_task}
+    curves = running.get(f"/v1/runs/{run['id']}/artifacts/figures/curves.json")
+    assert curves["data"] == running.get(f"/v1/runs/{run['id']}/figures/curves")["data"]
     drawn = running.get(f"/v1/runs/{run['id']}/figures/confusion_matrix")["data"][0]
     assert sum(int(count) for row in drawn["text"] for count in row) == 300  # images of the test split
     stored = running.get(f"/v1/runs/{run['id']}/artifacts/environment.json")

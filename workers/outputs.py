@@ -1,4 +1,4 @@
-"""A training's outputs in the artifact store: the model, and what else the task makes of it.
+"""A run's outputs in the artifact store: its learning curves, the model, and what else the task makes of it.
 
 They are stored before the run's end is written. If another attempt has taken over the run by then, they do not count
 and are removed.
@@ -7,11 +7,12 @@ and are removed.
 from collections.abc import Callable, Iterator, Mapping
 
 from normcore.events import Finished
-from service.artifacts import CHECKPOINT, MODEL, NAME, Artifacts, is_output
+from normcore.figures import Figure, as_json
+from service.artifacts import CHECKPOINT, CURVES, MODEL, NAME, Artifacts, is_output
 
 
 def of(event: Finished) -> Iterator[tuple[str, Callable[[], bytes]]]:
-    """Names of outputs, with functions that give their contents.
+    """Names of a training's outputs, with functions that give their contents; the curves are not among them.
 
     Raises:
         ValueError: the task gave an artifact a name that is not allowed.
@@ -19,6 +20,16 @@ def of(event: Finished) -> Iterator[tuple[str, Callable[[], bytes]]]:
     _check(event.artifacts)
     yield MODEL, event.model
     yield from event.artifacts.items()
+
+
+def store_curves(store: Artifacts, run_id: str, attempt: int, curves: Figure) -> None:
+    """Store the learning curves. The worker does it, because the training process does not know what earlier attempts
+    measured.
+
+    Raises:
+        OSError: the store does not take them; some file systems have errors of their own.
+    """
+    store.write(run_id, attempt, CURVES, as_json(curves))
 
 
 def settle(store: Artifacts, run_id: str, attempt: int) -> None:
@@ -38,7 +49,7 @@ def discard(store: Artifacts, run_id: str, attempt: int) -> None:
 
 def _check(artifacts: Mapping[str, object]) -> None:
     for name in artifacts:
-        if not NAME.fullmatch(name) or not is_output(name) or name == MODEL:
+        if not NAME.fullmatch(name) or not is_output(name) or name in (MODEL, CURVES):
             raise ValueError(
                 f"the task named an artifact {name!r}; use letters, digits, '_', '-' and '.', perhaps after 'figures/',"
                 " and no name of the run's own files"

@@ -9,15 +9,17 @@ import math
 import threading
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import TypeVar
 
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from normcore.events import Analysed, Measured
+from normcore.figures import Figure
 from service import results
 from service.db import Database, one_line
-from service.experiments import lifecycle
+from service.experiments import figures, lifecycle, queries
 from service.experiments.lifecycle import Lease, LeaseLost
 from service.queue import Notification
 from workers.messages import Progress, RunFinished, RunStarted, Saved
@@ -102,8 +104,16 @@ class Report:
             return None
         from_checkpoint = self._to_start.measured if self._to_start else ()
         stored = [m.step for m in (*from_checkpoint, *self._measured)]
-        self._to_start, self._measured, self._dirty = None, [], False
+        self._forget_written()
         return max(stored, default=None)
+
+    def curves(self) -> Figure:
+        """Write the last measurements, and draw all that were stored of the run, those of earlier attempts too."""
+        self._insist(lambda session: self._write(session, self._pace()))
+        self._forget_written()
+        return self._insist(
+            lambda session: figures.curves_of(session, queries.run(session, self._lease.run_id)), self._db.snapshot
+        )
 
     def finished(self, message: RunFinished | Analysed) -> None:
         """Write the last measurements and the result in one transaction."""
@@ -172,13 +182,21 @@ class Report:
             saved=self._saved,
         )
 
-    def _insist(self, write: Callable[[Session], Answer]) -> Answer:
-        """Write in one transaction, and repeat that until it succeeds; once the worker stops, only for a short time."""
+    def _forget_written(self) -> None:
+        self._to_start, self._measured, self._dirty = None, [], False
+
+    def _insist(
+        self,
+        act: Callable[[Session], Answer],
+        sessions: Callable[[], AbstractContextManager[Session]] | None = None,
+    ) -> Answer:
+        """Act in one transaction, or in one of ``sessions``, and repeat that until it succeeds; once the worker stops,
+        only for a short time."""
         give_up_at = math.inf
         while True:
             try:
-                with self._db.transaction() as session:
-                    return write(session)
+                with (sessions or self._db.transaction)() as session:
+                    return act(session)
             except SQLAlchemyError as error:
                 log.warning("the end of %s waits: %s", self._lease.run_id, one_line(error))
             if self._stopping.is_set():

@@ -107,7 +107,7 @@ class Executor:
         grace = 0.0 if claim.spec.get("kind") == "analysis" else self._settings.grace_seconds
         watch = Watch(trainer, report, self._settings, grace, self.stopping)
         try:
-            notification = watch.until_end()()
+            notification = self._ended(claim.lease, report, watch)
         except LeaseLost:
             if watch.finished:
                 self._tell_store(claim.lease, outputs.discard)
@@ -116,6 +116,19 @@ class Executor:
         if notification is not None:
             self._notifier.notify([notification])
         self._tidy_up(claim.lease, printed, watch)
+
+    def _ended(self, lease: Lease, report: Report, watch: "Watch") -> Notification | None:
+        """Follow the training to its end, store the curves if it is complete, and write how it ended."""
+        write_end = watch.until_end()
+        if watch.finished:
+            curves = report.curves()
+            try:
+                outputs.store_curves(Artifacts(self._settings.artifacts_url), lease.run_id, lease.attempt, curves)
+            except Exception as error:  # every file system has errors of its own
+                report.deferred(f"artifact store: {type(error).__name__}: {error}")
+                watch.finished, watch.trouble = False, True
+                return None
+        return write_end()
 
     def _tidy_up(self, lease: Lease, printed: Path, watch: "Watch") -> None:
         """Files that may stay behind if this fails."""
@@ -159,7 +172,7 @@ class Watch:
         grace_seconds: for a last checkpoint, before SIGKILL; an analysis writes none.
 
     Attributes:
-        finished: the training is complete.
+        finished: the training is complete; no longer true if its curves could not be stored.
         broke_off: the process died or hung without saying how it ended.
         trouble: something that the training needs, such as the artifact store, does not work.
     """

@@ -26,7 +26,7 @@ def curves_of(session: Session, run: RunOut) -> Figure:
 
 
 def stored(artifacts: Artifacts, run: RunOut, name: str) -> Figure:
-    """A figure that the task made of the selected model.
+    """A figure that was stored when the run succeeded, such as those that the task made of the selected model.
 
     Raises:
         NotFound: there is none of that name; the message tells which there are.
@@ -34,7 +34,8 @@ def stored(artifacts: Artifacts, run: RunOut, name: str) -> Figure:
     shown = files.shown(run, artifacts.list(run.id))
     found = shown.get(f"{FOLDER}{name}{SUFFIX}")
     if found is None:
-        there = [CURVES, *(file.removeprefix(FOLDER).removesuffix(SUFFIX) for file in shown if file.startswith(FOLDER))]
+        drawn = (file.removeprefix(FOLDER).removesuffix(SUFFIX) for file in shown if file.startswith(FOLDER))
+        there = dict.fromkeys([CURVES, *drawn])
         raise NotFound(f"run {run.id} has no figure {name[:60]!r}; it has {', '.join(there)}")
     content: Any = json.loads(artifacts.read(run.id, found.attempt, found.name))
     return cast(Figure, content)

@@ -244,8 +244,8 @@ def _events(db: Database, chosen: stream.Stream, session: Session) -> Response:
 
 @router.get("/runs/{run_id}/artifacts", responses=answers(examples.ARTIFACTS) | refusals(NotFound))
 def list_artifacts(run_id: parameters.RunId, parts: PartsDep) -> schemas.ArtifactList:
-    """Files of a run: checkpoints while it runs, its log and environment, and once it has succeeded the selected model
-    and what else its task makes of it, such as figures.
+    """Files of a run: checkpoints while it runs, its log and environment, and once it has succeeded the selected model,
+    its learning curves and what else its task makes of it, such as other figures.
 
     Those of earlier attempts are named with the attempt, as `1.log.txt`."""
     with parts.db.snapshot() as session:

@@ -12,7 +12,7 @@ from workers import outputs
 
 CHECKPOINT = "checkpoint-000000000001.pt"
 OF_EVERY_ATTEMPT = ("log.txt", "environment.json", CHECKPOINT)
-OUTPUTS = ("model.pt", "sample.txt", "figures/confusion_matrix.json")
+OUTPUTS = ("model.pt", "sample.txt", "figures/confusion_matrix.json", "figures/curves.json")
 
 
 def finished(*names: str) -> Finished:
@@ -59,7 +59,7 @@ def test_other_names_are_refused_and_nothing_is_stored(name: str) -> None:
         next(outputs.of(finished("good.txt", name)))
 
 
-@pytest.mark.parametrize("name", ["model.pt", "log.txt", "environment.json", CHECKPOINT])
+@pytest.mark.parametrize("name", ["model.pt", "log.txt", "environment.json", "figures/curves.json", CHECKPOINT])
 def test_a_task_may_not_use_the_names_of_the_runs_own_files(name: str) -> None:
     with pytest.raises(ValueError, match="no name of the run's own files"):
         next(outputs.of(finished(name)))

@@ -161,6 +161,46 @@ def test_what_was_noted_is_stored_with_the_run(db: Database) -> None:
     assert set(curves) == {"valid.accuracy", "train.loss"}
 
 
+def test_the_curves_hold_what_was_not_written_yet_and_what_earlier_attempts_measured(db: Database) -> None:
+    claim = claimed(db)
+    with db.transaction() as session:
+        earlier = [Measured(step, step / 10, {"train.loss": 1.0}) for step in (5, 10)]
+        lifecycle.record(session, claim.lease, earlier, step=10, seconds=1.0, pace=None)
+    report = Report(db, PATIENT, claim.lease, WORKER.device, threading.Event())
+    report.started(RunStarted(Started(10, 40, "reference", 10, {}), 10, (), ()))
+    report.note(Measured(40, 4.0, {"train.loss": 0.5}))
+    [line] = report.curves()["data"]
+    assert (line["x"], line["y"]) == ([5, 10, 40], [1.0, 1.0, 0.5])
+    report.finished(RunFinished("completed", result_of()))
+    with db.snapshot() as session:
+        run = queries.run(session, claim.lease.run_id)
+        curves = queries.measurements(session, run.id, series=[], max_points=None).series
+    assert run.state == "succeeded"
+    assert [entry.reason for entry in run.history] == []
+    assert [step for step, *_ in curves["train.loss"].points] == [5, 10, 40]
+
+
+def test_curves_wait_for_a_database_that_is_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workers.report.RETRY_SECONDS", 0.05)
+    db = Database(f"sqlite:///{tmp_path / 'normbench.db'}")
+    migrate(db)
+    report, _ = begun(db, PATIENT)
+    report.note(Measured(10, 1.0, {"train.loss": 1.0}))
+    with db.engine.begin() as connection:
+        connection.exec_driver_sql("ALTER TABLE measurements RENAME TO away")
+
+    def come_back() -> None:
+        with db.engine.begin() as connection:
+            connection.exec_driver_sql("ALTER TABLE away RENAME TO measurements")
+
+    timer = threading.Timer(0.5, come_back)
+    timer.start()
+    [line] = report.curves()["data"]
+    timer.join()
+    assert line["x"] == [10]
+    db.close()
+
+
 def test_the_end_brings_last_measurements_result_and_board_together(db: Database) -> None:
     report, claim = begun(db, PATIENT)
     report.note(Progress(40, 4.0))

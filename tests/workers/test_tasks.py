@@ -1,21 +1,27 @@
 """How a worker follows a training: what it tells the training process, and when."""
 
+import errno
+import json
 import logging
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from sqlalchemy import update
 
-from service.artifacts import Artifacts
+from normcore.figures import Figure, as_json
+from service.artifacts import CHECKPOINT, Artifacts, is_output
 from service.db import Database
-from service.experiments import lifecycle
+from service.experiments import figures, lifecycle, queries
+from service.experiments.tables import Run
 from service.processes.migrate import migrate
 from service.queue import Notifier, make_celery
 from service.settings import read_settings
 from tests.processes import until
-from tests.service.given import claimed, run_of, submitted
+from tests.service.given import claimed, rows_of, run_of, submitted
 from tests.workers.test_trainer import LONG, job
 from workers import bundle
 from workers.messages import RunFinished
@@ -52,29 +58,121 @@ def test_a_worker_that_cannot_start_a_training_gives_the_run_back_and_claims_no_
     assert "claiming nothing, still in trouble: FileNotFoundError" in caplog.text
 
 
-def test_an_attempt_that_is_overtaken_at_its_very_end_leaves_no_model(
-    tmp_path: Path, db: Database, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def settings(tmp_path: Path) -> WorkerSettings:
+    return read_settings(WorkerSettings, data_dir=tmp_path, checkpoint_seconds=0.1)
+
+
+@pytest.fixture
+def executor_of(db: Database, settings: WorkerSettings) -> Iterator[Callable[[str], Executor]]:
+    """Makes the executor of a worker by its id."""
+    notifier = Notifier(make_celery(settings))
+    yield lambda worker_id: Executor(db, settings, identify("cpu", worker_id), notifier)
+    notifier.close()
+
+
+def curves_of(db: Database, run_id: str) -> Figure:
+    """As the API draws them."""
+    with db.snapshot() as session:
+        return figures.curves_of(session, queries.run(session, run_id))
+
+
+@pytest.mark.parametrize("moment", ["curves", "finished"])
+def test_an_attempt_that_is_overtaken_at_its_very_end_leaves_no_outputs(
+    settings: WorkerSettings,
+    db: Database,
+    executor_of: Callable[[str], Executor],
+    monkeypatch: pytest.MonkeyPatch,
+    moment: str,
 ) -> None:
     run_id = submitted(db).runs[0].id
-    settings = read_settings(WorkerSettings, data_dir=tmp_path)
-    notifier = Notifier(make_celery(settings))
-    write_the_end = Report.finished
+    write_on = getattr(Report, moment)
 
-    def overtaken(report: Report, message: RunFinished) -> None:
+    def overtaken(report: Report, *message: RunFinished) -> object:
         with db.transaction() as session:
             lifecycle.take_back_from(session, "wrk_1", max_attempts=5)
-        write_the_end(report, message)
+        return write_on(report, *message)
 
-    monkeypatch.setattr(Report, "finished", overtaken)
-    Executor(db, settings, identify("cpu", "wrk_1"), notifier).execute_next()
+    monkeypatch.setattr(Report, moment, overtaken)
+    executor_of("wrk_1").execute_next()
     assert (run_of(db, run_id).state, run_of(db, run_id).attempt) == ("queued", 2)
     store = Artifacts(settings.artifacts_url)
-    assert "model.pt" not in {artifact.name for artifact in store.list(run_id)}
-    assert store.list(run_id)
+    left = {artifact.name for artifact in store.list(run_id)}
+    assert left >= {"environment.json", "log.txt"}
+    assert not any(map(is_output, left))
     monkeypatch.undo()
-    Executor(db, settings, identify("cpu", "wrk_2"), notifier).execute_next()
-    notifier.close()
-    assert [artifact.attempt for artifact in store.list(run_id) if artifact.name == "model.pt"] == [2]
+    executor_of("wrk_2").execute_next()
+    outputs = {(artifact.attempt, artifact.name) for artifact in store.list(run_id) if is_output(artifact.name)}
+    assert outputs == {(2, name) for name in ("model.pt", "figures/curves.json", "figures/confusion_matrix.json")}
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"task": {"name": "permuted_digits", "profile": "smoke"}},
+        {"task": {"name": "gradient_flow", "profile": "smoke"}},
+    ],
+    ids=["a training", "an analysis"],
+)
+def test_the_curves_of_a_run_are_among_its_artifacts_as_the_api_draws_them(
+    settings: WorkerSettings, db: Database, executor_of: Callable[[str], Executor], spec: dict[str, Any]
+) -> None:
+    run_id = submitted(db, **spec).runs[0].id
+    executor_of("wrk_1").execute_next()
+    assert run_of(db, run_id).state == "succeeded"
+    stored = json.loads(Artifacts(settings.artifacts_url).read(run_id, 1, "figures/curves.json"))
+    assert stored == json.loads(as_json(curves_of(db, run_id)))
+    assert all(line["x"] for line in stored["data"])
+    assert stored["data"]
+
+
+def test_the_curves_of_a_resumed_run_begin_where_its_first_attempt_did(
+    settings: WorkerSettings, db: Database, executor_of: Callable[[str], Executor]
+) -> None:
+    training = {"max_steps": 300, "eval_every": 10, "target": None}
+    run_id = submitted(db, training=training).runs[0].id
+    first = executor_of("wrk_1")
+    thread = threading.Thread(target=first.execute_next)
+    thread.start()
+    until(lambda: len(curves_of(db, run_id)["data"]) > 0, 60, lambda: "nothing is measured")
+    first.stopping.set()
+    thread.join()
+    assert run_of(db, run_id).state == "queued"
+    executor_of("wrk_2").execute_next()
+    run = run_of(db, run_id)
+    assert (run.state, run.attempt) == ("succeeded", 2)
+    assert run.resumed_from_step
+    stored = json.loads(Artifacts(settings.artifacts_url).read(run_id, 2, "figures/curves.json"))
+    assert {tuple(line["x"]) for line in stored["data"]} == {tuple(range(10, 301, 10))}
+    assert {attempt for *_, attempt in rows_of(db, run_id)} == {1, 2}
+
+
+def test_a_store_that_takes_no_curves_makes_the_run_wait_and_keeps_its_checkpoints(
+    settings: WorkerSettings, db: Database, executor_of: Callable[[str], Executor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id = submitted(db).runs[0].id
+    write = Artifacts.write
+
+    def full(store: Artifacts, run_id: str, attempt: int, name: str, content: bytes) -> None:
+        if name == "figures/curves.json":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write(store, run_id, attempt, name, content)
+
+    monkeypatch.setattr(Artifacts, "write", full)
+    executor_of("wrk_1").execute_next()
+    run = run_of(db, run_id)
+    assert (run.state, run.attempt, run.times_deferred, run.times_lost) == ("queued", 2, 1, 0)
+    assert run.history[0]["reason"].startswith("artifact store: OSError: [Errno 28] No space left on device; ")
+    store = Artifacts(settings.artifacts_url)
+    assert any(CHECKPOINT.fullmatch(artifact.name) for artifact in store.list(run_id))
+    monkeypatch.setattr(Artifacts, "write", write)
+    with db.transaction() as session:
+        session.execute(update(Run).values(not_before=None))
+    executor_of("wrk_1").execute_next()
+    run = run_of(db, run_id)
+    assert (run.state, run.attempt) == ("succeeded", 2)
+    assert run.resumed_from_step
+    assert {a.attempt for a in store.list(run_id) if is_output(a.name)} == {2}
 
 
 def test_what_could_not_be_stored_stays_in_the_checkpoint(

@@ -90,6 +90,7 @@ def with_matrix(client: TestClient, db: Database, settings: Settings) -> str:
     lease = claimed(db).lease
     store = Artifacts(settings.artifacts_url)
     store.write(run_id, 1, "figures/matrix.json", json.dumps(MATRIX).encode())
+    store.write(run_id, 1, "figures/curves.json", json.dumps(MATRIX).encode())
     store.write(run_id, 1, "model.pt", b"model")
     missing = client.get(f"/v1/runs/{run_id}/figures/matrix")
     assert is_problem(missing, 404), "not before it has succeeded"
