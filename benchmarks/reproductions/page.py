@@ -1,5 +1,6 @@
 """The sections as Markdown, with the numbers of a database of runs."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
@@ -9,8 +10,9 @@ from sqlalchemy.orm import Session
 from benchmarks.reproductions.findings import findings
 from benchmarks.reproductions.markdown import Row, number, prose, table, words
 from benchmarks.reproductions.measured import Machine, analysed, analysed_runs_of, trained
+from benchmarks.reproductions.orders import Held
 from benchmarks.reproductions.sections import Citation, Section
-from benchmarks.reproductions.trainings import results, verdict
+from benchmarks.reproductions.trainings import expectation, results, seeds_in_order, verdict
 from normcore.problem import own_problem
 from normcore.published import papers, published
 from normcore.spec import ExperimentSpec, TrainingSpec, resolve
@@ -52,7 +54,36 @@ the text; they come with their tasks."""
 def page(session: Session, sections: Sequence[Section]) -> str:
     """Everything, as docs/reproductions.md has it."""
     measured = [section_of(session, section) for section in sections]
-    return "\n\n".join([INTRODUCTION, *measured, at_full_size(session), not_measured(sections)]) + "\n"
+    after = [at_full_size(session), not_measured(sections)]
+    return "\n\n".join([INTRODUCTION, at_a_glance(session, sections), *measured, *after]) + "\n"
+
+
+def at_a_glance(session: Session, sections: Sequence[Section]) -> str:
+    """A line for each order that was expected, and for each section of analyses."""
+    rows = [row for section in sections for row in _at_a_glance(session, section)]
+    return "\n\n".join(["## At a glance", table([("section", "expected by whom, best first", "seen in"), *rows])])
+
+
+def _at_a_glance(session: Session, section: Section) -> Iterator[Row]:
+    specs = section.resolved()
+    title = f"[{section.title}](#{re.sub(r'[^a-z0-9 _-]', '', section.title.lower()).replace(' ', '-')})"
+    if not section.orders:
+        found = [f for spec in specs.values() if (a := analysed(session, spec)) for f in a.findings]
+        holds = [finding["holds"] for finding in found if finding["holds"] is not None]
+        yield (title, "what the paper says", f"{sum(holds)} of {len(holds)} hold" if holds else "not run")
+    runs = {name: trained(session, spec, section.shows) for name, spec in specs.items() if section.orders}
+    for order in section.orders:
+        metric = cast(TrainingSpec, specs[order.best_first[0]]).task.metric()
+        yield (title, expectation(order), _seen(seeds_in_order(order, runs, metric)))
+        title = ""
+
+
+def _seen(found: Held | None) -> str:
+    if found is None:
+        return "not known yet"
+    if found.seeds == found.of:
+        return f"all {found.of} seeds" if found.of > 1 else "the only seed"
+    return f"{found.seeds} of {found.of} seeds" if found.seeds else f"no seed of {found.of}"
 
 
 def section_of(session: Session, section: Section) -> str:

@@ -5,7 +5,7 @@ from statistics import fmean
 
 from benchmarks.reproductions.markdown import Row, number, prose, table, words
 from benchmarks.reproductions.measured import Trained
-from benchmarks.reproductions.orders import Values, held
+from benchmarks.reproductions.orders import Held, Values, held
 from benchmarks.reproductions.sections import Order
 from normcore.spec.metric import Metric
 
@@ -47,15 +47,25 @@ def _to_the_target(run: Trained) -> str:
 
 def verdict(order: Order, runs: Runs, metric: Metric) -> str:
     """The order that was expected, and in how many seeds it was seen."""
-    expected = f"{order.source}: {', then '.join(map(words, order.best_first))}{_measure(order.by)}"
-    known = [run for name in order.best_first if (run := runs[name]) is not None]
-    if len(known) < len(order.best_first):
-        return f"*{expected}*: not known yet."
-    found = held([_values(run, order.by) for run in known], "minimize" if order.by else metric.direction)
-    if found.of == 0:
-        return f"*{expected}*: not known yet, as they have no seed in common."
+    expected, found = expectation(order), seeds_in_order(order, runs, metric)
+    if found is None:
+        return prose(f"*{expected}*: not known yet.")
     seen = "**holds**" if found.seeds == found.of else "**does not hold**" if found.seeds == 0 else "**holds in part**"
     return prose(f"*{expected}*: {seen}, in {found.seeds} of {found.of} seeds{_pairs(order, found.pairs, found.of)}.")
+
+
+def expectation(order: Order) -> str:
+    """Who expects which order."""
+    return f"{order.source}: {', then '.join(map(words, order.best_first))}{_measure(order.by)}"
+
+
+def seeds_in_order(order: Order, runs: Runs, metric: Metric) -> Held | None:
+    """In how many seeds the order was seen; None if not all of its specs were run with a seed in common."""
+    known = [run for name in order.best_first if (run := runs[name]) is not None]
+    if len(known) < len(order.best_first):
+        return None
+    found = held([_values(run, order.by) for run in known], "minimize" if order.by else metric.direction)
+    return found if found.of else None
 
 
 def _measure(by: str) -> str:
