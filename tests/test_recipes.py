@@ -145,4 +145,4 @@ print(json.dumps([listed, board]))
     entries: list[dict[str, Any]] = board["entries"]
     assert [(entry["rank"], entry["method"]) for entry in entries] == [(1, "layer_norm")]
     assert entries[0]["value"]["mean"] == last["result"]["value"]
-    assert board["problem"]["options"] == {"permutation_seed": 0, "legacy_index_map": True}
+    assert board["problem"]["options"] == {"examples": None, "permutation_seed": 0, "legacy_index_map": True}
