@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 WARM = (  # imported once, by the fork server; each takes a second or so
     "workers.child",
+    "workers.preloaded",
     "normcore.data.digits",
 )
 context = multiprocessing.get_context("forkserver")

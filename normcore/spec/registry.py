@@ -104,8 +104,10 @@ class Registry(Mapping[str, type[P]], Generic[P]):
 
     def origin(self, tag: str) -> str | None:
         """The package and version that a class comes from; None if it is ours."""
+        if tag in self.ours:
+            return None  # at once, for to ask all packages takes tens of milliseconds
         for entry in entry_points(group=self.group, name=tag):
-            if tag not in self.ours and entry.dist is not None:
+            if entry.dist is not None:
                 return f"{entry.dist.name} {entry.dist.version}"
         return None
 

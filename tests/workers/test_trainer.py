@@ -351,6 +351,7 @@ print(json.dumps([[*before], [*sys.modules]]))
     before, after = (set(names) for names in json.loads(output_of(code)))
     slow = {name for name in after - before if name.partition(".")[0] in ("torch", "scipy", "sklearn", "service")}
     assert len(slow) < 5, sorted(slow)
+    assert not {name for name in after - before if name.startswith("normcore.")}
     assert not {"torch._dynamo", "torch._inductor", "sympy"} & after
 
 

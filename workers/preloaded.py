@@ -1,0 +1,21 @@
+"""What a spec can name, imported by the fork server once for all processes that it forks: classes of options, and what
+implements ours. The registries would read them in each process anew.
+"""
+
+from importlib import import_module
+from typing import Any
+
+from normcore.spec.analyses import ANALYSES
+from normcore.spec.cells import CELLS
+from normcore.spec.methods import METHODS
+from normcore.spec.models import MODELS
+from normcore.spec.optimizers import OPTIMIZERS
+from normcore.spec.registry import Registry
+from normcore.spec.tasks import BENCHMARKS
+
+IMPLEMENTED: tuple[Registry[Any], ...] = (ANALYSES, BENCHMARKS, CELLS, METHODS, OPTIMIZERS)  # models are by their tasks
+for registry in (*IMPLEMENTED, MODELS):
+    len(registry)  # reads the classes of packages, too, and tries them
+for registry in IMPLEMENTED:
+    for kind in registry.ours.values():
+        import_module(registry.module_of(kind))
