@@ -1,4 +1,5 @@
 FROM python:3.12-slim AS build
+RUN apt-get update && apt-get install -y --no-install-recommends g++ && rm -rf /var/lib/apt/lists/*
 RUN python -m venv /venv
 ENV PATH=/venv/bin:$PATH
 WORKDIR /src
@@ -9,6 +10,8 @@ COPY service service
 COPY workers workers
 COPY migrations migrations
 RUN pip install --no-cache-dir '.[all,s3]'
+# The fused kernels for AVX2 and AVX-512, into the installed package (-P: not into /src), so that no node needs a compiler.
+RUN python -P -m normcore.kernels.cpu.build x86-64-v3 x86-64-v4
 
 FROM python:3.12-slim
 # libgomp1: torch's threads on the CPU

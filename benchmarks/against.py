@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     with (
         tempfile.TemporaryDirectory(prefix="bench-against-", ignore_cleanup_errors=True) as scratch,
-        _checkout(options.commit, Path(scratch) / "other") as other,
+        checkout(options.commit, Path(scratch) / "other") as other,
     ):
         numbers = measure(Path(scratch), {"ours": ROOT, "theirs": other}, options.commit)
     print(markdown(numbers))
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 @contextmanager
-def _checkout(commit: str, folder: Path) -> Iterator[Path]:
+def checkout(commit: str, folder: Path) -> Iterator[Path]:
     """The commit's files, while the block runs."""
     git = ["git", "-C", str(ROOT), "worktree"]
     subprocess.run([*git, "add", "--quiet", "--detach", str(folder), commit], check=True)

@@ -15,8 +15,12 @@ SOURCE = Path(__file__).resolve().parent.parent
 COMMAND_TIMEOUT = 10.0  # seconds
 
 
-def environment(device: torch.device, threads: int) -> dict[str, Any]:
-    """Plain values that describe the software and the machine; what does not apply is None."""
+def environment(device: torch.device, threads: int, kernels: str | None = None) -> dict[str, Any]:
+    """Plain values that describe the software and the machine; what does not apply is None.
+
+    Args:
+        kernels: what those that run were compiled for, and by what.
+    """
     cuda = device.type == "cuda"
     return {
         "python": platform.python_version(),
@@ -28,6 +32,7 @@ def environment(device: torch.device, threads: int) -> dict[str, Any]:
         "cpu": _cpu_model(),
         "cores": os.cpu_count(),
         "threads": threads,
+        "kernels": kernels,
         "gpu": torch.cuda.get_device_name(device) if cuda else None,
         "cuda": torch.version.cuda if cuda else None,
         "driver": _driver_version() if cuda else None,

@@ -1,7 +1,8 @@
 """The service: experiments in over HTTP, runs to the workers, results to the leaderboards.
 
-Each concept has a room: ``experiments``, ``leaderboards``, ``report_cards``, ``fleet`` (the workers), ``keys`` and
-``catalogue``. A room has those of the following that it needs, under these names:
+Each concept has a room: ``experiments``, ``leaderboards``, ``report_cards``, ``fleet`` (the workers), ``workload``
+(what waits, and who works on it), ``keys`` and ``catalogue``. A room has those of the following that it needs, under
+these names:
 
 - ``tables``: its rows;
 - modules that change its rows, each named after what it does: ``submission``, ``entries``, ``registration``;

@@ -12,7 +12,6 @@ from service.artifacts import Artifacts
 from service.catalogue import routes as catalogue
 from service.db import Database
 from service.experiments import routes as experiments
-from service.fleet import routes as fleet
 from service.group_commit import GroupCommit
 from service.http import openapi
 from service.http.addresses import RefuseNul
@@ -28,6 +27,7 @@ from service.queue import Notifier, make_celery
 from service.report_cards import routes as report_cards
 from service.settings import Settings
 from service.store_check import StoreCheck
+from service.workload import routes as workload
 
 
 def create_app(settings: Settings, *, require_keys: bool) -> FastAPI:
@@ -65,7 +65,7 @@ def create_app(settings: Settings, *, require_keys: bool) -> FastAPI:
     app.add_middleware(RefuseStrangers, allowed_hosts=settings.hosts, require_keys=require_keys)
     metrics.install(app, db, settings)
     guard = [Depends(require_key)] if require_keys else []
-    for room in (experiments, leaderboards, report_cards, catalogue, fleet, metrics):
+    for room in (experiments, leaderboards, report_cards, catalogue, workload, metrics):
         app.include_router(room.router, dependencies=guard)
     app.include_router(health.router)
     refuse_parameters(app)

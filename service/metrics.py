@@ -19,11 +19,11 @@ from service.db import Database
 from service.experiments.schemas import State
 from service.experiments.tables import Run
 from service.experiments.turns import SERVED_TOGETHER
-from service.fleet import queries
-from service.fleet.backlog import backlogs
 from service.http.openapi import Responses
 from service.http.routing import Router
 from service.settings import Settings
+from service.workload import queries
+from service.workload.backlog import backlogs
 
 router = Router(tags=["health"])
 

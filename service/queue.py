@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from celery import Celery
 from kombu import Exchange, Queue
@@ -24,7 +24,8 @@ from service.settings import Settings
 log = logging.getLogger(__name__)
 
 RUN_EXPERIMENT = "normbench.run_experiment"
-QUEUES = ("auto", "cpu", "cuda")  # what a run may ask for
+FUSED = "fused"  # whatever device a run asked for that needs fused kernels: not every worker of the device has them
+QUEUES = ("auto", "cpu", "cuda", FUSED)  # what a run may ask for
 PAUSE = 10  # after a message, times what sending it took, so that a flood of messages does not slow down answers
 PAUSE_SECONDS = 0.05  # at most
 HEALTH_CHECK_SECONDS = 3  # after twice as long without a word, connect to the broker again
@@ -64,7 +65,7 @@ TRANSPORT_ALIASES["filesystem"] = f"{__name__}:AtomicTransport"
 
 
 def queue_name(device: str) -> str:
-    """The queue of runs that asked for ``auto``, ``cpu`` or ``cuda``."""
+    """The queue of messages about runs that asked for ``auto``, ``cpu`` or ``cuda``, or need ``fused`` kernels."""
     return f"normbench-{device}"
 
 
@@ -134,10 +135,16 @@ def broker_problem(app: Celery) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """A message to send once the transaction is committed: this run waits in the queue of this device."""
+    """A message to send once the transaction is committed: this run waits, and workers that can take it listen to this
+    queue."""
 
     run_id: str
     queue: str
+
+    @classmethod
+    def of(cls, run_id: str, device: str, *, needs_fused: bool) -> Self:
+        """Of a run that asked for ``device``."""
+        return cls(run_id, FUSED if needs_fused else device)
 
 
 class Notifier:

@@ -20,6 +20,8 @@ from service.settings import Settings
 from tests.servers import NotInstalled, postgres_database, private_postgres, private_rabbitmq, private_redis
 from tests.slow import is_slow, start_early
 
+os.environ["TRITON_INTERPRET"] = "1"  # before anybody imports triton; there are tests of its kernels, but few devices
+
 
 def pytest_configure() -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell's background jobs have it; Ctrl-C is tested

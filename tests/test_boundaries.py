@@ -90,7 +90,8 @@ def test_no_room_of_the_service_reads_another_rooms_tables_but_the_ones_it_repor
     allowed = {
         "leaderboards": {"experiments"},
         "experiments": set(),
-        "fleet": {"experiments"},
+        "fleet": set(),
+        "workload": {"experiments", "fleet"},
         "keys": set(),
         "catalogue": set(),
         "report_cards": {"experiments"},
@@ -106,12 +107,13 @@ def test_no_room_of_the_service_reads_another_rooms_tables_but_the_ones_it_repor
 ROOMS: Mapping[str, set[str]] = {  # and the other rooms that each may use, besides http
     "catalogue": set(),
     "experiments": {"fleet"},
-    "fleet": {"experiments"},
+    "fleet": set(),
     "http": set(),
     "keys": set(),
     "leaderboards": {"experiments"},
-    "processes": {"experiments", "fleet", "keys"},
+    "processes": {"experiments", "fleet", "keys", "workload"},
     "report_cards": {"experiments", "leaderboards"},
+    "workload": {"experiments", "fleet"},
 }
 BRING_ROOMS_TOGETHER = {"app", "metrics", "results", "upgrade"}  # modules beside the rooms
 
@@ -121,6 +123,10 @@ def test_a_room_of_the_service_uses_no_rooms_but_the_ones_that_it_builds_on(room
     foreign = ROOMS.keys() - {room, "http", *ROOMS[room]}
     for path in modules(f"service/{room}"):
         assert rooms_in(path).isdisjoint(foreign), path
+
+
+def test_rooms_do_not_build_on_each_other_in_a_circle() -> None:
+    TopologicalSorter(ROOMS).prepare()
 
 
 def test_what_serves_all_rooms_of_the_service_uses_none() -> None:

@@ -1,5 +1,6 @@
 """What cannot be started here is read: the compose file and the image against the command line and the settings."""
 
+import importlib
 import json
 import re
 import tomllib
@@ -12,6 +13,7 @@ import typer
 import yaml
 
 from normbench.cli import app
+from normcore.kernels.cpu.load import CAPABILITIES
 from workers.settings import WorkerSettings
 
 ROOT = Path(__file__).parent.parent
@@ -83,6 +85,27 @@ def test_the_image_holds_every_package_and_starts_the_command() -> None:
     entrypoint = re.search(r"^ENTRYPOINT (.*)$", dockerfile, re.MULTILINE)
     assert entrypoint
     assert json.loads(entrypoint[1]) == ["normbench"]
+
+
+def test_the_image_is_built_with_kernels_that_its_nodes_will_find() -> None:
+    """The command exists and builds for processors that are asked for, into what is installed: the last stage copies
+    that, and has no compiler."""
+    build, final = (ROOT / "Dockerfile").read_text().split("\nFROM ")
+    found = re.search(r"^RUN python -P -m (\S+) (.+)$", build, re.MULTILINE)
+    assert found, "with -P, as the sources stand in the current directory"
+    module = importlib.import_module(found[1])
+    assert module.__file__ is not None
+    assert 'if __name__ == "__main__":\n    main(' in Path(module.__file__).read_text()
+    assert found[2].split() == ["x86-64-v3", "x86-64-v4"]
+    assert set(found[2].split()) <= set(CAPABILITIES.values()) <= set(module.INSTRUCTION_SETS)
+    steps = [
+        re.search(pattern, build) for pattern in (r"apt-get install .*\bg\+\+ ", "pip install", re.escape(found[0]))
+    ]
+    places = [step.start() for step in steps if step]
+    assert len(places) == 3
+    assert places == sorted(places)
+    assert "g++" not in final
+    assert "COPY --from=build /venv /venv" in final
 
 
 def test_the_readme_names_only_commands_that_there_are() -> None:

@@ -6,6 +6,7 @@ import signal
 import sys
 import threading
 import warnings
+from dataclasses import replace
 
 from celery.exceptions import SecurityWarning
 from celery.signals import setup_logging, worker_shutting_down
@@ -16,7 +17,7 @@ from service.fleet import registration
 from service.fleet.registration import WorkerIdentity
 from service.processes.startup import StartupError, prepare
 from service.queue import Notifier, make_celery, queue_name
-from workers import node, tasks, warm
+from workers import kernels, node, tasks, warm
 from workers.settings import WorkerSettings
 
 log = logging.getLogger(__name__)
@@ -37,18 +38,9 @@ def run_worker(settings: WorkerSettings, *, worker_id: str | None = None, follow
     identity = node.identify(settings.device or node.choose_device(), worker_id)
     celery = make_celery(settings)
     notifier = Notifier(celery)
-    executor = tasks.Executor(db, settings, identity, notifier)
-    tasks.register(celery, executor)
     warnings.simplefilter("ignore", SecurityWarning)  # of root and pickle; our messages are JSON
     setup_logging.connect(lambda **_: None, weak=False)  # Celery leaves logging as it is
-
-    def stop(**_: object) -> None:
-        executor.stopping.set()
-        db.hurry()
-
-    worker_shutting_down.connect(stop, weak=False)
-    gone = threading.Event()
-    heartbeats = threading.Thread(target=_send_heartbeats, args=(db, settings, identity, gone), name="heartbeats")
+    heartbeats = Heartbeats(db, settings.heartbeat_seconds, identity)
     try:
         if follow_stdin:
             if not os.read(sys.stdin.fileno(), 1):
@@ -57,10 +49,21 @@ def run_worker(settings: WorkerSettings, *, worker_id: str | None = None, follow
         heartbeats.start()
         if not warm.can_train_on(identity.device):
             raise StartupError(f"cannot train on {identity.device} here; name another with --device")
+        no_kernels = kernels.prepare(identity.device)
+        identity = replace(identity, fused=no_kernels is None)
+        heartbeats.tell(identity)
+        executor = tasks.Executor(db, settings, identity, notifier, no_kernels)
+        tasks.register(celery, executor)
+
+        def stop(**_: object) -> None:
+            executor.stopping.set()
+            db.hurry()
+
+        worker_shutting_down.connect(stop, weak=False)
         consumer = celery.Worker(
             pool_cls="solo",
             concurrency=1,
-            queues=[queue_name(device) for device in identity.queues],
+            queues=[queue_name(queue) for queue in identity.notified_in],
             hostname=identity.id,
             without_gossip=True,
             without_mingle=True,
@@ -73,30 +76,54 @@ def run_worker(settings: WorkerSettings, *, worker_id: str | None = None, follow
             sys.exit(consumer.exitcode)
     finally:
         db.hurry()
-        gone.set()
-        if heartbeats.is_alive():
-            heartbeats.join()
+        heartbeats.stop()
         notifier.close()
         db.close()
 
 
-def _send_heartbeats(db: Database, settings: WorkerSettings, identity: WorkerIdentity, gone: threading.Event) -> None:
-    while True:
-        try:
-            with db.transaction() as session:
-                if gone.is_set():
-                    registration.remove(session, identity.id)
+class Heartbeats:
+    """Says now and then that the worker is alive, and what it is; from a thread of its own, which also keeps the fork
+    server running."""
+
+    def __init__(self, db: Database, seconds: float, identity: WorkerIdentity) -> None:
+        self._db, self._seconds, self._identity = db, seconds, identity
+        self._gone, self._due = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._send, name="heartbeats")
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def tell(self, identity: WorkerIdentity) -> None:
+        """More is known of the worker; the next heartbeat, which says so, is due at once."""
+        self._identity = identity
+        self._due.set()
+
+    def stop(self) -> None:
+        """Take the worker off the list, if it is on it."""
+        self._gone.set()
+        self._due.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _send(self) -> None:
+        while True:
+            self._due.clear()
+            gone = self._gone.is_set()
+            try:
+                with self._db.transaction() as session:
+                    if gone:
+                        registration.remove(session, self._identity.id)
+                        return
+                    registration.heartbeat(session, self._identity)
+            except SQLAlchemyError as error:
+                log.warning("no heartbeat: %s", one_line(error))
+                if gone:
                     return
-                registration.heartbeat(session, identity)
-        except SQLAlchemyError as error:
-            log.warning("no heartbeat: %s", one_line(error))
-            if gone.is_set():
-                return
-        try:
-            warm.start()
-        except OSError as error:  # of processes, files or memory
-            log.warning("no fork server: %s", error)
-        gone.wait(settings.heartbeat_seconds)
+            try:
+                warm.start()
+            except OSError as error:  # of processes, files or memory
+                log.warning("no fork server: %s", error)
+            self._due.wait(self._seconds)
 
 
 def _stop_when_stdin_closes() -> None:

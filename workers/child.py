@@ -9,6 +9,7 @@ from multiprocessing.connection import Connection
 
 from normcore.data.registry import DatasetError
 from normcore.events import Analysed
+from normcore.kernels.cpu.load import forgo
 from normcore.memory import keep_freed_memory
 from normcore.spec.plug_ins import CannotRun
 from workers import training_log
@@ -44,6 +45,8 @@ def _execute(
     """The message that says how the run ended."""
     try:
         training_log.write_to(job.log)
+        if job.no_kernels is not None:
+            forgo(job.no_kernels)
         return Training(job, worker, stop, unstored).until_end()
     except (Trouble, DatasetError) as error:
         log.warning("%s", error)

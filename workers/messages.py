@@ -16,6 +16,7 @@ class Job:
     Attributes:
         started_attempt, resumed_from: see ``service.experiments.lifecycle.Claim``.
         model_attempt: for an analysis of a trained model, the attempt that stored it; else 0.
+        no_kernels: why the training need not look for fused kernels; None if it may.
         log: the file for what the process prints.
     """
 
@@ -27,6 +28,7 @@ class Job:
     resumed_from: int
     model_attempt: int
     device: str
+    no_kernels: str | None
     threads: int
     datasets_dir: Path
     artifacts_url: str

@@ -40,11 +40,23 @@ def register(app: Celery, executor: "Executor") -> None:
 
 
 class Executor:
-    """Executes runs for one worker, one at a time."""
+    """Executes runs for one worker, one at a time.
 
-    def __init__(self, db: Database, settings: WorkerSettings, identity: WorkerIdentity, notifier: Notifier) -> None:
+    Args:
+        no_kernels: why trainings need not look for fused kernels; None if they may.
+    """
+
+    def __init__(
+        self,
+        db: Database,
+        settings: WorkerSettings,
+        identity: WorkerIdentity,
+        notifier: Notifier,
+        no_kernels: str | None = None,
+    ) -> None:
         self.stopping = threading.Event()
         self._db, self._settings, self._identity, self._notifier = db, settings, identity, notifier
+        self._no_kernels = no_kernels
         self._in_trouble = False
 
     def execute_next(self) -> None:
@@ -80,6 +92,7 @@ class Executor:
                 queues=self._identity.queues,
                 worker_id=self._identity.id,
                 lease_seconds=self._settings.lease_seconds,
+                fused=self._identity.fused is True,
             )
 
     def _execute(self, claim: Claim) -> None:
@@ -153,6 +166,7 @@ class Executor:
             resumed_from=claim.resumed_from,
             model_attempt=claim.model_attempt,
             device=self._identity.device,
+            no_kernels=self._no_kernels,
             threads=self._settings.threads,
             datasets_dir=self._settings.datasets_dir,
             artifacts_url=self._settings.artifacts_url,

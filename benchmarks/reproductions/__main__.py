@@ -7,6 +7,7 @@ from pathlib import Path
 
 from sqlalchemy import make_url
 
+from benchmarks.reproductions.earlier import earlier
 from benchmarks.reproductions.page import page
 from benchmarks.reproductions.sections import sections
 from service.processes.startup import StartupError, prepare
@@ -16,7 +17,12 @@ from service.settings import InvalidSettings, Settings, read_settings
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.reproductions", description=__doc__)
-    parser.add_argument("--output", type=Path, metavar="FILE", help="write the page there instead of printing it")
+    parser.add_argument(
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="write the page to FILE instead of printing it; a section without a run keeps what FILE says",
+    )
     options = parser.parse_args(arguments)
     try:
         settings = read_settings(Settings)
@@ -25,8 +31,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (InvalidSettings, StartupError) as error:
         print(f"python -m benchmarks.reproductions: {error}", file=sys.stderr)
         return 1
+    before = options.output.read_text(encoding="utf-8") if options.output and options.output.exists() else ""
     with db.snapshot() as session:
-        text = page(session, sections())
+        text = page(session, sections(), earlier(before))
     db.close()
     if options.output is None:
         print(text, end="")

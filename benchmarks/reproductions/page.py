@@ -7,6 +7,7 @@ from typing import Any, cast
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from benchmarks.reproductions.earlier import FULL_SIZE, GLANCE, Earlier
 from benchmarks.reproductions.findings import findings
 from benchmarks.reproductions.markdown import Row, number, prose, table, words
 from benchmarks.reproductions.measured import Machine, analysed, analysed_runs_of, trained
@@ -20,6 +21,7 @@ from normcore.spec.metric import Metric
 from normcore.spec.tasks import BENCHMARKS
 from service.leaderboards.tables import Entry
 
+NOTHING = Earlier()
 INTRODUCTION = """\
 # Reproductions
 
@@ -35,11 +37,11 @@ commands that stand there to a `normbench up`, whose data directory the program 
 
 ```sh
 python -m benchmarks.reproductions --output docs/reproductions.md
-```"""
+```
+
+A section of which that service has no run stays as it stands."""
 
 AT_FULL_SIZE = """\
-## At the papers' own size
-
 What one run of each takes, without normalization. Submit `{task: {name: …, profile: paper}, norm: {method: …}}`; the
 board then shows the papers' numbers beside ours. RBN's text8 and LN's minibatches of 4 are in `examples/specs`, and the
 searches of RBN Fig. 6 and Table 5 in `examples/sweeps`."""
@@ -51,17 +53,33 @@ Whose numbers are in `normcore/published/`, and compare with nothing of ours yet
 the text; they come with their tasks."""
 
 
-def page(session: Session, sections: Sequence[Section]) -> str:
-    """Everything, as docs/reproductions.md has it."""
-    measured = [section_of(session, section) for section in sections]
-    after = [at_full_size(session), not_measured(sections)]
-    return "\n\n".join([INTRODUCTION, at_a_glance(session, sections), *measured, *after]) + "\n"
+def page(session: Session, sections: Sequence[Section], before: Earlier = NOTHING) -> str:
+    """Everything, as docs/reproductions.md has it.
+
+    Args:
+        before: what stands there, which stays where the database has no run.
+    """
+    kept = {section.title for section in sections if section.title in before.sections and not _is_run(session, section)}
+    measured = [before.sections[s.title] if s.title in kept else section_of(session, s) for s in sections]
+    glance = at_a_glance(session, sections, {title: before.at_a_glance.get(title, []) for title in kept})
+    return "\n\n".join([INTRODUCTION, glance, *measured, at_full_size(session, before), not_measured(sections)]) + "\n"
 
 
-def at_a_glance(session: Session, sections: Sequence[Section]) -> str:
-    """A line for each order that was expected, and for each section of analyses."""
-    rows = [row for section in sections for row in _at_a_glance(session, section)]
-    return "\n\n".join(["## At a glance", table([("section", "expected by whom, best first", "seen in"), *rows])])
+def _is_run(session: Session, section: Section) -> bool:
+    return any(
+        trained(session, spec, section.shows) if isinstance(spec, TrainingSpec) else analysed(session, spec)
+        for spec in section.resolved().values()
+    )
+
+
+def at_a_glance(session: Session, sections: Sequence[Section], kept: Mapping[str, Sequence[Row]] = {}) -> str:
+    """A line for each order that was expected, and for each section of analyses.
+
+    Args:
+        kept: the lines of some sections, as they are to stay.
+    """
+    rows = [row for section in sections for row in kept.get(section.title) or _at_a_glance(session, section)]
+    return "\n\n".join([f"## {GLANCE}", table([("section", "expected by whom, best first", "seen in"), *rows])])
 
 
 def _at_a_glance(session: Session, section: Section) -> Iterator[Row]:
@@ -147,13 +165,14 @@ def _commands(section: Section) -> str:
     return "\n".join(["```sh", submit, *looks, "```"])
 
 
-def at_full_size(session: Session) -> str:
+def at_full_size(session: Session, before: Earlier = NOTHING) -> str:
     """What each benchmark's profile ``paper`` takes, what the papers got, and what was run of it."""
     head = ("task", "updates", "FLOP in all", "published (test)", "ours")
-    return "\n\n".join([AT_FULL_SIZE, table([head, *(_at_full_size(session, name) for name in BENCHMARKS)])])
+    rows = (_at_full_size(session, name, before.full_size.get(name, "not run")) for name in BENCHMARKS)
+    return "\n\n".join([f"## {FULL_SIZE}", AT_FULL_SIZE, table([head, *rows])])
 
 
-def _at_full_size(session: Session, task: str) -> Row:
+def _at_full_size(session: Session, task: str, before: str) -> Row:
     spec = cast(TrainingSpec, resolve({"task": {"name": task, "profile": "paper"}}))
     cost, updates = spec.task.cost(spec.model), spec.training.max_steps
     return (
@@ -161,7 +180,7 @@ def _at_full_size(session: Session, task: str) -> Row:
         f"{updates:,}",
         "–" if cost is None else f"{cost.flop_of_update(spec.training.batch_size) * updates:.1e}",
         _published_for(task, spec.task.metric()),
-        _run_of(session, task),
+        _run_of(session, task) or before,
     )
 
 
@@ -179,7 +198,11 @@ def _run_of(session: Session, task: str) -> str:
         .order_by(Entry.method, Entry.fingerprint)
     )
     whole = (e for e in entries if all(field.startswith("norm.") for field in e.changes) and e.mean is not None)
-    return "; ".join(f"{_named(entry)} {number(cast(float, entry.mean))}" for entry in whole) or "not run"
+    return "; ".join(f"{_named(entry)} {number(cast(float, entry.mean))} ({_seeds(entry)})" for entry in whole)
+
+
+def _seeds(entry: Entry) -> str:
+    return "1 seed" if entry.n_seeds == 1 else f"{entry.n_seeds} seeds"
 
 
 def _named(entry: Entry) -> str:

@@ -12,6 +12,8 @@ def leaderboard(board: Leaderboard) -> Table:
     """Ranked entries with their intervals and times to the target."""
     unit = f", {board['unit']}" if board["unit"] else ""
     differs = any(_differs(entry) for entry in board["entries"])
+    kernels = {entry.get("kernel") for entry in board["entries"]} - {None}
+    marked = len(kernels) > 1 or "mixed" in kernels  # so that nobody compares their times
     columns = [
         Column("#"),
         Column("method"),
@@ -20,6 +22,7 @@ def leaderboard(board: Leaderboard) -> Table:
         Column("seeds", optional=2),
         Column("steps", optional=3),
         Column("time", optional=4),
+        *([Column("kernel", optional=4)] if marked else []),
         Column(f"vs {board['baseline']}", optional=1),
     ]
     rows = [
@@ -31,6 +34,7 @@ def leaderboard(board: Leaderboard) -> Table:
             _seeds(entry),
             _time(entry["steps_to_target"], "{:g}"),
             _time(entry["seconds_to_target"], "{:.1f} s"),
+            *([entry.get("kernel")] if marked else []),
             _speedup(entry["speedup"]),
         )
         for entry in board["entries"]

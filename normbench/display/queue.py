@@ -46,6 +46,8 @@ class Queue:
         listening = _listening(device, workers)
         if not listening:
             return _no_worker(device, workers)
+        if _needs_fused(experiment) and all(worker.get("fused") is False for worker in listening):
+            return "no live worker for it has fused kernels; start one where there is a compiler"
         waiting = (run for run in experiment["runs"] if run["state"] == "queued")
         trouble = next((run["history"][-1] for run in waiting if run["history"]), None)
         if trouble is not None:
@@ -65,6 +67,11 @@ class Queue:
             if summary["id"] != experiment["id"] and summary["spec"]["device"] in queues
         ]
         return counted(sum(waiting), "other run")
+
+
+def _needs_fused(experiment: Experiment) -> bool:
+    training: dict[str, Any] = experiment["spec"].get("training") or {}
+    return training.get("kernel") == "fused"
 
 
 def _listening(device: str, workers: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -145,5 +145,7 @@ def _decoded(file: str, path: Path, digest: "hashlib._Hash") -> Iterator[str]:
 def _check_digest(file: str, actual: str, expected: str | None) -> None:
     if expected is not None and actual != expected:
         raise DatasetCorrupt(
-            f"text file '{file}' has SHA-256 {actual}, and the spec asks for {expected}", ("task", "sha256")
+            f"text file '{file}' has SHA-256 {actual}, and the spec asks for {expected}; leave sha256 out, or put that"
+            " text there",
+            ("task", "sha256"),
         )

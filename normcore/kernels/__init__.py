@@ -3,13 +3,20 @@
 The reference is ``normcore.recurrent.unroll``; a fused kernel is a twin of it with the same signature.
 """
 
+import logging
 from collections.abc import Callable
+from functools import cache
+from importlib.metadata import version
 
 import torch
 
+from normcore.kernels import cpu
 from normcore.recurrent.unroll import Unrolled, unroll
+from normcore.spec.kernels import why_not_fused
 from normcore.spec.methods.method import Method
 from normcore.spec.models.recurrent import RecurrentModel
+
+log = logging.getLogger(__name__)
 
 Unroll = Callable[..., Unrolled]
 """``unroll(cell, x, state, t, mask)``."""
@@ -24,15 +31,58 @@ def choose(
 ) -> tuple[str, Unroll]:
     """The name of the implementation that runs, and the implementation.
 
+    Fused kernels for the CPU are compiled here, if that has not been done on this machine yet. Those for CUDA devices
+    run where they are asked for by name: they were tested without a device.
+
     Args:
-        kernel: ``reference``, ``fused``, or ``auto`` for the fastest there is.
+        kernel: ``reference``, ``fused``, or ``auto`` for the fastest there is that is known to work.
 
     Raises:
         KernelUnavailable: it was asked for by name, and there is none.
     """
-    if kernel not in ("auto", "reference"):
-        raise KernelUnavailable(
-            f"there is no {kernel} kernel for {cell.label} with {method.method} on {device.type} in {dtype};"
-            " use auto or reference"
-        )
-    return "reference", unroll
+    if kernel == "reference" or (kernel == "auto" and device.type == "cuda"):  # where none has ever run on a device
+        return "reference", unroll
+    missing = why_not_fused(cell, method) or _missing_on(device, dtype)
+    if missing is None:
+        try:
+            return "fused", _fused_on(device, type(cell).__name__, dtype)
+        except (cpu.KernelsMissing, ImportError) as error:
+            missing = f"there are no fused kernels on this machine: {error}"
+            if kernel == "auto":
+                _warn_once(f"{missing}; recurrent networks run by the reference, two to four times slower")
+    if kernel == "auto":
+        return "reference", unroll
+    raise KernelUnavailable(f"{missing}; use auto or reference")
+
+
+def origin(kernel: str, cell: RecurrentModel, device: torch.device) -> str | None:
+    """What the kernels of a cell that runs were compiled for, and by what; None of the reference."""
+    if kernel == "reference":
+        return None
+    return f"triton {version('triton')}" if device.type == "cuda" else cpu.built_by(type(cell).__name__)
+
+
+def _fused_on(device: torch.device, cell_name: str, dtype: torch.dtype) -> Unroll:
+    """The twin that runs there.
+
+    Raises:
+        ImportError: there is no Triton, or too old a one.
+        KernelsMissing: there are no compiled kernels for the CPU.
+    """
+    if device.type == "cuda":
+        from normcore.kernels import gpu  # which imports triton: not everywhere, and not for nothing
+
+        return gpu.unroll
+    cpu.load(cell_name, dtype)
+    return cpu.unroll
+
+
+def _missing_on(device: torch.device, dtype: torch.dtype) -> str | None:
+    if device.type in ("cpu", "cuda") and dtype == torch.float32:
+        return None
+    return f"there is no fused kernel on {device.type} in {dtype}"
+
+
+@cache
+def _warn_once(message: str) -> None:
+    log.warning("%s", message)

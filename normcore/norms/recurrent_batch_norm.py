@@ -96,15 +96,25 @@ class BatchNormAtSite(BatchStatistics):
         return columns.view(batch, steps, features).transpose(0, 1)
 
     def _by_population(self, a: Tensor, t: int) -> Tensor:
-        if self.per_step:
-            mean, var = self.population(t, len(a) if a.dim() == 3 else 1)
-        else:
-            mean, var = (s.mean(0, keepdim=True) for s in self.population(0, len(self.running_mean)))
-        scale = self.weight * torch.where(var > 0, (var + self.eps).rsqrt(), 0.0)
+        mean, scale = self.standardization(t, len(a) if a.dim() == 3 else 1)
+        scale = self.weight * scale
         if a.dim() == 3:
             mean, scale = mean.unsqueeze(1), scale.unsqueeze(1)
         normalized = (a - mean) * scale
         return normalized if self.bias is None else normalized + self.bias
+
+    def standardization(self, t: int, steps: int) -> tuple[Tensor, Tensor]:
+        """The population's mean and 1 / sqrt(var + eps), (steps, F) each, of the steps t, t + 1, ...; the factor is 0
+        where the variance is.
+
+        Raises:
+            ValueError: there is no population.
+        """
+        if self.per_step:
+            mean, var = self.population(t, steps)
+        else:
+            mean, var = (s.mean(0).expand(steps, -1) for s in self.population(0, len(self.running_mean)))
+        return mean, torch.where(var > 0, (var + self.eps).rsqrt(), 0.0)
 
     def keep(self, collected: StepAverage) -> None:
         super().keep(collected)

@@ -65,7 +65,7 @@ class Recurrent(nn.Module):
         self.directions = 2 if options.bidirectional else 1
         self.initial_state_noise = normalization.initial_state_noise
         self.whole_sequences = norm.whole_sequences
-        self.counts_padding = norm.needs_batch
+        self.counts_padding = norm.needs_batch(options)
         self.cells = nn.ModuleList()
         for layer in range(options.num_layers):
             size = self.hidden_size * self.directions if layer else input_size

@@ -4,9 +4,10 @@ A part of a spec that comes in kinds (task, model, cell, norm, optimizer) is one
 its tag names the module that implements it. ``resolve`` turns what a user wrote into an ``ExperimentSpec``.
 """
 
+from normcore.spec.errors import InvalidSpec, SpecError
 from normcore.spec.experiment import AnalysisSpec, ExperimentSpec, TrainingSpec, digest, parse
 from normcore.spec.files import read_spec
-from normcore.spec.resolve import TASKS, InvalidSpec, SpecError, changes, resolve
+from normcore.spec.resolve import TASKS, changes, resolve
 
 __all__ = [
     "TASKS",

@@ -21,6 +21,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 from normcore.spec.analyses import ANALYSES
 from normcore.spec.analyses.analysis import Analysis
 from normcore.spec.evolution import SPEC_VERSION, upgrade
+from normcore.spec.kernels import why_not_fused
 from normcore.spec.messages import Form
 from normcore.spec.methods import METHODS
 from normcore.spec.methods.method import Method
@@ -163,16 +164,16 @@ class TrainingSpec(ExperimentSpec):
         misfit = self.task.misfit(self.model)
         if misfit is not None:
             raise contradiction(misfit.message, "model", misfit.field)
-        if self.norm.needs_batch and self.training.batch_size < 2:
+        if self.norm.needs_batch(self.model) and self.training.batch_size < 2:
             raise contradiction(
                 f"{self.norm.method} takes its statistics over the batch; use 2 or more", "training", "batch_size"
             )
         if self.training.kernel == "fused":
-            raise contradiction(
-                f"there is no fused kernel for {self.model.label} with {self.norm.method}; use auto or reference",
-                "training",
-                "kernel",
-            )
+            missing = why_not_fused(self.model, self.norm)
+            if missing is None and self.training.precision == "float64":
+                missing = "there is no fused kernel in float64"
+            if missing is not None:
+                raise contradiction(f"{missing}; use auto or reference", "training", "kernel")
         return self
 
     @property

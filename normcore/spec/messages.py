@@ -14,6 +14,7 @@ QUOTED = re.compile(r"'([^']*)'")
 PLAIN = {
     "missing": "it is required; add it",
     "list_type": "expected a list",
+    "tuple_type": "expected a list",
     "dict_type": "expected an object of names and values",
     "model_type": "expected an object of fields",
     "model_attributes_type": "expected an object of fields",
@@ -46,6 +47,8 @@ def message(error: Any) -> str:
         return f"give {error['ctx']['min_length']:,} or more"
     if error["type"] == "too_long":
         return f"give {error['ctx']['max_length']:,} or fewer"
+    if error["type"] in ("value_error", "assertion_error"):
+        return str(error["ctx"]["error"])  # as a package's own validator has it
     return PLAIN.get(error["type"], str(error["msg"]))
 
 

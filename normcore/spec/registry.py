@@ -45,6 +45,7 @@ class Registry(Mapping[str, type[P]], Generic[P]):
         self._base = base
         self._package = package
         self._implemented_in = implemented_in
+        self._packages: dict[str, str] = {}
 
     @cached_property
     def ours(self) -> Mapping[str, type[P]]:
@@ -106,10 +107,7 @@ class Registry(Mapping[str, type[P]], Generic[P]):
         """The package and version that a class comes from; None if it is ours."""
         if tag in self.ours:
             return None  # at once, for to ask all packages takes tens of milliseconds
-        for entry in entry_points(group=self.group, name=tag):
-            if entry.dist is not None:
-                return f"{entry.dist.name} {entry.dist.version}"
-        return None
+        return self._packages.get(tag) if tag in self else None
 
     # -- as a union in a spec ----------------------------------------------------------------------
 
@@ -165,6 +163,8 @@ class Registry(Mapping[str, type[P]], Generic[P]):
             with noticing_ctrl_c() as pressed:
                 try:
                     found[entry.name] = self._checked(entry, {**ours, **found})
+                    if entry.dist is not None:
+                        self._packages[entry.name] = f"{entry.dist.name} {entry.dist.version}"
                 except BaseException as error:  # whatever somebody's package does, the others must work
                     if pressed:
                         raise KeyboardInterrupt from error

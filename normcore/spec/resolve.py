@@ -2,13 +2,13 @@
 
 from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
 from normcore.spec.analyses import ANALYSES
 from normcore.spec.analyses.analysis import Analysis
+from normcore.spec.errors import InvalidSpec, SpecError
 from normcore.spec.evolution import SPEC_VERSION, upgrade
 from normcore.spec.experiment import HASHED, AnalysisSpec, ExperimentSpec, TrainingSpec
 from normcore.spec.messages import choose, message, quoted, suggestion
@@ -16,7 +16,8 @@ from normcore.spec.methods import METHODS
 from normcore.spec.models.model import Model
 from normcore.spec.models.recurrent import RecurrentModel
 from normcore.spec.optimizers import OPTIMIZERS
-from normcore.spec.task import DEFAULT_PROFILE, Profile, Task
+from normcore.spec.plug_in_faults import blamed, brought
+from normcore.spec.task import DEFAULT_PROFILE, Need, Profile, Task
 from normcore.spec.tasks import BENCHMARKS
 from normcore.spec.tasks.benchmark import Benchmark
 from normcore.spec.training import Training
@@ -24,23 +25,6 @@ from normcore.spec.training import Training
 TASKS: Mapping[str, type[Task]] = ChainMap(ANALYSES, BENCHMARKS)  # type: ignore[arg-type]
 """Everything that a spec's ``task.name`` may say."""
 SHORTEST = '{"task": {"name": "permuted_digits"}}'
-
-
-@dataclass(frozen=True, slots=True)
-class SpecError:
-    """One thing wrong with a spec: the field's path, what to do about it, and a stable code."""
-
-    loc: tuple[str | int, ...]
-    msg: str
-    type: str
-
-
-class InvalidSpec(ValueError):
-    """The spec is not one; ``errors`` says field by field why."""
-
-    def __init__(self, errors: list[SpecError]) -> None:
-        self.errors = errors
-        super().__init__("; ".join(f"{'.'.join(map(str, e.loc)) or 'spec'}: {e.msg}" for e in errors))
 
 
 def resolve(written: Any) -> ExperimentSpec:
@@ -59,14 +43,45 @@ def resolve(written: Any) -> ExperimentSpec:
     name = task.get("name")
     if not isinstance(name, str) or name not in TASKS:
         raise InvalidSpec([_no_task(written)])
-    kind = AnalysisSpec if name in ANALYSES else TrainingSpec
+    with blamed(written):
+        spec = _validated(TASKS[name], written)
+        _check_purpose(spec)
+        if any(brought(written)):
+            _rehearse(spec)
+    return spec
+
+
+def _validated(task: type[Task], written: Mapping[str, Any]) -> ExperimentSpec:
+    kind = TrainingSpec if issubclass(task, Benchmark) else AnalysisSpec
     try:
-        return kind.model_validate(completed(TASKS[name], written))
+        return kind.model_validate(completed(task, written))
     except ValidationError as error:
         errors = [_spec_error(e, written) for e in error.errors(include_url=False)]
         if any(e.loc[:1] == ("task",) for e in errors):  # without its profile, what a spec omits is not missing
             errors = [e for e in errors if e.type != "missing" or e.loc[:1] == ("task",)]
         raise InvalidSpec([e for e in errors if not _follows_from_another(e, errors)]) from None
+
+
+def _check_purpose(spec: ExperimentSpec) -> None:
+    """Refuse what is valid, but would be trained to no purpose.
+
+    Raises:
+        InvalidSpec: it would.
+    """
+    subject = spec.model or (spec.task.subject if isinstance(spec.task, Analysis) else None)
+    of_norm = spec.norm.pointless(subject) if spec.norm and subject else None
+    of_task = spec.task.pointless(spec.model, spec.norm) if isinstance(spec, TrainingSpec) else None
+    found = [(part, misfit) for part, misfit in (("norm", of_norm), ("task", of_task)) if misfit is not None]
+    if found:
+        raise InvalidSpec([SpecError((part, misfit.field), misfit.message, "pointless") for part, misfit in found])
+
+
+def _rehearse(spec: ExperimentSpec) -> None:
+    """Ask of its parts what the service will ask when it stores the spec."""
+    for need in spec.task.needs():
+        if not isinstance(need, Need):
+            raise TypeError(f"needs() gave {need!r}, which is no Need")
+    spec.fingerprint()
 
 
 def _follows_from_another(error: SpecError, errors: Sequence[SpecError]) -> bool:

@@ -39,4 +39,8 @@ class Training(Part):
         description="bfloat16 is mixed: products of matrices in it, by autocast; weights, statistics and losses stay"
         " float32.",
     )
-    kernel: Literal["auto", "reference", "fused"] = "auto"
+    kernel: Literal["auto", "reference", "fused"] = Field(
+        "auto",
+        description="Which loop over time runs: the reference, fused kernels, or the fused ones where the cell, the"
+        " method and the machine have them. A run says which it was.",
+    )

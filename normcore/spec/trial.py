@@ -163,7 +163,7 @@ def _try_together(method: type[Method], model: type[Model]) -> None:
     if norm is not None and made is not None:
         with _during(f"{method.__name__}.misfit({model.__name__})"):
             _expect_misfit(norm.misfit(made))
-            _ = norm.needs_batch, norm.initializes_from_data
+            _ = norm.needs_batch(made), norm.initializes_from_data
 
 
 # -- tasks -----------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from normcore import norms, tasks
 from normcore.clock import Clock
 from normcore.environment import environment, usable_device
 from normcore.events import Event, Finished, Measured, Result, Started, Stepped
+from normcore.kernels import origin
 from normcore.models.build import Build
 from normcore.norms.population import batch_statistics
 from normcore.recurrent import Recurrent
@@ -231,14 +232,18 @@ def _note_target(run: _Run, values: dict[str, float], seconds: float) -> None:
 
 
 def _started(run: _Run, threads: int) -> Started:
-    kernels = {module.kernel for module in run.model.modules() if isinstance(module, Recurrent)} or {"reference"}
+    recurrent = [module for module in run.model.modules() if isinstance(module, Recurrent)]
+    kernels = {module.kernel for module in recurrent} or {"reference"}
+    origins = {
+        found for module in recurrent if (found := origin(module.kernel, module.options, run.device)) is not None
+    }
     return Started(
         step=run.progress.step,
         max_steps=run.spec.training.max_steps,
         kernel=" ".join(sorted(kernels)),
         parameters=sum(p.numel() for p in run.model.parameters()),
         environment={
-            **environment(run.device, threads),
+            **environment(run.device, threads, kernels="; ".join(sorted(origins)) or None),
             "method": METHODS.origin(run.spec.norm.method),
             "task": BENCHMARKS.origin(run.spec.task.name),
             "cell": CELLS.origin(run.spec.model.cell) if isinstance(run.spec.model, RecurrentModel) else None,

@@ -37,7 +37,7 @@ RUN = schemas.RunOut(
         "train_seconds": 10.88,
     },
     device="cpu",
-    kernel="reference",
+    kernel="fused",
     environment={
         "python": "3.11.7",
         "torch": "2.13.0+cpu",
@@ -48,6 +48,7 @@ RUN = schemas.RunOut(
         "cpu": "AMD EPYC",
         "cores": 2,
         "threads": 1,
+        "kernels": "x86-64-v4, g++ 12.2.0",
         "gpu": None,
         "cuda": None,
         "driver": None,

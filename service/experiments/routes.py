@@ -19,6 +19,7 @@ from service.experiments import (
     examples,
     figures,
     files,
+    fused_kernels,
     lifecycle,
     parameters,
     planning,
@@ -29,12 +30,11 @@ from service.experiments import (
     trained,
 )
 from service.experiments.tables import Run
-from service.group_commit import GroupCommit
 from service.http.bodies import SpecBody
 from service.http.conditional import etag_matches
 from service.http.openapi import JSON, answers, refusals
 from service.http.pages import Cursor, Limit, Page, page
-from service.http.parts import DatabaseDep, PartsDep
+from service.http.parts import DatabaseDep, Parts, PartsDep
 from service.http.ranges import read_range
 from service.http.routing import Router, check_known
 from service.queue import Notification
@@ -67,10 +67,11 @@ async def submit_experiment(
     """Submit a spec. Anything it omits comes from the task's profile; the answer shows the resolved spec."""
     spec = await run_in_threadpool(_checked, body, parts.settings.datasets_dir)
     if dry_run:
-        return await run_in_threadpool(_plan, parts.db, spec)
-    experiment, created = await _submit(parts.group_commit, spec, digest(body), idempotency_key)
+        return await run_in_threadpool(_plan, parts, spec)
+    experiment, created = await _submit(parts, spec, digest(body), idempotency_key)
     if created:
-        parts.notifier.notify(Notification(run.id, experiment.spec["device"]) for run in experiment.runs)
+        needs_fused = fused_kernels.needed_by(spec)
+        parts.notifier.notify(Notification.of(run.id, spec.device, needs_fused=needs_fused) for run in experiment.runs)
     return Response(
         experiment.model_dump_json(),
         status.HTTP_201_CREATED if created else status.HTTP_200_OK,
@@ -88,28 +89,36 @@ def _checked(body: Any, datasets_dir: Path | None) -> ExperimentSpec:
         raise Invalid([SpecError(error.field, str(error), "dataset")]) from None
 
 
-def _plan(db: Database, spec: ExperimentSpec) -> Response:
-    with db.snapshot() as session:
-        trained.check(session, spec)
+def _plan(parts: Parts, spec: ExperimentSpec) -> Response:
+    with parts.db.snapshot() as session:
+        _check(session, parts, spec)
         return Response(planning.plan(session, spec).model_dump_json(), media_type=JSON)
 
 
+def _check(session: Session, parts: Parts, spec: ExperimentSpec) -> None:
+    """Raises:
+    Invalid: what the spec asks for is not there, be it a trained model or a kernel.
+    """
+    trained.check(session, spec)
+    fused_kernels.check(session, spec, parts.settings.heartbeat_seconds)
+
+
 async def _submit(
-    group_commit: GroupCommit, spec: ExperimentSpec, request_digest: str, idempotency_key: str | None
+    parts: Parts, spec: ExperimentSpec, request_digest: str, idempotency_key: str | None
 ) -> tuple[schemas.ExperimentOut, bool]:
     """Store the experiment. If two requests use one new key at the same time, the later one finds the experiment of the
     earlier."""
 
     def store(session: Session) -> tuple[schemas.ExperimentOut, bool]:
-        trained.check(session, spec)
+        _check(session, parts, spec)
         return submission.submit(session, spec, request_digest=request_digest, idempotency_key=idempotency_key)
 
     try:
-        return await group_commit.write(store)
+        return await parts.group_commit.write(store)
     except IntegrityError:
         if idempotency_key is None:
             raise
-        return await group_commit.write(store)
+        return await parts.group_commit.write(store)
 
 
 @router.get("/experiments", responses=answers(Page(items=[examples.SUMMARY], next_cursor=examples.EXPERIMENT_ID)))

@@ -10,6 +10,7 @@ from normcore.problem import problem_of
 from normcore.spec import ExperimentSpec, TrainingSpec
 from service.db import epoch_now, rows_of, utc_now
 from service.errors import Conflict
+from service.experiments import fused_kernels
 from service.experiments.schemas import ExperimentOut, experiment_out, submitted_out
 from service.experiments.tables import Experiment, Label, Run
 from service.experiments.turns import ROUND, next_turn
@@ -84,6 +85,7 @@ def _queued_run(experiment_id: str, seed: int, turn: int, spec: ExperimentSpec, 
         "seed": seed,
         "turn": turn,
         "queue": spec.device,
+        "needs_fused": fused_kernels.needed_by(spec),
         "priority": spec.priority,
         "max_steps": spec.max_steps,
         "state": "queued",

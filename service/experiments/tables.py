@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, Float, ForeignKey, Index, Integer, String, text
+from sqlalchemy import BigInteger, Float, ForeignKey, Index, Integer, String, false, text
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from service.db import Base, Json, UTCDateTime
@@ -54,6 +54,7 @@ class Run(Base):
     experiment_id: Mapped[str] = mapped_column(ForeignKey("experiments.id"), index=True)
     seed: Mapped[int] = mapped_column(Integer)
     queue: Mapped[str] = mapped_column(String(8))  # the device asked for
+    needs_fused: Mapped[bool] = mapped_column(default=False, server_default=false())  # kernels: asked for by name
     priority: Mapped[int] = mapped_column(Integer)
     max_steps: Mapped[int] = mapped_column(Integer)
 

@@ -3,8 +3,9 @@
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from normcore.spec import ExperimentSpec, SpecError, TrainingSpec, parse
+from normcore.spec import ExperimentSpec, InvalidSpec, SpecError, TrainingSpec, parse
 from normcore.spec.analyses.analysis import TrainedAnalysis
+from normcore.spec.plug_in_faults import blamed
 from service.errors import Invalid
 from service.experiments.tables import Experiment, Run
 
@@ -14,7 +15,10 @@ def check(session: Session, spec: ExperimentSpec) -> None:
     Invalid: the spec names a run that has no model, or none that its task can analyse.
     """
     if isinstance(spec.task, TrainedAnalysis):
-        complaint = _complaint(session, spec.task)
+        try:
+            complaint = _complaint(session, spec.task)
+        except InvalidSpec as error:
+            raise Invalid(error.errors) from error
         if complaint is not None:
             raise Invalid([SpecError(("task", "run"), complaint, "run")])
 
@@ -35,4 +39,5 @@ def _complaint(session: Session, task: TrainedAnalysis) -> str | None:
         return f"that run is {found.state}; name one that has succeeded"
     if found.value is None:
         return "that run diverged before it had a model; name another"
-    return task.misfit(trained.task, trained.norm)
+    with blamed({"task": {"name": task.name}}):
+        return task.misfit(trained.task, trained.norm)

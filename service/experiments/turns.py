@@ -3,7 +3,8 @@
 The queue is worked off in rounds, and each experiment has one run in each round. ``turn`` counts half rounds. The first
 run of a new experiment is placed half a round after the run that is next at that moment, so it waits for at most one
 run of every other experiment. Newcomers are never placed before the run that is next, so no run waits for ever. (Runs
-for a kind of worker of which none is live do not count as next.)
+for a kind of worker of which none is live do not count as next, nor do runs that need fused kernels while no worker has
+any.)
 
 A run that its worker gives back goes before all others, as it has had its turn. A run that waits for trouble to pass is
 not in the queue; it comes back behind the other runs of its experiment, so that a thousand of them delay nobody else.
@@ -13,7 +14,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Select, bindparam, false, func, select, tuple_
+from sqlalchemy import ColumnElement, Select, bindparam, false, func, or_, select, tuple_
 from sqlalchemy.orm import Session
 
 from service.experiments.tables import Run
@@ -27,18 +28,27 @@ QUEUED = Run.state == "queued"
 READY = (QUEUED, Run.cancel_requested == false(), Run.not_before.is_(None))
 
 
-def first_ready(queue: str) -> Select[str]:
-    """The id of the next run of a queue, locked. On PostgreSQL, runs that another worker is claiming are skipped."""
-    ready = select(Run.id).where(Run.queue == queue, *READY)
+def takeable(fused: bool) -> tuple[ColumnElement[bool], ...]:
+    """The conditions that a worker with or without fused kernels may take a run that is ready."""
+    return READY if fused else (*READY, Run.needs_fused == false())
+
+
+def first_ready(queue: str, *, fused: bool) -> Select[str]:
+    """The id of the next run of a queue, locked. On PostgreSQL, runs that another worker is claiming are skipped.
+
+    Args:
+        fused: whether the worker has fused kernels.
+    """
+    ready = select(Run.id).where(Run.queue == queue, *takeable(fused))
     return ready.order_by(*ORDER).limit(1).with_for_update(skip_locked=True)
 
 
-def by_urgency(session: Session, queues: Sequence[str]) -> list[str]:
-    """The queues in which a run is ready, ordered by their next runs."""
+def by_urgency(session: Session, queues: Sequence[str], *, fused: bool) -> list[str]:
+    """The queues in which a run is ready that a worker with or without fused kernels takes, ordered by these runs."""
     fronts = []
     for queue in queues:
-        ready = select(Run.priority, Run.turn, Run.id).where(Run.queue == queue, *READY).order_by(*ORDER).limit(1)
-        front = session.execute(ready).one_or_none()
+        ready = select(Run.priority, Run.turn, Run.id).where(Run.queue == queue, *takeable(fused))
+        front = session.execute(ready.order_by(*ORDER).limit(1)).one_or_none()
         if front is not None:
             fronts.append((-front.priority, front.turn, front.id, queue))
     return [queue for *_, queue in sorted(fronts)]
@@ -77,9 +87,10 @@ def _waiting(names: tuple[str, ...], kinds: tuple[str, ...]) -> Select[Any]:
     """A query for the smallest turn in each of these queues at the bound ``priority``, and for whether a worker of each
     of these kinds is registered."""
     at_priority = Run.priority == bindparam("priority")
+    is_served = or_(Run.needs_fused == false(), registration.any_fused())
     least = [
         select(Run.turn)
-        .where(*READY, Run.queue == name, at_priority, Run.turn > AT_ONCE)
+        .where(*READY, Run.queue == name, at_priority, Run.turn > AT_ONCE, is_served)
         .order_by(Run.turn)
         .limit(1)
         .scalar_subquery()

@@ -1,1 +1,1 @@
-"""The workers: which are live, what each trains, and what waits for them."""
+"""The workers that there are: each registers itself, and says now and then that it is alive."""

@@ -1,12 +1,13 @@
-"""Register, heartbeat and remove workers. Which run a worker holds is stored on the run; see ``queries``."""
+"""Register, heartbeat and remove workers. Which run a worker holds is stored on the run; see ``service.workload``."""
 
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, delete, exists, update
+from sqlalchemy import ColumnElement, delete, exists, null, select, true, update
 from sqlalchemy.orm import Session
 
 from service.db import epoch_now, utc_now
 from service.fleet.tables import Worker
+from service.queue import FUSED
 
 MISSED_HEARTBEATS = 3  # after so many a worker counts as gone
 
@@ -17,6 +18,7 @@ class WorkerIdentity:
 
     Attributes:
         queues: it takes runs that asked for one of these devices: ``auto``, ``cpu``, ``cuda``.
+        fused: whether it has fused kernels; None while it does not know yet, as it may have to compile them.
     """
 
     id: str
@@ -24,6 +26,12 @@ class WorkerIdentity:
     pid: int
     device: str
     queues: tuple[str, ...]
+    fused: bool | None = None
+
+    @property
+    def notified_in(self) -> tuple[str, ...]:
+        """The queues of the messages that it listens to."""
+        return (*self.queues, FUSED) if self.fused else self.queues
 
 
 def register(session: Session, worker: WorkerIdentity) -> None:
@@ -35,6 +43,7 @@ def register(session: Session, worker: WorkerIdentity) -> None:
             pid=worker.pid,
             device=worker.device,
             queues=",".join(worker.queues),
+            fused=null() if worker.fused is None else worker.fused,  # for None there is a default, of older workers
             started_at=utc_now(),
             heartbeat_at=epoch_now(),
         )
@@ -43,7 +52,8 @@ def register(session: Session, worker: WorkerIdentity) -> None:
 
 def heartbeat(session: Session, worker: WorkerIdentity) -> None:
     """The worker is alive. It is registered if it is new, or was removed because it was silent."""
-    seen = session.execute(update(Worker).where(Worker.id == worker.id).values(heartbeat_at=epoch_now()))
+    now = {"heartbeat_at": epoch_now(), "fused": worker.fused}
+    seen = session.execute(update(Worker).where(Worker.id == worker.id).values(now))
     if seen.rowcount == 0:  # type: ignore[attr-defined]
         register(session, worker)
 
@@ -57,6 +67,23 @@ def remove(session: Session, worker_id: str) -> bool:
 def remove_silent(session: Session, heartbeat_seconds: float) -> None:
     """Remove workers that missed ``MISSED_HEARTBEATS``."""
     session.execute(delete(Worker).where(Worker.heartbeat_at < epoch_now() - MISSED_HEARTBEATS * heartbeat_seconds))
+
+
+def is_live(heartbeat_seconds: float) -> ColumnElement[bool]:
+    """Whether a worker's last heartbeat is recent, as a condition in a query."""
+    return Worker.heartbeat_at >= epoch_now() - MISSED_HEARTBEATS * heartbeat_seconds
+
+
+def none_is_fused(session: Session, queue: str, heartbeat_seconds: float) -> bool:
+    """Whether live workers take runs from this queue, and all of them know that they have no fused kernels."""
+    live = session.execute(select(Worker.queues, Worker.fused).where(is_live(heartbeat_seconds)))
+    listening = [fused for queues, fused in live if queue in queues.split(",")]
+    return bool(listening) and all(fused is False for fused in listening)
+
+
+def any_fused() -> ColumnElement[bool]:
+    """Whether a worker is registered that has fused kernels, as a condition in a query."""
+    return exists().where(Worker.fused == true())
 
 
 def any_on(kind: str) -> ColumnElement[bool]:

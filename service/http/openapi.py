@@ -118,6 +118,9 @@ class Environment(BaseModel):
     cpu: str | None = None
     cores: int | None = None
     threads: int | None = Field(None, description="Those that torch computed with.")
+    kernels: str | None = Field(
+        None, description="What the fused kernels were compiled for, and by what; null where the reference ran."
+    )
     gpu: str | None = None
     cuda: str | None = Field(None, description="Version.")
     driver: str | None = Field(None, description="Version of the GPU's driver.")

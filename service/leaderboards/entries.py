@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from normcore.problem import problem_of
 from normcore.spec import TrainingSpec, changes, parse
 from service.experiments.tables import Experiment, Run
-from service.leaderboards.ranking import Pooled, RunResult, pool
+from service.leaderboards.ranking import Pooled, RunResult, kernel_of, pool
 from service.leaderboards.tables import Entry
 
 log = logging.getLogger(__name__)
@@ -41,7 +41,8 @@ def refresh(session: Session, fingerprint: str) -> None:
         )
         for result in results
     )
-    values = {**_columns(pooled), "results": results, "experiments": list(newest)}
+    kernel = kernel_of(result["kernel"] for result in results)
+    values = {**_columns(pooled), "kernel": kernel, "results": results, "experiments": list(newest)}
     session.execute(update(Entry).where(Entry.fingerprint == fingerprint).values(values))
 
 
@@ -70,12 +71,15 @@ def refresh_missing(session: Session) -> None:
 def _results(session: Session, fingerprint: str) -> list[dict[str, Any]]:
     """What each succeeded run came to, the first run of a seed before others of it."""
     rows = session.execute(
-        select(Run.id, Run.seed, Run.outcome, Run.result)
+        select(Run.id, Run.seed, Run.outcome, Run.kernel, Run.result)
         .join(Experiment)
         .where(Experiment.fingerprint == fingerprint, Run.state == "succeeded")
         .order_by(Run.seed, Run.id)
     )
-    return [{"run_id": id, "seed": seed, "outcome": outcome, **result} for id, seed, outcome, result in rows]
+    return [
+        {"run_id": id, "seed": seed, "outcome": outcome, "kernel": kernel, **result}
+        for id, seed, outcome, kernel, result in rows
+    ]
 
 
 def _lock(session: Session, experiment: Experiment) -> None:

@@ -11,6 +11,7 @@ LAYER_NORM = Entry(
     source="measured",
     fingerprint=FINGERPRINT,
     budget=own_budget("permuted_digits", "small"),
+    kernel="fused",
     n_runs=1,
     n_seeds=1,
     value=Center(0.677, None, None),

@@ -18,6 +18,7 @@ from normcore.spec.metric import Direction
 
 RankBy = Literal["metric", "steps_to_target", "seconds_to_target"]
 CONFIDENCE = 0.95
+MIXED = "mixed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +129,14 @@ def ranks(centers: Sequence[float | None], counts: Sequence[bool], direction: Di
 def ratio(baseline: float | None, own: float | None) -> float | None:
     """How many times ``own`` fits into ``baseline``."""
     return baseline / own if baseline is not None and own else None
+
+
+def kernel_of(runs: Iterable[str | None]) -> str | None:
+    """The kernel that all runs had; ``mixed`` if they differ, or if one had several. Seconds of one kernel say nothing
+    of another's."""
+    known = {kernel for kernel in runs if kernel is not None}
+    alone = known.pop() if len(known) == 1 else None
+    return MIXED if known or (alone and " " in alone) else alone
 
 
 def _mean(values: Iterable[float | None]) -> float | None:

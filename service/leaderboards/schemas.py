@@ -20,6 +20,8 @@ class Entry:
         origin: the work that the paper quotes the number from; None if the number is its own.
         note: what else to know of a paper's number.
         budget: examples that a training may see.
+        kernel: the implementation that its runs had, ``reference`` or ``fused``; ``mixed`` if they differ, which its
+            seconds then are, too. None for a paper's number.
         values: all of the task's metrics.
     """
 
@@ -34,6 +36,7 @@ class Entry:
     budget: int | None = None
     over_budget: bool = False
     changes: dict[str, Any] = field(default_factory=dict)
+    kernel: str | None = None
     n_runs: int = 0
     n_seeds: int = 0
     n_diverged: int = 0

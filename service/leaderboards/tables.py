@@ -22,6 +22,7 @@ class Entry(Base):
     options: Mapped[dict[str, Any]] = mapped_column(Json)  # the task's, which make the problem
     budget: Mapped[int] = mapped_column(BigInteger)  # examples that a training may see
     changes: Mapped[dict[str, Any]] = mapped_column(Json)
+    kernel: Mapped[str | None] = mapped_column(String(64))  # of its runs; null of entries from before it was kept
     experiments: Mapped[list[str]] = mapped_column(Json)  # newest first, at most MAX_EXPERIMENTS
 
     results: Mapped[list[dict[str, Any]]] = mapped_column(Json)  # every run's, which all statistics come from

@@ -14,10 +14,11 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from service.db import Database, one_line
 from service.experiments import lifecycle
-from service.fleet import queries, registration
+from service.fleet import registration
 from service.processes.startup import exit_on_signals, prepare
 from service.queue import Notification, Notifier, make_celery
 from service.settings import Settings
+from service.workload import queries
 
 log = logging.getLogger(__name__)
 

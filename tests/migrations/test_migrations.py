@@ -10,13 +10,13 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import inspect, text
+from sqlalchemy import inspect, select, text
 
 from service.db import Base, Database
 from service.experiments import tables as experiments
-from service.fleet import tables as fleet  # noqa: F401
+from service.fleet import tables as fleet
 from service.keys import tables as keys  # noqa: F401
-from service.leaderboards import tables as leaderboards  # noqa: F401
+from service.leaderboards import tables as leaderboards
 from service.processes.migrate import migrate
 from tests.processes import until
 from tests.service.given import claimed, finished, submitted
@@ -103,6 +103,61 @@ def test_renamed_and_resized_columns_keep_their_values(empty: Database) -> None:
         run = session.get_one(experiments.Run, "run_1")
         assert (run.notified_at, run.started_attempt, run.kernel) == (12.5, 1, "reference")
         assert session.get(experiments.Measurement, ("run_1", 10, "train.loss")) is not None
+
+
+def test_workers_and_runs_of_before_have_and_need_no_fused_kernels(empty: Database) -> None:
+    migrate(empty, "0004")
+    with empty.engine.begin() as connection:
+        connection.exec_driver_sql(
+            "INSERT INTO workers VALUES ('wrk_1', 'host', 1, 'cpu', 'auto,cpu', '2026-01-01 00:00:00+00:00', 12.5)"
+        )
+        connection.exec_driver_sql(
+            "INSERT INTO experiments (id, fingerprint, setting, task, profile, spec, request_digest, created_at)"
+            " VALUES ('exp_1', 'f', 's', 't', 'p', '{}', 'd', '2026-01-01 00:00:00+00:00')"
+        )
+        connection.exec_driver_sql(
+            "INSERT INTO runs (id, experiment_id, seed, queue, priority, max_steps, state, attempt, times_lost,"
+            " history, cancel_requested, step, seconds, created_at) VALUES ('run_1', 'exp_1', 0, 'cpu', 5, 40,"
+            " 'queued', 1, 0, '[]', false, 0, 0.0, '2026-01-01 00:00:00+00:00')"
+        )
+    migrate(empty)
+    with empty.snapshot() as session:
+        assert session.get_one(fleet.Worker, "wrk_1").fused is False
+        assert session.get_one(experiments.Run, "run_1").needs_fused is False
+
+
+def test_entries_of_before_say_which_kernel_their_runs_had(empty: Database) -> None:
+    migrate(empty, "0004")
+    known = "seed, queue, priority, max_steps, attempt, times_lost, history, cancel_requested, step, seconds"
+    values = "0, 'cpu', 5, 40, 1, 0, '[]', false, 40, 1.0"
+    runs = {
+        "fused": [("fused", "succeeded"), ("fused", "succeeded"), ("reference", "failed")],
+        "mixed": [("fused", "succeeded"), ("reference", "succeeded")],
+        "both": [("fused reference", "succeeded")],
+        "reference": [("reference", "succeeded")],
+    }
+    with empty.engine.begin() as connection:
+        for name, of_entry in runs.items():
+            connection.exec_driver_sql(
+                "INSERT INTO experiments (id, fingerprint, setting, task, profile, spec, request_digest, created_at)"
+                f" VALUES ('exp_{name}', '{name}', 's', 't', 'p', '{{}}', 'd', '2026-01-01 00:00:00+00:00')"
+            )
+            for k, (kernel, state) in enumerate(of_entry):
+                connection.exec_driver_sql(
+                    f"INSERT INTO runs (id, experiment_id, {known}, created_at, kernel, state)"
+                    f" VALUES ('run_{name}_{k}', 'exp_{name}', {values}, '2026-01-01 00:00:00+00:00',"
+                    f" '{kernel}', '{state}')"
+                )
+            connection.exec_driver_sql(
+                "INSERT INTO entries (fingerprint, setting, task, profile, method, problem, options, budget, results,"
+                ' "values", changes, experiments, n_runs, n_seeds, n_diverged, steps_reached, seconds_reached) VALUES'
+                f" ('{name}', 's', 't', 'p', 'none', 'a', '{{}}', 1, '[]', '{{}}', '{{}}', '[]', 1, 1, 0, 0, 0)"
+            )
+    migrate(empty, "0005")
+    with empty.snapshot() as session:
+        found = session.scalars(select(leaderboards.Entry)).all()
+        got = {entry.fingerprint: entry.kernel for entry in found}
+    assert got == {"fused": "fused", "mixed": "mixed", "both": "mixed", "reference": "reference"}
 
 
 def test_a_difference_would_be_noticed(empty: Database) -> None:

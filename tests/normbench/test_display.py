@@ -92,3 +92,27 @@ def test_an_entry_that_differs_in_nothing_has_a_dash_and_changes_break_between_e
     assert ["1", "layer_norm", "–", "0.500", "[0.400,", "0.600]"] in [line[:6] for line in shown]
     told = [word for line in shown for word in line if "=" in word]
     assert told == ["training.optimizer.lr=0.001,", "training.max_steps=1000,", "norm.gain_init=0.1"]
+
+
+@pytest.mark.parametrize(
+    ("kernels", "shown"),
+    [
+        (["fused", "fused"], None),
+        (["reference", None], None),
+        (["fused", "reference"], ["fused", "reference"]),
+        (["mixed", "mixed"], ["mixed", "mixed"]),
+    ],
+)
+def test_a_board_marks_the_times_of_different_kernels(kernels: list[str | None], shown: list[str] | None) -> None:
+    about = {"task": "permuted_digits", "profile": "small", "metric": "accuracy", "unit": "", "target": 0.5}
+    board: Any = {**about, **OWN, "direction": "maximize", "baseline": "none"}
+    times = {"seconds_to_target": {"median": 3.5, "reached": 3}}
+    board["entries"] = [entry(k, kernel=kernel, **times) for k, kernel in enumerate(kernels, 1)]
+    table = leaderboard(board)
+    names = [column.name for column in table.columns]
+    if shown is None:
+        assert "kernel" not in names
+    else:
+        assert names[names.index("time") + 1] == "kernel"
+        assert [row[names.index("kernel")] for row in table.rows] == shown
+        assert [row[names.index("time")] for row in table.rows] == ["3.5 s", "3.5 s"]

@@ -63,6 +63,23 @@ def test_waiting_without_a_worker_for_the_device_says_how_to_start_one() -> None
     assert "no worker is alive" in why(experiment(run("queued", 0)), [])
 
 
+@pytest.mark.parametrize(
+    ("fused", "told"),
+    [
+        ([False, False], "no live worker for it has fused kernels; start one where there is a compiler"),
+        ([False, True], "about to start"),
+        ([None], "about to start"),
+    ],
+)
+def test_waiting_for_fused_kernels_says_how_to_have_some(fused: list[bool | None], told: str) -> None:
+    waiting = experiment(run("queued", 0))
+    waiting["spec"]["training"] = {"kernel": "fused"}
+    workers = [{**worker("cpu", None), "fused": known} for known in fused]
+    assert why(waiting, workers) == told
+    waiting["spec"]["training"] = {"kernel": "auto"}
+    assert why(waiting, workers) == "about to start"
+
+
 def test_waiting_behind_others_says_how_many_there_are() -> None:
     def other(device: str, id: str, **states: int) -> dict[str, Any]:
         return {"id": id, "spec": {"device": device}, "runs_by_state": states}

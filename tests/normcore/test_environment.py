@@ -12,6 +12,7 @@ def test_the_environment_names_packages_code_and_hardware() -> None:
     assert facts["python"] == platform.python_version()
     assert facts["torch"] == torch.__version__
     assert facts["threads"] == 2
+    assert facts["kernels"] is None
     assert facts["cpu"]
     assert facts["cores"] >= 1
     assert facts["gpu"] is facts["driver"] is facts["cuda"] is None

@@ -72,6 +72,57 @@ class Analysis(Analysis):
     profiles: ClassVar = one_size("Any.")
     name: Literal["{tag}"] = "{tag}"
 """
+MOODY = (
+    """
+from pydantic import model_validator
+"""
+    + USABLE.format(name="Moody", tag="moody")
+    + """
+    width: int = 1
+
+    @model_validator(mode="after")
+    def dislikes_two(self):
+        if self.width == 6:
+            raise ValueError("six is too wide; use 1")
+        if self.width == 5:
+            raise SystemExit("not five")
+        return {1: self, 3: self, 4: self}[self.width]
+
+    def misfit(self, model):
+        return 1 / (3 - self.width) and super().misfit(model)
+
+"""
+)
+HUNGRY = """
+from typing import ClassVar, Literal
+from normcore.spec.task import Need
+from normcore.spec.tasks.pixels import PermutedDigits
+
+class Hungry(PermutedDigits):
+    name: Literal["hungry"] = "hungry"
+    home: ClassVar[str] = "somebody.norms"
+    portions: int = 1
+
+    def needs(self):
+        return (Need("digits"),)[: 1 // (2 - self.portions)] if self.portions != 3 else ("digits",)
+
+    def canonical(self):
+        return {**super().canonical(), "portions": {4}} if self.portions == 4 else super().canonical()
+"""
+PEERS = """
+from typing import ClassVar, Literal
+from normcore.spec.analyses.analysis import TrainedAnalysis, one_size
+
+class Peers(TrainedAnalysis):
+    title: ClassVar[str] = "Somebody's"
+    citation: ClassVar[str] = "Somebody 2026"
+    home: ClassVar[str] = "somebody.norms"
+    profiles: ClassVar = one_size("Any.")
+    name: Literal["peers"] = "peers"
+
+    def misfit(self, task, norm):
+        return 1 / 0 if norm.method == "layer_norm" else None
+"""
 MODULES = {
     "norms": "import no_such_compiler",
     "base": "raise BaseException('at all')",
@@ -87,6 +138,9 @@ MODULES = {
     "shadow": USABLE.format(name="Shadow", tag="layer_norm"),
     "tagless": "class Tagless:\n    pass",
     "usable": USABLE.format(name="Usable", tag="usable"),
+    "moody": MOODY,
+    "hungry": HUNGRY,
+    "peers": PEERS,
 }
 METHODS_LINES = "\n".join(f"{tag} = somebody.{tag}:Broken" for tag in BROKEN)
 TASKS_LINES = "\n".join(f"{tag} = somebody.{tag}:Task" for tag in BROKEN_TASKS)
@@ -103,15 +157,18 @@ layer_norm = somebody.shadow:Shadow
 tagless = somebody.tagless:Tagless
 not_there = somebody.not_there:NotThere
 usable = somebody.usable:Usable
+moody = somebody.moody:Moody
 
 [normbench.tasks]
 permuted_digits = somebody.raises:PermutedDigits
 {TASKS_LINES}
+hungry = somebody.hungry:Hungry
 
 [normbench.analyses]
 invariances = somebody.shadow:Shadow
 char_lm = somebody.shadow_analysis:Analysis
 both = somebody.both_analysis:Analysis
+peers = somebody.peers:Peers
 """
 PROGRAM = """
 import json, sys
@@ -120,13 +177,22 @@ from service.app import create_app
 from service.db import Database
 from service.processes.migrate import migrate
 from service.settings import Settings
+from tests.service.given import claimed, finished, submitted
 
 settings = Settings(data_dir=sys.argv[1], allowed_hosts="testserver")
 db = Database(settings.database_url)
 migrate(db)
+submitted(db, "layer_norm")
+trained = claimed(db).lease
+finished(db, trained)
 db.close()
 specs = [{"task": {"name": "permuted_digits", "profile": "smoke"}, "norm": {"method": method}}
          for method in ("layer_norm", "raises")]
+moods = [{"task": {"name": "feedforward", "profile": "smoke"}, "norm": {"method": "moody", "width": width}}
+         for width in (1, 2, 3, 5, 6)]
+moods += [{"task": {"name": "hungry", "profile": "smoke", "portions": portions}, "norm": {"method": "none"}}
+          for portions in (1, 2, 3, 4)]
+moods += [{"task": {"name": "peers", "run": trained.run_id}}]
 with TestClient(create_app(settings, require_keys=False)) as client:
     answers = [
         client.get("/readyz"),
@@ -135,7 +201,7 @@ with TestClient(create_app(settings, require_keys=False)) as client:
         client.get("/v1/methods"),
         client.get("/v1/leaderboards"),
         client.get("/v1/methods/layer_norm/report-card"),
-        *(client.post("/v1/experiments", json=spec) for spec in specs),
+        *(client.post("/v1/experiments", json=spec) for spec in (*moods, *specs)),
     ]
     print(json.dumps([[answer.status_code, answer.json()] for answer in answers]))
 """
@@ -181,15 +247,41 @@ def started(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[
 
 def test_the_service_starts_and_answers(started: tuple[list[Any], str]) -> None:
     answers, _ = started
-    assert [status for status, _ in answers] == [200, 200, 200, 200, 200, 200, 201, 422]
+    assert [status for status, _ in answers] == [200] * 6 + [201, *[422] * 4] + [201, *[422] * 4] + [201, 422]
     *_, refused = answers
     assert refused[1]["errors"][0]["loc"] == ["norm", "method"]
 
 
+@pytest.mark.parametrize(
+    ("answer", "loc", "told"),
+    [
+        (7, ["norm"], "moody, of somebody 1.2, failed with these options: KeyError: 2"),
+        (8, ["norm"], "moody, of somebody 1.2, failed with these options: ZeroDivisionError: division by zero"),
+        (9, ["norm"], "moody, of somebody 1.2, failed with these options: SystemExit: not five"),
+        (12, ["task"], "hungry, of somebody 1.2, failed with these options: ZeroDivisionError: integer"),
+        (13, ["task"], "hungry, of somebody 1.2, failed with these options: TypeError: needs() gave 'digits'"),
+        (14, ["task"], "hungry, of somebody 1.2, failed with these options: TypeError: Object of type set"),
+        (15, ["task"], "peers, of somebody 1.2, failed with these options: ZeroDivisionError: division by zero"),
+    ],
+)
+def test_what_fails_with_some_options_is_refused_with_them(
+    started: tuple[list[Any], str], answer: int, loc: list[str], told: str
+) -> None:
+    [error] = started[0][answer][1]["errors"]
+    assert error["loc"] == loc
+    assert error["msg"].startswith(told)
+    assert error["msg"].endswith("; choose others, or have the package mended")
+
+
+def test_what_a_packages_own_validator_says_is_told_as_it_says_it(started: tuple[list[Any], str]) -> None:
+    [error] = started[0][10][1]["errors"]
+    assert (error["loc"], error["msg"]) == (["norm"], "six is too wide; use 1")
+
+
 def test_what_can_be_used_is_there_and_nothing_of_ours_is_shadowed(started: tuple[list[Any], str]) -> None:
     (_, tasks), (_, methods) = started[0][2:4]
-    assert [task["name"] for task in tasks["items"]] == [*BENCHMARKS, "both", *ANALYSES]
-    assert [method["name"] for method in methods["items"]] == [*METHODS, "usable"]
+    assert [task["name"] for task in tasks["items"]] == [*BENCHMARKS, "both", "hungry", *ANALYSES, "peers"]
+    assert [method["name"] for method in methods["items"]] == [*METHODS, "usable", "moody"]
     titles = {method["name"]: method["title"] for method in methods["items"]}
     assert (titles["layer_norm"], titles["usable"]) == (METHODS["layer_norm"].title, "Somebody's")
 

@@ -16,7 +16,7 @@ import redis
 from starlette.testclient import TestClient
 
 from service.app import create_app
-from service.queue import RUN_EXPERIMENT, Notification, Notifier, broker_problem, make_celery, queue_name
+from service.queue import QUEUES, RUN_EXPERIMENT, Notification, Notifier, broker_problem, make_celery, queue_name
 from service.settings import Settings
 from tests.proxies import proxy_to
 from tests.servers import free_port
@@ -32,7 +32,7 @@ def broker_url(request: pytest.FixtureRequest) -> str:
         return "filesystem://localhost"
     url: str = request.getfixturevalue("redis_url")
     with redis.Redis.from_url(url) as connection:
-        for device in ("auto", "cpu", "cuda"):
+        for device in QUEUES:
             connection.delete(queue_name(device))
     return url
 

@@ -22,8 +22,9 @@ from tests.servers import free_port, postgres_database, private_redis
 
 SEED = 7
 SMOKE = {"name": "permuted_digits", "profile": "smoke"}
-LONG: dict[str, Any] = {"training": {"max_steps": 110, "eval_every": 10, "target": None}}
-DENSE: dict[str, Any] = {"training": {"max_steps": 90, "eval_every": 2, "target": None}}
+# By the slower kernel they last long enough to be caught at work.
+LONG: dict[str, Any] = {"training": {"max_steps": 110, "eval_every": 10, "target": None, "kernel": "reference"}}
+DENSE: dict[str, Any] = {"training": {"max_steps": 90, "eval_every": 2, "target": None, "kernel": "reference"}}
 HOPELESS: dict[str, Any] = {"training": {"max_steps": 1_000_000, "eval_every": 1_000_000, "target": None}}
 ENDLESS: dict[str, Any] = {"training": {"max_steps": 1_000_000, "eval_every": 5, "target": None}}
 

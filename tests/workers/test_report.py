@@ -16,11 +16,11 @@ from service.db import Database
 from service.experiments import lifecycle, queries, submission
 from service.experiments.lifecycle import Claim, LeaseLost
 from service.experiments.tables import Run
-from service.fleet import queries as fleet
 from service.fleet import registration
 from service.fleet.registration import WorkerIdentity
 from service.leaderboards import queries as boards
 from service.processes.migrate import migrate
+from service.workload import queries as workload
 from tests.processes import until
 from tests.service.given import result_of
 from workers.messages import Progress, RunFinished, RunStarted, Saved
@@ -50,6 +50,12 @@ def begun(db: Database, settings: WorkerSettings) -> tuple[Report, Claim]:
     return report, claim
 
 
+def rename(db: Database, table: str, name: str) -> None:
+    """While its table has another name, nothing can be stored there."""
+    with db.engine.begin() as connection:
+        connection.exec_driver_sql(f"ALTER TABLE {table} RENAME TO {name}")
+
+
 def test_the_beginning_is_due_at_once_and_undoes_what_was_measured_beyond_it(db: Database) -> None:
     claim = claimed(db)
     with db.transaction() as session:
@@ -70,12 +76,10 @@ def test_what_could_not_be_written_is_written_later_and_only_then_said_to_be_sto
     migrate(db)
     report, claim = begun(db, PATIENT)
     report.note(Measured(10, 1.0, {"train.loss": 1.0}))
-    with db.engine.begin() as connection:
-        connection.exec_driver_sql("ALTER TABLE measurements RENAME TO away")
+    rename(db, "measurements", "away")
     assert report.flush() is None
     report.note(Measured(20, 2.0, {"train.loss": 0.5}))
-    with db.engine.begin() as connection:
-        connection.exec_driver_sql("ALTER TABLE away RENAME TO measurements")
+    rename(db, "away", "measurements")
     assert report.flush() == 20
     with db.snapshot() as session:
         curves = queries.measurements(session, claim.lease.run_id, series=[], max_points=None).series
@@ -92,8 +96,7 @@ def test_a_worker_that_stops_does_not_insist_on_a_database_that_is_away(
     migrate(db)
     claim, stopping = claimed(db), threading.Event()
     report = Report(db, PATIENT, claim.lease, WORKER.device, stopping)
-    with db.engine.begin() as connection:
-        connection.exec_driver_sql("ALTER TABLE runs RENAME TO away")
+    rename(db, "runs", "away")
     stopping.set()
     with pytest.raises(GaveUp):
         report.released("its worker stopped")
@@ -186,12 +189,10 @@ def test_curves_wait_for_a_database_that_is_away(tmp_path: Path, monkeypatch: py
     migrate(db)
     report, _ = begun(db, PATIENT)
     report.note(Measured(10, 1.0, {"train.loss": 1.0}))
-    with db.engine.begin() as connection:
-        connection.exec_driver_sql("ALTER TABLE measurements RENAME TO away")
+    rename(db, "measurements", "away")
 
     def come_back() -> None:
-        with db.engine.begin() as connection:
-            connection.exec_driver_sql("ALTER TABLE away RENAME TO measurements")
+        rename(db, "away", "measurements")
 
     timer = threading.Timer(0.5, come_back)
     timer.start()
@@ -209,7 +210,7 @@ def test_the_end_brings_last_measurements_result_and_board_together(db: Database
     with db.snapshot() as session:
         run = queries.run(session, claim.lease.run_id)
         board = boards.leaderboard(session, "permuted_digits", "smoke")
-        [(_, training)] = fleet.live(session, 1000)
+        [(_, training)] = workload.live(session, 1000)
     assert (run.state, run.outcome, run.progress.step) == ("succeeded", "reached_target", 40)
     assert [(e.method, e.n_runs, e.value and e.value.mean) for e in board.entries] == [("layer_norm", 1, 0.8)]
     assert training is None

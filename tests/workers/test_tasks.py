@@ -3,12 +3,14 @@
 import errno
 import json
 import logging
+import os
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from sqlalchemy import update
 
@@ -138,6 +140,7 @@ def test_the_curves_of_a_resumed_run_begin_where_its_first_attempt_did(
     first.stopping.set()
     thread.join()
     assert run_of(db, run_id).state == "queued"
+    assert not any(is_output(artifact.name) for artifact in Artifacts(settings.artifacts_url).list(run_id))
     executor_of("wrk_2").execute_next()
     run = run_of(db, run_id)
     assert (run.state, run.attempt) == ("succeeded", 2)
@@ -147,28 +150,54 @@ def test_the_curves_of_a_resumed_run_begin_where_its_first_attempt_did(
     assert {attempt for *_, attempt in rows_of(db, run_id)} == {1, 2}
 
 
+def test_of_a_training_process_that_was_killed_the_log_is_kept(tmp_path: Path, db: Database) -> None:
+    """Which it stores itself with its checkpoints, of which it has none yet."""
+    run_id = submitted(db, training=LONG).runs[0].id
+    settings = read_settings(WorkerSettings, data_dir=tmp_path, checkpoint_seconds=1e9)
+    notifier = Notifier(make_celery(settings))
+    before = set(leaders())
+    thread = threading.Thread(target=Executor(db, settings, identify("cpu", "wrk_1"), notifier).execute_next)
+    thread.start()
+    until(lambda: run_of(db, run_id).step > 0, 60, lambda: "it does not train")
+    [training] = set(leaders()) - before
+    training.kill()
+    thread.join()
+    notifier.close()
+    run = run_of(db, run_id)
+    assert (run.state, run.attempt, run.times_lost) == ("queued", 2, 1)
+    assert b"attempt 1 on cpu" in Artifacts(settings.artifacts_url).read(run_id, 1, "log.txt")
+
+
+def leaders() -> list[psutil.Process]:
+    """Those of our processes that lead a group of their own, as a training's does."""
+    return [child for child in psutil.Process().children(recursive=True) if os.getpgid(child.pid) == child.pid]
+
+
 def test_a_store_that_takes_no_curves_makes_the_run_wait_and_keeps_its_checkpoints(
     settings: WorkerSettings, db: Database, executor_of: Callable[[str], Executor], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run_id = submitted(db).runs[0].id
+    run_id, other = (submitted(db, seeds=[seed]).runs[0].id for seed in (0, 1))
     write = Artifacts.write
 
     def full(store: Artifacts, run_id: str, attempt: int, name: str, content: bytes) -> None:
-        if name == "figures/curves.json":
+        if name in ("figures/curves.json", "probe"):
             raise OSError(errno.ENOSPC, "No space left on device")
         write(store, run_id, attempt, name, content)
 
     monkeypatch.setattr(Artifacts, "write", full)
-    executor_of("wrk_1").execute_next()
+    executor = executor_of("wrk_1")
+    executor.execute_next()
+    executor.execute_next()
     run = run_of(db, run_id)
     assert (run.state, run.attempt, run.times_deferred, run.times_lost) == ("queued", 2, 1, 0)
+    assert (run_of(db, other).state, run_of(db, other).attempt) == ("queued", 1), "the store takes nothing yet"
     assert run.history[0]["reason"].startswith("artifact store: OSError: [Errno 28] No space left on device; ")
     store = Artifacts(settings.artifacts_url)
     assert any(CHECKPOINT.fullmatch(artifact.name) for artifact in store.list(run_id))
     monkeypatch.setattr(Artifacts, "write", write)
     with db.transaction() as session:
         session.execute(update(Run).values(not_before=None))
-    executor_of("wrk_1").execute_next()
+    executor.execute_next()
     run = run_of(db, run_id)
     assert (run.state, run.attempt) == ("succeeded", 2)
     assert run.resumed_from_step

@@ -51,6 +51,7 @@ def job_of(spec: dict[str, Any], folder: Path, **changes: Any) -> Job:
         "resumed_from": 0,
         "model_attempt": 0,
         "device": "cpu",
+        "no_kernels": None,
         "threads": 1,
         "datasets_dir": folder / "datasets",
         "artifacts_url": str(folder),

@@ -5,6 +5,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from normcore.spec.methods.method import LayerMethod
+from normcore.spec.models.model import Model
 
 
 class BatchNorm(LayerMethod):
@@ -18,6 +19,5 @@ class BatchNorm(LayerMethod):
         "biased", description="Which variance normalizes; LN section 6.6 takes the unbiased one with a batch of 4."
     )
 
-    @property
-    def needs_batch(self) -> bool:
-        return True
+    def needs_batch(self, model: Model) -> bool:
+        return bool(self.sites)

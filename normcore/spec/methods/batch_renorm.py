@@ -5,6 +5,7 @@ from typing import ClassVar, Literal
 from pydantic import Field, NonNegativeFloat
 
 from normcore.spec.methods.method import LayerMethod
+from normcore.spec.models.model import Model
 
 
 class BatchRenorm(LayerMethod):
@@ -19,6 +20,5 @@ class BatchRenorm(LayerMethod):
     d_max: NonNegativeFloat = Field(5.0, description="Largest distance of the two means (the paper's final 5).")
     momentum: float = Field(0.01, gt=0, le=1, description="Weight of the newest minibatch (the paper: 0.01).")
 
-    @property
-    def needs_batch(self) -> bool:
-        return True
+    def needs_batch(self, model: Model) -> bool:
+        return bool(self.sites)

@@ -15,6 +15,7 @@ class GroupNorm(LayerMethod):
     title: ClassVar[str] = "Group normalization"
     citation: ClassVar[str] = "Wu, He 2018, arXiv:1803.08494, Eq. 7"
     takes: ClassVar[frozenset[Place]] = frozenset({"layer"})
+    beside_sites: ClassVar[frozenset[str]] = frozenset({"groups"})  # which profiles choose
 
     method: Literal["group_norm"] = "group_norm"
     groups: int = Field(32, ge=1, le=4096, description="How many groups the channels make (the paper: 32).")
@@ -24,3 +25,6 @@ class GroupNorm(LayerMethod):
             if channels % self.groups:
                 return Misfit("groups", f"{channels} channels make no {self.groups} equal groups; use a divisor")
         return super().misfit(model)
+
+    def erases(self, channels: int) -> bool:
+        return channels == self.groups

@@ -27,3 +27,6 @@ class InstanceNorm(LayerMethod):
             )
             return Misfit("method", message)
         return super().misfit(model)
+
+    def erases(self, channels: int) -> bool:
+        return True

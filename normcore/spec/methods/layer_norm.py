@@ -5,14 +5,20 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, NonNegativeFloat, PositiveFloat
 
 from normcore.spec.cells.gru import GRU
-from normcore.spec.methods.method import SiteMethod
-from normcore.spec.models.model import Model
+from normcore.spec.methods.method import SINGLE, SiteMethod
+from normcore.spec.models.model import Model, Place
+from normcore.spec.models.recurrent import RecurrentModel
+from normcore.spec.part import Misfit
+
+OF_CELLS = frozenset({"scope", "bias", "bias_init"})
+OF_GATES: frozenset[Place] = frozenset({"input", "recurrent", "sum"})
 
 
 class LayerNorm(SiteMethod):
     """Standardize the summed inputs of one case over the features; the same in training and in use."""
 
     title: ClassVar[str] = "Layer normalization"
+    beside_sites: ClassVar[frozenset[str]] = frozenset({"bias", "bias_init"})
     citation: ClassVar[str] = "Ba, Kiros, Hinton 2016, arXiv:1607.06450, Eq. 4, 20-22, 26-28"
 
     method: Literal["layer_norm"] = "layer_norm"
@@ -42,3 +48,32 @@ class LayerNorm(SiteMethod):
     @classmethod
     def defaults(cls, model: type[Model]) -> dict[str, Any]:
         return {**super().defaults(model), "bias": "inside" if issubclass(model, GRU) else "outside"}
+
+    def idle(self, model: Model) -> frozenset[str]:
+        idle = set(super().idle(model))
+        if not self.affine:
+            idle.add("gain_init")
+        if not (model.has_images and self.affine and "layer" in self.sites):
+            idle.add("conv_gain")
+        return frozenset(idle | (self._idle_in_cells(model) if isinstance(model, RecurrentModel) else OF_CELLS))
+
+    def _idle_in_cells(self, model: RecurrentModel) -> set[str]:
+        idle = set()
+        if model.gates == 1 or not OF_GATES & set(self.sites):
+            idle.add("scope")
+        if not {"input", "sum"} & set(self.sites) and self.bias != "both":  # which adds it twice
+            idle.add("bias")
+        return idle
+
+    def erases(self, channels: int) -> bool:
+        return channels == 1
+
+    def pointless(self, model: Model) -> Misfit | None:
+        if isinstance(model, RecurrentModel) and model.hidden_size == 1 and self._takes_single_units(model):
+            return Misfit("method", SINGLE.format(model.label))
+        return super().pointless(model)
+
+    def _takes_single_units(self, model: RecurrentModel) -> bool:
+        """Whether a cell of one unit has it standardized by itself."""
+        by_gate = self.scope == "per_gate" or model.gates == 1 or isinstance(model, GRU)  # whose candidate is alone
+        return "cell" in self.sites or (by_gate and bool(OF_GATES & set(self.sites)))

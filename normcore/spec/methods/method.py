@@ -8,18 +8,24 @@ from pydantic_core import PydanticCustomError
 from normcore.spec.models.model import PLACES, Model, Place
 from normcore.spec.part import Misfit, Part
 
+SINGLE = (
+    "in {} it would standardize single numbers, which gives 0 whatever they are; use larger layers, or larger groups"
+)
+
 
 class Method(Part):
     """A normalization: its options.
 
     Attributes:
         takes: the places where it can stand.
+        beside_sites: options that may be chosen though no site is.
         whole_sequences: whether statistics are taken over time, so that a minibatch must not come in pieces.
     """
 
     title: ClassVar[str]
     citation: ClassVar[str]
     takes: ClassVar[frozenset[Place]]
+    beside_sites: ClassVar[frozenset[str]] = frozenset()
     whole_sequences: ClassVar[bool] = False
 
     method: str
@@ -34,13 +40,18 @@ class Method(Part):
         """Options whose default depends on the model."""
         return {}
 
+    def idle(self, model: Model) -> frozenset[str]:
+        """Options that change nothing in such a model, given the other options."""
+        if getattr(self, "sites", True):
+            return frozenset()
+        return frozenset(type(self).model_fields) - {"method", "sites"} - self.beside_sites
+
     def stands_at(self, place: Place) -> bool:
         """Whether it normalizes what is at this place."""
         return place in getattr(self, "sites", self.takes)
 
-    @property
-    def needs_batch(self) -> bool:
-        """Whether statistics are taken over the examples, so that one alone cannot be trained on."""
+    def needs_batch(self, model: Model) -> bool:
+        """Whether statistics are taken over the examples, so that one alone is too few to train on."""
         return False
 
     @property
@@ -57,6 +68,25 @@ class Method(Part):
             f"{self.method} has no place in {model.label}: it normalizes {_listed(self.takes)}, and {model.label} has"
             f" {_listed(model.places)}; choose another method, such as layer_norm",
         )
+
+    def erases(self, channels: int) -> bool:
+        """Whether it makes 0 of every unit of a layer that has so many channels, of one place each."""
+        return False
+
+    def pointless(self, model: Model) -> Misfit | None:
+        """An option that could be trained with but to no purpose, and what to do; None if there is none.
+
+        Such a spec is refused when it is submitted, so that trainings that are the same have one fingerprint. One that
+        is stored is still read.
+        """
+        if self.stands_at("layer") and not model.has_images and any(map(self.erases, model.channels)):
+            return Misfit("method", SINGLE.format(model.label))
+        usual = self.defaults(type(model))
+        for option in sorted(self.idle(model)):
+            default = usual.get(option, type(self).model_fields[option].default)
+            if getattr(self, option) != default:
+                return Misfit(option, f"with the other options it changes nothing in {model.label}; use {default}")
+        return None
 
 
 def _listed(places: frozenset[Place]) -> str:

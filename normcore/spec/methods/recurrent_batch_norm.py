@@ -5,6 +5,8 @@ from typing import ClassVar, Literal, Self
 from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
 
 from normcore.spec.methods.method import SiteMethod
+from normcore.spec.models.model import Model
+from normcore.spec.models.recurrent import RecurrentModel
 from normcore.spec.part import contradiction
 
 
@@ -12,6 +14,7 @@ class RecurrentBatchNorm(SiteMethod):
     """Standardize each feature over the batch, with statistics of its own for every time step."""
 
     title: ClassVar[str] = "Recurrent batch normalization"
+    beside_sites: ClassVar[frozenset[str]] = frozenset({"initial_state_noise"})
     citation: ClassVar[str] = "Cooijmans et al. 2017, arXiv:1603.09025, Eq. 14-16"
 
     method: Literal["recurrent_batch_norm"] = "recurrent_batch_norm"
@@ -36,12 +39,19 @@ class RecurrentBatchNorm(SiteMethod):
         description="Standard deviation of the noise added to h0 (RBN section 5.1: in-order pixels; 0.1 in its code).",
     )
 
-    @property
-    def needs_batch(self) -> bool:
+    def idle(self, model: Model) -> frozenset[str]:
+        idle = set(super().idle(model))
+        if not isinstance(model, RecurrentModel):
+            idle |= {"statistics", "initial_state_noise"}
+        if self.population == "pass":
+            idle.add("momentum")
+        return frozenset(idle)
+
+    def needs_batch(self, model: Model) -> bool:
         return bool(self.sites)
 
     @model_validator(mode="after")
     def what_is_carried_is_there(self) -> Self:
         if self.carry == "normalized" and "cell" not in self.sites:
-            raise contradiction("a normalized cell needs the site cell; add it, or use raw", "carry")
+            raise contradiction("normalized needs the site cell, which only an LSTM has; use raw, or add it", "carry")
         return self

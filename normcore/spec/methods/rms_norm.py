@@ -5,12 +5,15 @@ from typing import ClassVar, Literal
 from pydantic import Field, NonNegativeFloat, PositiveFloat
 
 from normcore.spec.methods.method import SiteMethod
+from normcore.spec.models.model import Model
+from normcore.spec.models.recurrent import RecurrentModel
 
 
 class RMSNorm(SiteMethod):
     """Divide the summed inputs of one case by their root mean square; nothing is centred."""
 
     title: ClassVar[str] = "Root mean square layer normalization"
+    beside_sites: ClassVar[frozenset[str]] = frozenset({"bias_init"})
     citation: ClassVar[str] = "Zhang, Sennrich 2019, arXiv:1910.07467, Eq. 4"
 
     method: Literal["rms_norm"] = "rms_norm"
@@ -21,3 +24,7 @@ class RMSNorm(SiteMethod):
         description="The cell's bias starts with uniform values up to so far from its usual ones. While an input is"
         " blank, units that start alike stay alike, and RMSNorm multiplies gradients by 1 / sqrt(eps) at every step.",
     )
+
+    def idle(self, model: Model) -> frozenset[str]:
+        of_cells = frozenset() if isinstance(model, RecurrentModel) else frozenset({"bias_init"})
+        return super().idle(model) | of_cells

@@ -5,7 +5,8 @@ from typing import ClassVar, Literal
 from pydantic import Field, PositiveFloat
 
 from normcore.spec.methods.method import Method
-from normcore.spec.models.model import Place
+from normcore.spec.models.model import Model, Place
+from normcore.spec.models.recurrent import RecurrentModel
 
 
 class SequenceBatchNorm(Method):
@@ -19,3 +20,6 @@ class SequenceBatchNorm(Method):
     method: Literal["sequence_batch_norm"] = "sequence_batch_norm"
     gain_init: float = Field(1.0, description="Initial gain.")
     eps: PositiveFloat = Field(1e-5, description="Added to the variance, inside the root.")
+
+    def needs_batch(self, model: Model) -> bool:
+        return not isinstance(model, RecurrentModel)

@@ -32,8 +32,7 @@ class WeightNorm(Method):
     def defaults(cls, model: type[Model]) -> dict[str, Any]:
         return {"init": "weights" if issubclass(model, RecurrentModel) else "data"}
 
-    @property
-    def needs_batch(self) -> bool:
+    def needs_batch(self, model: Model) -> bool:
         return self.mean_only_batch_norm
 
     @property

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from normcore.spec.methods.method import Method
 from normcore.spec.metric import LOSS, Metric
 from normcore.spec.models.model import Cost, Model
 from normcore.spec.models.recurrent import RecurrentModel
@@ -48,6 +49,10 @@ class Benchmark(Task):
 
     def misfit(self, model: Model) -> Misfit | None:
         """The option of a model that does not go with this task, and what to do; None if all do."""
+        return None
+
+    def pointless(self, model: Model, norm: Method) -> Misfit | None:
+        """An option of the task that could be trained with but to no purpose; see ``Method.pointless``."""
         return None
 
     def cost(self, model: Model) -> Cost | None:

@@ -54,7 +54,8 @@ class CharLM(Benchmark):
     corpus: Literal["pydoc", "ptb", "text8", "text8_prefix", "file"] = Field(
         "pydoc",
         description="Python's documentation; the Penn Treebank (Mikolov's split); the first 100 million characters of"
-        " Wikipedia (Mahoney), or a prefix of them, whose results compare with nothing published; or a text file.",
+        " Wikipedia (Mahoney), or a prefix of them, whose results compare with nothing published; or a text file. The"
+        " profile's other fields do not change with the corpus; for RBN Table 3 use examples/specs/rbn_text8.yaml.",
     )
     file: str | None = Field(
         None,
@@ -81,7 +82,7 @@ class CharLM(Benchmark):
             raise PydanticCustomError("path", "give a path below the data sets' directory, without '..'")
         if file is not None and not file.isprintable():
             raise PydanticCustomError("printable", "use printable characters only")
-        return file
+        return file and str(PurePosixPath(file))  # one name for one file
 
     @model_validator(mode="after")
     def file_goes_with_its_corpus(self) -> Self:

@@ -5,6 +5,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from normcore.spec.methods.method import Method
 from normcore.spec.metric import ACCURACY, ERROR_RATE, Metric
 from normcore.spec.models.conv_net import ConvNet
 from normcore.spec.models.feed_forward import FeedForward
@@ -129,10 +130,22 @@ class Convnet(ImageClassification):
     def misfit(self, model: Model) -> Misfit | None:
         if not isinstance(model, ConvNet):
             return super().misfit(model)
-        left = SHAPES[self.dataset][1] >> len(model.stage_channels)
+        left = self._left(model)
         if left < 3:
             message = (
                 f"each stage halves the {SHAPES[self.dataset][1]} pixels of {self.dataset}, and 3 or more must be left"
             )
             return Misfit("stage_channels", f"{message}; use fewer stages")
         return None
+
+    def pointless(self, model: Model, norm: Method) -> Misfit | None:
+        if not isinstance(model, ConvNet) or not norm.stands_at("layer"):
+            return None
+        if self._left(model) - 2 == 1 and norm.erases(model.head_channels):
+            one = f"after {len(model.stage_channels)} stages and a 3x3 convolution one place of {self.dataset} is left"
+            return Misfit("dataset", f"{one}, where {norm.method} is 0 whatever its input is; use fewer stages")
+        return None
+
+    def _left(self, model: ConvNet) -> int:
+        """Pixels of a row after all stages."""
+        return SHAPES[self.dataset][1] >> len(model.stage_channels)

@@ -31,12 +31,18 @@ class Claim:
     model_attempt: int
 
 
-def claim(session: Session, *, queues: Sequence[str], worker_id: str, lease_seconds: float) -> Claim | None:
-    """Take the next run of these queues, if one waits; see ``service.experiments.turns`` for the order."""
-    for queue in by_urgency(session, queues):
+def claim(
+    session: Session, *, queues: Sequence[str], worker_id: str, lease_seconds: float, fused: bool = False
+) -> Claim | None:
+    """Take the next run of these queues, if one waits; see ``service.experiments.turns`` for the order.
+
+    Args:
+        fused: whether the worker has fused kernels; runs that need them are left to others if it has none.
+    """
+    for queue in by_urgency(session, queues, fused=fused):
         run = session.execute(
             update(Run)
-            .where(Run.id == first_ready(queue).scalar_subquery(), Run.state == "queued")
+            .where(Run.id == first_ready(queue, fused=fused).scalar_subquery(), Run.state == "queued")
             .values(
                 state="running",
                 worker_id=worker_id,

@@ -2,28 +2,30 @@
 
 from collections.abc import Mapping
 
-from sqlalchemy import select, update
+from sqlalchemy import and_, false, select, true, update
 from sqlalchemy.orm import Session
 
 from service.db import epoch_now
 from service.experiments.tables import Run
 from service.experiments.turns import ORDER, READY
-from service.queue import Notification
+from service.queue import FUSED, Notification
 
 
 def notify_again(session: Session, *, idle: Mapping[str, int], after_seconds: float) -> list[Notification]:
     """Notify workers again of queued runs whose message seems lost: workers are idle, and it was sent long ago.
 
     Args:
-        idle: how many idle workers take runs from each queue; workers are notified of so many runs at most.
+        idle: how many idle workers listen to each queue; workers are notified of so many runs at most.
         after_seconds: how long ago a run's last message must have been sent.
     """
     notifications = []
     for queue, workers in idle.items():
         long_ago = Run.notified_at < epoch_now() - after_seconds
+        of_device = and_(Run.queue == queue, Run.needs_fused == false())
+        told = Run.needs_fused == true() if queue == FUSED else of_device
         waiting = session.scalars(
             select(Run.id)
-            .where(Run.queue == queue, long_ago, *READY)
+            .where(told, long_ago, *READY)
             .order_by(*ORDER)
             .limit(workers)
             .with_for_update(skip_locked=True)

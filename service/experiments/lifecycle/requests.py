@@ -70,7 +70,7 @@ def retry(session: Session, experiment_id: str) -> list[Notification]:
             )
             .execution_options(synchronize_session=False)
         )
-    return [Notification(run.id, run.queue) for run in ended]
+    return [Notification.of(run.id, run.queue, needs_fused=run.needs_fused) for run in ended]
 
 
 def _require(session: Session, experiment_id: str) -> None:

@@ -120,4 +120,4 @@ def _give_back(
         "notified_at": epoch_now(),
     }
     write(session, lease, **given_back | values)
-    return Notification(run.id, run.queue)
+    return Notification.of(run.id, run.queue, needs_fused=run.needs_fused)

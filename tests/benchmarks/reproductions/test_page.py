@@ -10,13 +10,16 @@ import yaml
 
 from benchmarks.reproductions import __main__ as program
 from benchmarks.reproductions import sections
-from benchmarks.reproductions.page import at_a_glance, at_full_size, not_measured, section_of
+from benchmarks.reproductions.earlier import Earlier, earlier
+from benchmarks.reproductions.page import NOTHING, at_a_glance, at_full_size, not_measured, page, section_of
 from benchmarks.reproductions.sections import Citation, Order, Section
+from benchmarks.reproductions.trainings import expectation
 from normcore.events import Finding, Started
 from service.db import Database
 from service.experiments import lifecycle
 from tests.service.given import analysed, begun, claimed, finished, measured, recorded, submitted, written
 
+PAGE = Path(__file__).parents[3] / "docs" / "reproductions.md"
 RBN_TABLE_1 = Citation(task="permuted_mnist", where="Table 1")
 
 
@@ -192,11 +195,13 @@ def test_at_a_glance_each_claim_has_a_line(db: Database, section: Section) -> No
 
 
 def test_of_the_papers_own_size_only_that_counts(db: Database) -> None:
-    def line() -> str:
+    def line(before: Earlier = NOTHING) -> str:
         with db.snapshot() as session:
-            return next(x for x in at_full_size(session).splitlines() if x.startswith("| permuted_mnist "))
+            return next(x for x in at_full_size(session, before).splitlines() if x.startswith("| permuted_mnist "))
 
+    landed = Earlier(full_size={"permuted_mnist": "none 0.9 (1 seed)"})
     assert line() == "| permuted_mnist | 100,000 | 1.9e+15 | LSTM 0.902; BN-LSTM 0.954 | not run |"
+    assert line(landed).endswith("| none 0.9 (1 seed) |")
     task = {"name": "permuted_mnist", "profile": "paper"}
     for method, changed, value in (
         ("none", {"max_steps": 300, "eval_every": 100}, 0.3),
@@ -206,7 +211,8 @@ def test_of_the_papers_own_size_only_that_counts(db: Database) -> None:
         lease = claimed(db).lease
         begun(db, lease)
         finished(db, lease, value=value)
-    assert line().endswith("| layer_norm 0.96 |")
+    assert line().endswith("| layer_norm 0.96 (1 seed) |")
+    assert line(landed) == line()
 
 
 def test_what_the_papers_have_and_no_section_measures_is_listed() -> None:
@@ -231,6 +237,60 @@ def test_the_program_writes_the_page_of_the_services_database(
         "## At the papers' own size",
         "## Tables and figures without a section",
     ]
+    landed = page.replace("BN-LSTM 0.954 | not run |", "BN-LSTM 0.954 | none 0.9 |")
+    assert landed != page
+    (tmp_path / "page.md").write_text(landed, encoding="utf-8")
+    assert program.main(["--output", str(tmp_path / "page.md")]) == 0
+    assert (tmp_path / "page.md").read_text(encoding="utf-8") == landed, "nothing was run since"
+
+
+def test_a_page_of_which_there_is_no_run_stays_as_it_is(db: Database) -> None:
+    plain = PAGE.read_text(encoding="utf-8")
+    landed = plain.replace("BN-LSTM 0.954 | not run |", "BN-LSTM 0.954 | none 0.9 |")
+    assert landed != plain
+    with db.snapshot() as session:
+        assert page(session, sections.sections(), earlier(landed)) == landed
+
+
+def test_what_the_page_says_of_papers_and_protocols_is_what_the_sections_file_says() -> None:
+    landed = earlier(PAGE.read_text(encoding="utf-8"))
+    for known in sections.sections():
+        text = " ".join(landed.sections[known.title].split())
+        assert " ".join(known.claims.split()) in text, known.title
+        assert " ".join(known.differs.split()) in text, known.title
+        assert [row[1] for row in landed.at_a_glance[known.title]] == (
+            [expectation(order) for order in known.orders] or ["what the paper says"]
+        )
+
+
+def test_a_section_that_was_run_again_is_new(db: Database, section: Section) -> None:
+    with db.snapshot() as session:
+        before = (
+            page(session, [section]).replace("| with ln | not run |", "| with ln | 3 |").replace("not known", "here")
+        )
+        assert page(session, [section], earlier(before)) == before
+    trained(db, "layer_norm", (0.5, 20, 1.0))
+    with db.snapshot() as session:
+        assert page(session, [section], earlier(before)) == page(session, [section])
+        assert "| with ln | 1 | 0.5 |" in page(session, [section])
+
+
+def test_an_analysis_that_was_run_again_is_new(db: Database, section: Section) -> None:
+    spec = {"task": {"name": "fisher_geometry", "profile": "smoke"}}
+    write(sections.SPECS / "geometry", {"geometry": spec})
+    analysis = Section(title="Eq. 8, |d|", specs="geometry", claims="Equal.", differs="Not at all.")
+    with db.snapshot() as session:
+        before = page(session, [analysis]).replace(
+            "| what the paper says | not run |", "| what the paper says | here |"
+        )
+        assert "| here |" in before
+        assert page(session, [analysis], earlier(before)) == before
+    analysed(db, spec, Finding("a", 0.25, "a factor").against("1/2", False, "LN Eq. 8"))
+    with db.snapshot() as session:
+        again = page(session, [analysis], earlier(before))
+        assert again == page(session, [analysis])
+    assert "| geometry | a: a factor | 0.25 | 1/2 (LN Eq. 8) | **no** |" in again
+    assert "| what the paper says | 0 of 1 hold |" in again
 
 
 def test_where_there_is_no_database_it_says_so(

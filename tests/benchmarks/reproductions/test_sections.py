@@ -42,6 +42,7 @@ def test_trainings_of_a_section_stand_on_one_board_within_its_budget_from_three_
     [
         ("rbn_table_1_permuted_mnist", 0),
         ("rbn_table_1_sequential_digits", 0),
+        ("rbn_table_1_sequential_mnist", 0),
         ("rbn_table_1_permuted_digits", 0),
         ("rbn_table_2_penn_treebank", 0),
         ("ln_figure_6_batch_128", 0),

@@ -66,6 +66,14 @@ def test_a_text_that_cannot_be_used_says_why(tmp_path: Path, content: bytes, mes
     assert caught.value.field == ("task", "file")
 
 
+def test_a_text_that_changed_since_it_was_pinned_is_not_trained_on(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_bytes(b"ab" * 200)
+    pinned = CharLM(corpus="file", file="mine.txt", sha256=hashlib.sha256(b"ba" * 200).hexdigest())
+    with pytest.raises(DatasetCorrupt, match=f"and the spec asks for {pinned.sha256}") as caught:
+        text.load(pinned, tmp_path)
+    assert caught.value.field == ("task", "sha256")
+
+
 def test_penn_treebank_has_the_character_counts_of_the_authors(datasets_dir: Path) -> None:
     corpus = text.ptb(datasets_dir)
     assert (len(corpus.train), len(corpus.valid), len(corpus.test)) == (5_059_550, 396_412, 446_184)

@@ -1,37 +1,131 @@
 """Which loop over time runs is chosen where a model is built, and asked for by name it runs or is refused."""
 
+import subprocess
+import sys
+from importlib.metadata import version
+from types import ModuleType
+from typing import Any
+
 import pytest
 import torch
 
-from normcore.kernels import KernelUnavailable, choose
+from normcore import kernels
+from normcore.kernels import KernelUnavailable, choose, cpu, origin
 from normcore.models.build import Build
 from normcore.recurrent import Recurrent, unroll
+from normcore.spec import InvalidSpec, TrainingSpec, resolve
 from normcore.spec.cells import CELLS
 from normcore.spec.cells.lstm import LSTM
 from normcore.spec.methods import METHODS
 from normcore.spec.methods.layer_norm import LayerNorm
 
 CPU = torch.device("cpu")
+FITTING = [(cell, method) for cell in CELLS for method, kind in METHODS.items() if kind.fits(CELLS[cell])]
+FUSED = {"none", "layer_norm", "recurrent_batch_norm", "rms_norm"}
 
 
-@pytest.mark.parametrize("kernel", ["auto", "reference"])
-@pytest.mark.parametrize("cell", CELLS)
-@pytest.mark.parametrize("device", ["cpu", "meta", "cuda"])
-def test_the_reference_is_everywhere(kernel: str, cell: str, device: str) -> None:
+@pytest.mark.parametrize(("cell", "method"), FITTING)
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_the_reference_is_everywhere_and_the_fused_one_where_it_exists(cell: str, method: str, device: str) -> None:
     options = CELLS[cell].model_validate({})
-    for method in METHODS.values():
-        if method.fits(CELLS[cell]):
-            chosen = choose(kernel, options, method.model_validate({}), torch.device(device), torch.float32)
-            assert chosen == ("reference", unroll)
+    norm = METHODS[method].model_validate(METHODS[method].defaults(CELLS[cell]))
+    on = torch.device(device)
+    assert choose("reference", options, norm, on, torch.float32) == ("reference", unroll)
+    fused = method in FUSED and device == "cpu"
+    assert choose("auto", options, norm, on, torch.float32) == (
+        ("fused", cpu.unroll) if fused else ("reference", unroll)
+    )
+    assert choose("auto", options, norm, on, torch.float64) == ("reference", unroll)
+    if fused:
+        assert choose("fused", options, norm, on, torch.float32) == ("fused", cpu.unroll)
+    else:
+        with pytest.raises(KernelUnavailable, match=r"there is no fused kernel .*; use auto or reference"):
+            choose("fused", options, norm, on, torch.float32)
 
 
 def test_what_is_not_there_is_refused_by_name() -> None:
-    with pytest.raises(KernelUnavailable, match=r"no fused kernel for lstm with layer_norm on cpu in torch\.float32"):
-        choose("fused", LSTM(), LayerNorm(), CPU, torch.float32)
+    with pytest.raises(KernelUnavailable, match=r"no fused kernel on cuda in torch\.float64"):
+        choose("fused", LSTM(), LayerNorm(), torch.device("cuda"), torch.float64)
     assert issubclass(KernelUnavailable, ValueError)
 
 
-def test_a_network_says_which_one_it_has() -> None:
-    network = Build(LSTM(hidden_size=3), LayerNorm(), "auto", CPU, torch.float32).recurrent(LSTM(hidden_size=3), 2)
+def test_on_cuda_they_are_tritons() -> None:
+    pytest.importorskip("triton", reason="needs triton: pip install '.[gpu]'")
+    from normcore.kernels import gpu
+
+    of = (LSTM(), LayerNorm(), torch.device("cuda"), torch.float32)
+    assert choose("fused", *of) == ("fused", gpu.unroll)
+    assert choose("auto", *of) == ("reference", unroll), "they have never run on a device"
+    assert origin("fused", LSTM(), torch.device("cuda")) == f"triton {version('triton')}"
+
+
+@pytest.mark.parametrize(
+    ("number", "why"),
+    [
+        (None, "import of triton"),
+        ("3.6.0", r"expected triton 3\.7 or 3\.8, received 3\.6\.0"),
+        ("3.9.0", r"expected triton 3\.7 or 3\.8, received 3\.9\.0"),
+    ],
+)
+def test_without_triton_or_with_another_version_cuda_has_none(
+    number: str | None, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    triton: Any = None if number is None else ModuleType("triton")
+    if number is not None:
+        triton.__version__ = number
+    for name in [name for name in sys.modules if name.startswith("normcore.kernels.gpu")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delattr(kernels, "gpu", raising=False)
+    monkeypatch.setitem(sys.modules, "triton", triton)
+    of = (LSTM(), LayerNorm(), torch.device("cuda"), torch.float32)
+    assert choose("auto", *of) == ("reference", unroll)
+    with pytest.raises(KernelUnavailable, match=f"there are no fused kernels on this machine: .*{why}"):
+        choose("fused", *of)
+    assert choose("auto", LSTM(), LayerNorm(), CPU, torch.float32) == ("fused", cpu.unroll)
+
+
+def test_nobody_imports_triton_for_the_cpu() -> None:
+    code = (
+        "import sys, torch; from normcore.kernels import choose; from normcore.spec.cells.lstm import LSTM;"
+        " from normcore.spec.methods.layer_norm import LayerNorm;"
+        " choose('auto', LSTM(), LayerNorm(), torch.device('cpu'), torch.float32);"
+        " print([name for name in sys.modules if 'kernels.gpu' in name])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"norm": {"method": "weight_norm"}}, "there is no fused kernel for lstm with weight_norm"),
+        ({"training": {"precision": "float64"}}, "there is no fused kernel in float64"),
+        ({"task": {"name": "feedforward"}}, "there is no fused kernel for feed_forward"),
+    ],
+)
+def test_a_spec_that_asks_for_what_no_kernel_computes_is_refused(changes: dict[str, Any], message: str) -> None:
+    written: dict[str, Any] = {"task": {"name": "permuted_digits"}, "norm": {"method": "none"}, **changes}
+    written["training"] = {"kernel": "fused", **written.get("training", {})}
+    with pytest.raises(InvalidSpec) as caught:
+        resolve(written)
+    [error] = caught.value.errors
+    assert (error.loc, error.msg) == (("training", "kernel"), f"{message}; use auto or reference")
+    resolve({**written, "training": {**written["training"], "kernel": "auto"}})
+
+
+@pytest.mark.parametrize("method", sorted(FUSED))
+@pytest.mark.parametrize("cell", CELLS)
+def test_a_spec_may_ask_for_what_there_is(method: str, cell: str) -> None:
+    written = {"task": {"name": "permuted_digits"}, "norm": {"method": method}, "model": {"cell": cell}}
+    spec = resolve({**written, "training": {"kernel": "fused"}})
+    assert isinstance(spec, TrainingSpec)
+    assert spec.training.kernel == "fused"
+
+
+@pytest.mark.parametrize(
+    ("kernel", "expected"), [("auto", ("fused", cpu.unroll)), ("reference", ("reference", unroll))]
+)
+def test_a_network_says_which_one_it_has(kernel: str, expected: Any) -> None:
+    network = Build(LSTM(hidden_size=3), LayerNorm(), kernel, CPU, torch.float32).recurrent(LSTM(hidden_size=3), 2)
     assert isinstance(network, Recurrent)
-    assert (network.kernel, network.unroll) == ("reference", unroll)
+    assert (network.kernel, network.unroll) == expected

@@ -35,6 +35,10 @@ def options_of(method: str, **own: object) -> Method:
     return METHODS[method].model_validate({"method": method, **own})
 
 
+def needs_batch(method: str, cell: str) -> bool:
+    return options_of(method).needs_batch(CELLS.validate({"cell": cell}))
+
+
 def network(method: str, cell: str, bidirectional: bool = False, seed: int = 0) -> Recurrent:
     torch.manual_seed(seed)
     norm = {**METHODS[method].defaults(CELLS[cell]), "method": method}
@@ -214,7 +218,7 @@ def test_steps_that_are_padding_everywhere_leave_no_statistics(method: str, cell
     assert torch.equal(outputs[0], outputs[1])
 
 
-@pytest.mark.parametrize(("method", "cell"), [(m, c) for m, c in PAIRS if not options_of(m).needs_batch])
+@pytest.mark.parametrize(("method", "cell"), [(m, c) for m, c in PAIRS if not needs_batch(m, c)])
 def test_what_is_in_the_padding_does_not_matter(method: str, cell: str) -> None:
     """Not even if it is no number."""
     lengths = torch.tensor([STEPS, 1, 4, 3, 2])
@@ -228,6 +232,18 @@ def test_what_is_in_the_padding_does_not_matter(method: str, cell: str) -> None:
         found.append([y.detach(), *(parameter.grad for parameter in ours.parameters())])
     for clean, expected in zip(*found, strict=True):
         assert torch.equal(clean, expected)
+
+
+@pytest.mark.parametrize(("method", "cell"), [(m, c) for m, c in PAIRS if needs_batch(m, c)])
+def test_but_where_statistics_are_taken_over_the_batch(method: str, cell: str) -> None:
+    """Which count every example at every step."""
+    lengths = torch.tensor([STEPS, 1, 4, 3, 2])
+    x = sequence(dtype=torch.float64)
+    zeros = x.masked_fill((torch.arange(STEPS).unsqueeze(1) >= lengths).unsqueeze(2), 0)
+    ours = network(method, cell).double()
+    (y, _), (other, _) = ours(x, lengths), ours(zeros, lengths)
+    assert torch.equal(other[0], y[0])
+    assert not torch.allclose(other[1:, 0], y[1:, 0])
 
 
 @each_pair
@@ -247,7 +263,7 @@ def test_an_example_that_is_all_padding_keeps_the_first_state(method: str, cell:
 @each_pair
 def test_a_batch_of_one_trains_or_says_why_not(method: str, cell: str) -> None:
     ours = network(method, cell)
-    if options_of(method).needs_batch:
+    if needs_batch(method, cell):
         with pytest.raises(ValueError, match=r"expected 2 or more examples.*use a larger batch, or evaluation mode"):
             ours(sequence()[:, :1])
     else:

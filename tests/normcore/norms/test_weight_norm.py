@@ -7,6 +7,7 @@ from normcore.norms import build
 from normcore.norms.population import population_statistics
 from normcore.norms.weight_norm import initialize_from_data_
 from normcore.recurrent import Recurrent, load_torch_state_dict
+from normcore.spec.cells.lstm import LSTM
 from normcore.spec.methods.weight_norm import WeightNorm
 from normcore.tasks import build as build_task
 from normcore.tasks.task import Resources
@@ -79,8 +80,8 @@ def test_mean_only_batch_norm_takes_the_mean_out_step_by_step() -> None:
 @pytest.mark.parametrize("cell", CELLS)
 def test_a_mean_over_one_example_is_refused(cell: str) -> None:
     options = WeightNorm(mean_only_batch_norm=True)
-    assert options.needs_batch
-    assert not WeightNorm().needs_batch
+    assert options.needs_batch(LSTM())
+    assert not WeightNorm().needs_batch(LSTM())
     with pytest.raises(ValueError, match=r"expected 2 or more examples.*use a larger batch, or evaluation mode"):
         recurrent(cell, 3, 5, norm=options)(torch.randn(4, 1, 3))
     with pytest.raises(ValueError, match=r"expected 2 or more examples.*use a larger batch, or evaluation mode"):

@@ -115,7 +115,11 @@ def test_lengths_that_do_not_fit_are_an_error(lengths: list[float], message: str
         ),
         ("gru", {"method": "recurrent_batch_norm", "sites": ["sum"]}, "gru has no site 'sum'"),
         ("lstm", {"method": "layer_norm", "sites": ["sum", "input"]}, "sum is both terms together"),
-        ("lstm", {"method": "recurrent_batch_norm", "sites": ["sum"], "carry": "normalized"}, "needs the site cell"),
+        (
+            "lstm",
+            {"method": "recurrent_batch_norm", "sites": ["sum"], "carry": "normalized"},
+            "normalized needs the site cell",
+        ),
     ],
 )
 def test_sites_that_a_cell_does_not_have_are_an_error(cell: str, norm: dict[str, object], message: str) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from normcore.spec import InvalidSpec, resolve
+from normcore.spec import InvalidSpec, parse, resolve
 from normcore.spec.cells import CELLS
 from normcore.spec.methods import METHODS
 from normcore.spec.methods.method import Method
@@ -85,11 +85,41 @@ WRONG: list[tuple[dict[str, Any], tuple[str | int, ...], str]] = [
     ({**DENSE, "model": {"dropout": 0.5}}, ("model", "dropout"), "choose from hidden_sizes"),
     ({**DENSE, "model": {"hidden_sizes": []}}, ("model", "hidden_sizes"), "give 1 or more"),
     ({**DENSE, "model": {"hidden_sizes": [5, 0]}}, ("model", "hidden_sizes", 1), "greater than or equal to 1"),
+    ({**DENSE, "model": {"hidden_sizes": 1000}}, ("model", "hidden_sizes"), "expected a list"),
     ({**DENSE, "model": {"hidden_sizes": [0]}}, ("model", "hidden_sizes", 0), "greater than or equal to 1"),
     ({**DENSE, "model": 3}, ("model",), "expected an object"),
     ({**CONV, "model": {"hidden_sizes": [8]}}, ("model", "hidden_sizes"), "choose from stage_channels"),
     ({**CONV, "model": {"dropout": 1.0}}, ("model", "dropout"), "less than 1"),
     ({**CONV, "model": {"stage_channels": [4, 4]}}, ("model", "stage_channels"), "use fewer stages"),
+    (
+        {
+            "task": {**CONV["task"], "dataset": "mnist"},
+            "model": {"stage_channels": [4, 4, 4]},
+            "norm": {"method": "instance_norm"},
+        },
+        ("task", "dataset"),
+        "one place of mnist is left, where instance_norm is 0",
+    ),
+    (
+        {
+            "task": {**CONV["task"], "dataset": "mnist"},
+            "model": {"stage_channels": [4, 4, 4], "head_channels": 1},
+            "norm": {"method": "layer_norm"},
+        },
+        ("task", "dataset"),
+        "one place of mnist is left, where layer_norm is 0",
+    ),
+    ({"task": {**DIGITS["task"], "examples": 1197}}, ("task", "examples"), "has 1,197 training images; use fewer"),
+    (
+        {**DIGITS, "model": {"cell": "gru"}, "norm": {"method": "recurrent_batch_norm", "carry": "normalized"}},
+        ("norm", "carry"),
+        "use raw, or add it",
+    ),
+    (
+        {**DENSE, "norm": {"method": "sequence_batch_norm"}, "training": {"batch_size": 1}},
+        ("training", "batch_size"),
+        "use 2 or more",
+    ),
     ({**DIGITS, "model": {"hidden_sizes": [8]}}, ("model", "hidden_sizes"), "did you mean 'hidden_size'?"),
     ({**DIGITS, "model": {"cell": None}}, ("model", "cell"), "choose from gru, lstm, rnn"),
     ({**DIGITS, "norm": {"method": "query_key_norm"}}, ("norm", "method"), "it normalizes attention"),
@@ -102,9 +132,71 @@ WRONG: list[tuple[dict[str, Any], tuple[str | int, ...], str]] = [
     ({**DENSE, "norm": {"method": "layer_norm", "sites": ["cell"]}}, ("norm", "sites"), "use some of layer, output"),
     ({**DENSE, "norm": {"method": "group_norm", "sites": ["output"]}}, ("norm", "sites"), "use some of layer"),
     ({**DENSE, "norm": {"method": "batch_norm", "sites": ["input"]}}, ("norm", "sites"), "no site 'input'"),
+    (
+        {**DENSE, "norm": {"method": "layer_norm", "bias": "both"}},
+        ("norm", "bias"),
+        "in feed_forward; use outside",
+    ),
+    ({**CONV, "norm": {"method": "layer_norm", "scope": "per_gate"}}, ("norm", "scope"), "changes nothing in conv_net"),
+    ({**DIGITS, "norm": {"method": "layer_norm", "conv_gain": "per_channel"}}, ("norm", "conv_gain"), "use per_unit"),
+    ({**DENSE, "norm": {"method": "rms_norm", "bias_init": 0.5}}, ("norm", "bias_init"), "use 0.0"),
+    (
+        {**DENSE, "norm": {"method": "recurrent_batch_norm", "statistics": "shared"}},
+        ("norm", "statistics"),
+        "use per_step",
+    ),
+    ({**CONV, "norm": {"method": "layer_norm", "affine": False, "gain_init": 2.0}}, ("norm", "gain_init"), "use 1.0"),
+    (
+        {**CONV, "norm": {"method": "layer_norm", "sites": ["output"], "conv_gain": "per_channel"}},
+        ("norm", "conv_gain"),
+        "use per_unit",
+    ),
+    (
+        {**CONV, "norm": {"method": "layer_norm", "affine": False, "conv_gain": "per_channel"}},
+        ("norm", "conv_gain"),
+        "use per_unit",
+    ),
+    ({**CONV, "norm": {"method": "batch_norm", "sites": [], "eps": 0.1}}, ("norm", "eps"), "use 1e-05"),
+    ({**DIGITS, "norm": {"method": "recurrent_batch_norm", "sites": [], "eps": 0.1}}, ("norm", "eps"), "use 1e-05"),
+    ({**DIGITS, "norm": {"method": "recurrent_batch_norm", "momentum": 0.5}}, ("norm", "momentum"), "use 0.1"),
+    (
+        {**DENSE, "model": {"hidden_sizes": [8, 1]}, "norm": {"method": "layer_norm"}},
+        ("norm", "method"),
+        "use larger layers",
+    ),
+    ({**DIGITS, "model": {"hidden_size": 1}, "norm": {"method": "layer_norm"}}, ("norm", "method"), "single numbers"),
+    (
+        {
+            **DIGITS,
+            "model": {"hidden_size": 1},
+            "norm": {"method": "layer_norm", "sites": ["input", "recurrent"], "scope": "per_gate"},
+        },
+        ("norm", "method"),
+        "single numbers",
+    ),
+    (
+        {**DIGITS, "model": {"cell": "rnn", "hidden_size": 1}, "norm": {"method": "layer_norm"}},
+        ("norm", "method"),
+        "in rnn it would standardize single numbers",
+    ),
+    (
+        {**DIGITS, "model": {"cell": "gru", "hidden_size": 1}, "norm": {"method": "layer_norm"}},
+        ("norm", "method"),
+        "in gru it would standardize single numbers",
+    ),
+    (
+        {**DENSE, "model": {"hidden_sizes": [8, 4]}, "norm": {"method": "group_norm", "groups": 4}},
+        ("norm", "method"),
+        "use larger layers, or larger groups",
+    ),
     ({**DIGITS, "norm": {"method": "weight_norm", "init": "data"}}, ("norm", "init"), "use weights"),
     (
         {**DENSE, "norm": {"method": "batch_norm"}, "training": {"batch_size": 1}},
+        ("training", "batch_size"),
+        "use 2 or more",
+    ),
+    (
+        {**DENSE, "norm": {"method": "batch_renorm"}, "training": {"batch_size": 1}},
         ("training", "batch_size"),
         "use 2 or more",
     ),
@@ -120,6 +212,11 @@ WRONG: list[tuple[dict[str, Any], tuple[str | int, ...], str]] = [
     ({**DENSE, "training": {"clip": "layer"}}, ("training", "clip"), "'global' or 'per_tensor'"),
     ({"task": {"name": "invariances"}, "model": {"hidden_sizes": [8]}}, ("model",), "takes no model; remove it"),
     ({"task": {"name": "fisher_geometry"}, "norm": {"method": "none"}}, ("norm",), "takes no norm; remove it"),
+    (
+        {"task": {"name": "invariances"}, "norm": {"method": "layer_norm", "bias": "both"}},
+        ("norm", "bias"),
+        "use outside",
+    ),
     ({"task": {"name": "gradient_flow"}, "training": {"max_steps": 3}}, ("training",), "trains nothing; remove it"),
     ({"task": {"name": "gradient_flow"}, "model": {"bidirectional": True}}, ("model", "bidirectional"), "use false"),
 ]
@@ -135,7 +232,12 @@ def test_bad_input_is_refused_at_its_field(written: Any, loc: tuple[str | int, .
 
 
 def test_a_method_that_normalizes_nothing_over_the_batch_takes_one_example() -> None:
-    assert resolve({**DENSE, "norm": {"method": "layer_norm"}, "training": {"batch_size": 1}}).max_steps == 40
+    for norm in (
+        {"method": "layer_norm"},
+        *({"method": method, "sites": []} for method in ("batch_norm", "batch_renorm", "recurrent_batch_norm")),
+    ):
+        assert resolve({**DENSE, "norm": norm, "training": {"batch_size": 1}}).max_steps == 40
+    assert resolve({**DIGITS, "norm": {"method": "sequence_batch_norm"}, "training": {"batch_size": 1}}).max_steps
 
 
 def test_a_convnet_of_one_stage_fits_the_digits_and_one_of_three_does_cifar10() -> None:
@@ -160,4 +262,56 @@ def test_the_benchmarks_of_images_take_models_without_cells() -> None:
     assert {name for name, task in BENCHMARKS.items() if task.model in (FeedForward, ConvNet)} == {
         "feedforward",
         "convnet",
+    }
+
+
+def test_a_layer_of_one_unit_is_taken_where_nothing_standardizes_it_alone() -> None:
+    one = {**DENSE, "model": {"hidden_sizes": [8, 1]}}
+    resolve({**one, "norm": {"method": "rms_norm"}})
+    resolve({**one, "norm": {"method": "layer_norm", "sites": ["output"]}})
+    resolve({**one, "norm": {"method": "group_norm", "groups": 1, "sites": []}})
+    for sites in (["input", "recurrent"], ["sum"]):
+        resolve({**DIGITS, "model": {"hidden_size": 1}, "norm": {"method": "layer_norm", "sites": sites}})
+    resolve({**DIGITS, "model": {"cell": "rnn", "hidden_size": 1}, "norm": {"method": "layer_norm", "sites": []}})
+    on_mnist, three_stages = {"task": {**CONV["task"], "dataset": "mnist"}}, {"stage_channels": [4, 4, 4]}
+    resolve({**on_mnist, "model": three_stages, "norm": {"method": "batch_norm"}})
+    one_channel = {**three_stages, "head_channels": 1}
+    resolve({**on_mnist, "model": one_channel, "norm": {"method": "layer_norm", "sites": ["output"]}})
+
+
+@pytest.mark.parametrize(
+    "norm",
+    [
+        {"method": "recurrent_batch_norm", "population": "running", "momentum": 0.5},
+        {"method": "recurrent_batch_norm", "sites": [], "initial_state_noise": 0.5},
+        {"method": "rms_norm", "sites": [], "bias_init": 0.5},
+    ],
+)
+def test_what_changes_something_is_taken_as_it_is_given(norm: dict[str, Any]) -> None:
+    resolved = resolve({**DIGITS, "norm": norm}).model_dump(mode="json")["norm"]
+    assert {name: resolved[name] for name in norm} == norm
+
+
+@pytest.mark.parametrize("norm", [{"method": "layer_norm", "bias": "both"}, {"method": "group_norm", "groups": 8}])
+def test_what_is_to_no_purpose_is_refused_when_submitted_and_read_when_stored(norm: dict[str, Any]) -> None:
+    written = {**DENSE, "model": {"hidden_sizes": [8, 8]}}
+    stored = resolve({**written, "norm": {"method": norm["method"], **({"groups": 2} if "groups" in norm else {})}})
+    dumped = stored.model_dump(mode="json")
+    dumped["norm"] |= norm
+    assert parse(dumped).model_dump(mode="json")["norm"] == dumped["norm"]
+    with pytest.raises(InvalidSpec) as caught:
+        resolve(dumped)
+    assert caught.value.errors[0].type == "pointless"
+
+
+def test_a_task_to_no_purpose_is_read_when_stored_and_told_beside_a_norm_to_none() -> None:
+    dumped = resolve({**DIGITS, "norm": {"method": "layer_norm"}}).model_dump(mode="json")
+    dumped["task"]["examples"] = 1197
+    dumped["norm"]["conv_gain"] = "per_channel"
+    assert parse(dumped).model_dump(mode="json") == dumped
+    with pytest.raises(InvalidSpec) as caught:
+        resolve(dumped)
+    assert {(error.loc, error.type) for error in caught.value.errors} == {
+        (("norm", "conv_gain"), "pointless"),
+        (("task", "examples"), "pointless"),
     }

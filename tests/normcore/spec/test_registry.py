@@ -317,6 +317,16 @@ def test_its_origin_is_its_package_and_ours_have_none(install: Install) -> None:
     assert registry.origin("nobodys") is None
 
 
+def test_its_origin_is_not_a_package_whose_class_of_that_name_is_left_out(install: Install, tmp_path: Path) -> None:
+    registry = install(good="{module}:Good")
+    about = tmp_path / "another_methods-0.1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: another-methods\nVersion: 0.1\n")
+    (about / "entry_points.txt").write_text("[normbench.methods]\ngood = nowhere_at_all:Good\n")
+    with pytest.warns(UnusablePlugIn, match="No module named 'nowhere_at_all'"):
+        assert registry.origin("good") == "someones-methods 1.2"
+
+
 UNUSABLE = [
     ("absent", "no_such_module_at_all:Good", "No module named 'no_such_module_at_all'"),
     ("good", "{module}:Missing", "has no attribute 'Missing'"),

@@ -96,7 +96,9 @@ WRONG: list[tuple[Any, tuple[str | int, ...], str]] = [
     ({"task": {"name": "permuted_digits", "profile": "huge"}}, ("task", "profile"), "'paper', 'small' or 'smoke'"),
     ({"task": {"name": "permuted_digits", "profile": "smal"}}, ("task", "profile"), "did you mean 'small'?"),
     ({"task": {"name": "char_lm", "corpus": "file"}}, ("task", "file"), "go together"),
+    ({"task": {"name": "char_lm", "file": "mine.txt"}}, ("task", "file"), "go together"),
     ({"task": {"name": "char_lm", "sha256": "abc"}}, ("task", "sha256"), "64 hexadecimal digits"),
+    ({"task": {"name": "char_lm", "sha256": "0" * 64}}, ("task", "sha256"), "goes with file: NAME; drop it"),
     ({"task": {"name": "char_lm", "corpus": "file", "file": "../x"}}, ("task", "file"), "without '..'"),
     ({**DIGITS, "model": {"cell": "lstn"}}, ("model", "cell"), "did you mean 'lstm'?"),
     ({**DIGITS, "norm": "layer_norm"}, ("norm",), 'expected an object, as {"method": "layer_norm"}'),
@@ -115,7 +117,7 @@ WRONG: list[tuple[Any, tuple[str | int, ...], str]] = [
     ({**DIGITS, "norm": {"method": "layer_norm", "eps": 0.0}}, ("norm", "eps"), "greater than 0"),
     ({**DIGITS, "training": {"optimizer": {"lr": float("nan")}}}, ("training", "optimizer", "lr"), "finite"),
     ({**DIGITS, "training": {"optimizer": {"name": "adm"}}}, ("training", "optimizer", "name"), "did you mean 'adam'?"),
-    ({**DIGITS, "training": {"kernel": "fused"}}, ("training", "kernel"), "no fused kernel"),
+    ({**DIGITS, "training": {"kernel": "triton"}}, ("training", "kernel"), "'auto', 'reference' or 'fused'"),
     ({**DIGITS, "seeds": [1, 1]}, ("seeds",), "every seed once"),
     ({**DIGITS, "seeds": [-1]}, ("seeds", 0), "greater than or equal to 0"),
     ({**DIGITS, "labels": {"a b": "c"}}, ("labels", "a b", "[key]"), "1 to 64 characters out of A-Z"),
@@ -142,6 +144,15 @@ def test_an_error_names_its_field_and_the_repair(written: Any, loc: tuple[str | 
     assert error.loc == loc
     assert message in error.msg
     assert not any(python in error.msg for python in ("dictionary", "pattern", "Field", "instance"))
+
+
+@pytest.mark.parametrize("file", ["./my/text.txt", "my//text.txt", "my/./text.txt"])
+def test_a_text_file_has_one_name_however_its_path_is_written(file: str) -> None:
+    usual, other = (
+        resolve({"task": {"name": "char_lm", "corpus": "file", "file": name}}) for name in ("my/text.txt", file)
+    )
+    assert other.task.model_dump()["file"] == "my/text.txt"
+    assert other.fingerprint() == usual.fingerprint()
 
 
 def test_the_sites_of_an_rnn_are_its_sum_or_its_terms() -> None:

@@ -2,6 +2,7 @@
 
 import io
 import math
+import subprocess
 import time
 from collections.abc import Generator
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 import torch
 
 from normcore.events import Event, Finished, Measured, Started, Stepped
+from normcore.kernels.cpu.load import instruction_set
 from normcore.spec import TrainingSpec
 from normcore.spec.cells import CELLS
 from normcore.spec.methods import METHODS
@@ -96,10 +98,22 @@ def test_events_come_in_order() -> None:
 def test_started_tells_what_runs() -> None:
     started = run(tiny(max_steps=1))[0]
     assert isinstance(started, Started)
-    assert (started.step, started.max_steps, started.kernel) == (0, 1, "reference")
+    assert (started.step, started.max_steps, started.kernel) == (0, 1, "fused")
     assert started.parameters == 4 * 4 * (1 + 4 + 1) + 3 * 4 + 4 * 10 + 10
     assert started.environment["threads"] == 1
+    assert started.environment["kernels"].split(", g++ ") == [instruction_set(), compiler_version()]
     assert len(started.environment["data"]["digits"]) == 64
+
+
+def test_started_tells_of_no_kernels_where_the_reference_runs() -> None:
+    started = run(tiny(kernel="reference", max_steps=1))[0]
+    assert isinstance(started, Started)
+    assert (started.kernel, started.environment["kernels"]) == ("reference", None)
+
+
+def compiler_version() -> str:
+    asked = subprocess.run(["g++", "-dumpfullversion"], capture_output=True, text=True, check=True)
+    return asked.stdout.strip()
 
 
 def test_series_are_those_of_the_task() -> None:

@@ -85,6 +85,14 @@ def test_a_model_of_another_kind_is_refused(client: TestClient, db: Database, na
     assert said in complaint(client, db, analysis(name, succeeded(db, "layer_norm")))
 
 
+def test_a_run_whose_spec_cannot_be_read_is_refused(client: TestClient, db: Database) -> None:
+    run_id = succeeded(db)
+    with db.transaction() as session:
+        experiment = session.scalars(select(Experiment)).one()
+        experiment.spec = {**experiment.spec, "norm": {"method": "of_a_package_that_is_gone"}}
+    assert "is a plug-in missing" in complaint(client, db, analysis("population_statistics", run_id))
+
+
 def test_an_analysis_has_no_model_itself(client: TestClient, db: Database) -> None:
     made = client.post("/v1/experiments", json={"task": {"name": "invariances"}}).json()
     assert "was an analysis" in complaint(client, db, analysis("population_statistics", made["runs"][0]["id"]))

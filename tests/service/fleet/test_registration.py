@@ -7,17 +7,17 @@ from sqlalchemy import CursorResult, update
 from starlette.testclient import TestClient
 
 from service.db import Database, epoch_now
-from service.fleet import queries as fleet
 from service.fleet import registration
 from service.fleet.registration import WorkerIdentity
 from service.fleet.tables import Worker
+from service.workload import queries as workload
 from tests.service.given import claimed, finished, submitted
 
 HEARTBEAT = 5.0
 
 
-def identity(id: str, queues: tuple[str, ...] = ("auto", "cpu")) -> WorkerIdentity:
-    return WorkerIdentity(id=id, host="host-1", pid=42, device="cpu", queues=queues)
+def identity(id: str, queues: tuple[str, ...] = ("auto", "cpu"), fused: bool | None = None) -> WorkerIdentity:
+    return WorkerIdentity(id=id, host="host-1", pid=42, device="cpu", queues=queues, fused=fused)
 
 
 def heartbeat(db: Database, *workers: WorkerIdentity) -> None:
@@ -36,12 +36,12 @@ def silent_for(db: Database, worker_id: str, seconds: float) -> None:
 
 def live(db: Database) -> list[str]:
     with db.snapshot() as session:
-        return [worker.id for worker, _ in fleet.live(session, HEARTBEAT)]
+        return [worker.id for worker, _ in workload.live(session, HEARTBEAT)]
 
 
 def idle(db: Database) -> dict[str, int]:
     with db.snapshot() as session:
-        return fleet.idle(session, HEARTBEAT)
+        return workload.idle(session, HEARTBEAT)
 
 
 def test_a_worker_lives_from_its_first_heartbeat_until_it_leaves(db: Database) -> None:
@@ -113,8 +113,41 @@ def test_live_workers_are_shown_with_what_they_train(client: TestClient, db: Dat
         "pid": 42,
         "device": "cpu",
         "queues": ["auto", "cpu"],
+        "fused": None,
         "run_id": run_id,
     }
     now = datetime.now(UTC).timestamp()
     assert heard.timestamp() == pytest.approx(now, abs=30)
     assert began.timestamp() == pytest.approx(now, abs=30)
+
+
+def test_a_worker_says_whether_it_has_fused_kernels_once_it_knows(client: TestClient, db: Database) -> None:
+    def shown() -> dict[str, bool | None]:
+        return {worker["id"]: worker["fused"] for worker in client.get("/v1/workers").json()["items"]}
+
+    heartbeat(db, identity("wrk_1"), identity("wrk_2"), identity("wrk_3", fused=True))
+    assert shown() == {"wrk_1": None, "wrk_2": None, "wrk_3": True}
+    heartbeat(db, identity("wrk_1", fused=True), identity("wrk_2", fused=False))
+    assert shown() == {"wrk_1": True, "wrk_2": False, "wrk_3": True}
+
+
+def test_a_worker_of_an_older_version_has_no_fused_kernels(client: TestClient, db: Database) -> None:
+    heartbeat(db, identity("wrk_1", fused=True))
+    known = "host, pid, device, queues, started_at, heartbeat_at"  # the columns of that version
+    with db.engine.begin() as connection:
+        connection.exec_driver_sql(f"INSERT INTO workers (id, {known}) SELECT 'wrk_0', {known} FROM workers")
+    shown = {worker["id"]: worker["fused"] for worker in client.get("/v1/workers").json()["items"]}
+    assert shown == {"wrk_0": False, "wrk_1": True}
+
+
+def test_idle_workers_with_fused_kernels_are_counted_for_runs_that_need_them(db: Database) -> None:
+    heartbeat(db, identity("wrk_1", fused=True), identity("wrk_2", fused=False), identity("wrk_3", fused=True))
+    assert idle(db) == {"auto": 3, "cpu": 3, "fused": 2}
+    submitted(db)
+    claimed(db, worker_id="wrk_1")
+    assert idle(db) == {"auto": 2, "cpu": 2, "fused": 1}
+
+
+def test_it_listens_to_messages_of_runs_that_need_fused_kernels_if_it_has_some() -> None:
+    assert identity("wrk_1", fused=True).notified_in == ("auto", "cpu", "fused")
+    assert identity("wrk_1", fused=False).notified_in == identity("wrk_1").notified_in == ("auto", "cpu")

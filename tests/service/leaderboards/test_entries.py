@@ -2,18 +2,21 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.stats
 from sqlalchemy import select
+from starlette.testclient import TestClient
 
 from normcore.events import Result
 from service.db import Database
+from service.experiments import lifecycle
 from service.leaderboards.tables import Entry
-from tests.service.given import claimed, failed, finished, submitted
+from tests.service.given import claimed, failed, finished, started, submitted
+from tests.service.leaderboards.boards import board
 
 DIGITS = {"name": "permuted_digits", "profile": "smoke"}
 
@@ -107,7 +110,7 @@ def test_an_entry_keeps_the_result_of_every_run_in_the_order_of_seeds(db: Databa
         (of_seed[5], 5, "completed", 0.8, values),
         (repeated.run_id, 5, "completed", 0.6, {"accuracy": 0.6, "error_rate": 0.4}),
     ]
-    assert set(entry.results[1]) == {"run_id", "seed", "outcome", *(field.name for field in fields(Result))}
+    assert set(entry.results[1]) == {"run_id", "seed", "outcome", "kernel", *(field.name for field in fields(Result))}
     assert (entry.results[1]["no_skill"], entry.results[1]["steps_to_target"]) == (0.1, 20)
     assert (entry.n_runs, entry.n_seeds, entry.n_diverged) == (3, 2, 1)
     pooled = {name: (center["mean"], center["ci95"]) for name, center in entry.values.items()}
@@ -136,3 +139,28 @@ def test_all_metrics_have_intervals_of_their_own(db: Database) -> None:
         entry.values["accuracy"]["mean"],
         *entry.values["accuracy"]["ci95"],
     )
+
+
+def test_an_entry_says_which_kernel_its_runs_had(client: TestClient, db: Database) -> None:
+    def trained(method: str, *kernels: str) -> None:
+        submitted(db, method, seeds=range(len(kernels)))
+        for kernel in kernels:
+            lease = claimed(db).lease
+            with db.transaction() as session:
+                lifecycle.start(session, lease, replace(started(), kernel=kernel), device="cpu", resumed_from=None)
+            finished(db, lease)
+
+    trained("layer_norm", "fused", "fused")
+    trained("none", "fused", "reference")
+    trained("rms_norm", "reference")
+    submitted(db, "layer_norm", seeds=[2])
+    failed(db, claimed(db).lease)  # it has none, and counts for nothing
+    for query in ({}, {"rank_by": "seconds_to_target"}):
+        entries = board(client, **query)["entries"]
+        assert {entry["method"]: entry["kernel"] for entry in entries} == {
+            "layer_norm": "fused",
+            "none": "mixed",
+            "rms_norm": "reference",
+        }
+    trained("rms_norm", "fused")
+    assert {entry["method"]: entry["kernel"] for entry in board(client)["entries"]}["rms_norm"] == "mixed"

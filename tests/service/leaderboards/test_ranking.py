@@ -10,7 +10,7 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.leaderboards.ranking import RunResult, center, pool, ranks, ratio
+from service.leaderboards.ranking import RunResult, center, kernel_of, pool, ranks, ratio
 
 value = st.floats(-100, 100, allow_nan=False)
 
@@ -132,3 +132,18 @@ def test_a_ratio_needs_both_times() -> None:
     assert ratio(None, 120) is None
     assert ratio(300, None) is None
     assert ratio(300, 0) is None
+
+
+@pytest.mark.parametrize(
+    ("runs", "kernel"),
+    [
+        ([], None),
+        ([None, None], None),
+        (["fused", "fused"], "fused"),
+        (["reference", None], "reference"),  # of a run from before it was kept nothing is known
+        (["fused", "reference"], "mixed"),
+        (["fused reference"], "mixed"),  # two recurrent networks in one model
+    ],
+)
+def test_the_kernel_of_runs_is_the_one_that_all_had(runs: list[str | None], kernel: str | None) -> None:
+    assert kernel_of(runs) == kernel

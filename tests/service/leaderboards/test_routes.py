@@ -159,3 +159,37 @@ def test_a_wrong_parameter_is_named(shared_client: TestClient, name: str, given:
     answer = shared_client.get(BOARD, params={name: given})
     assert answer.status_code == 422
     assert [error["loc"] for error in answer.json()["errors"]] == [[name]]
+
+
+def test_all_metrics_are_shown_each_with_its_spread_and_interval(client: TestClient, db: Database) -> None:
+    experiment = submitted(db, task={"name": "char_lm", "profile": "smoke"}, seeds=[0, 1])
+    values = [{"bits_per_char": 3.5, "accuracy": 0.2}, {"bits_per_char": 3.1, "accuracy": 0.4}]
+    ended(db, experiment, *({"metric": "bits_per_char", "value": v["bits_per_char"], "values": v} for v in values))
+    [entry] = board(client, "char_lm")["entries"]
+    assert set(entry["values"]) == {"bits_per_char", "accuracy"}
+    assert entry["values"]["bits_per_char"] == entry["value"]
+    for name, mean, std in (("bits_per_char", 3.3, 0.08**0.5), ("accuracy", 0.3, 0.02**0.5)):
+        got = entry["values"][name]
+        half = 12.7062 * std / 2**0.5  # Student's t of one degree of freedom
+        assert (got["mean"], got["std"]) == pytest.approx((mean, std))
+        assert got["ci95"] == pytest.approx([mean - half, mean + half], rel=1e-4)
+
+
+def test_a_speedup_in_updates_need_be_none_in_seconds(client: TestClient, db: Database) -> None:
+    for method, steps, seconds in (("none", 40, 10.0), ("layer_norm", 10, 20.0)):
+        ended(db, submitted(db, method), {"value": 0.8, "steps_to_target": steps, "seconds_to_target": seconds})
+    got = {e["method"]: e["speedup"] for e in board(client)["entries"]}
+    assert got["layer_norm"] == {"baseline": "none", "steps": 4.0, "seconds": 0.5}
+
+
+def test_a_baseline_that_only_diverged_is_none(client: TestClient, db: Database) -> None:
+    result(db, "none", [None], [None])
+    result(db, "layer_norm", [0.8], [10])
+    assert [(e["method"], e["speedup"]) for e in board(client)["entries"]] == [("layer_norm", None), ("none", None)]
+
+
+def test_a_board_has_the_entries_of_its_own_profile_alone(client: TestClient, db: Database) -> None:
+    """Whose problem is that of another, where they have one task with the same options."""
+    result(db, "none", [0.7], [40])
+    small = board(client, profile="small")
+    assert (small["problem"], small["entries"]) == (OWN, [])

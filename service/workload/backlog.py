@@ -13,7 +13,7 @@ from normcore.spec import ExperimentSpec
 from service.db import utc_now
 from service.experiments.tables import Run
 from service.experiments.turns import SERVED_TOGETHER
-from service.fleet import queries
+from service.workload import queries
 
 DEVICES: tuple[str, ...] = get_args(ExperimentSpec.model_fields["device"].annotation)
 NEWEST = 50  # runs that an estimate is based on

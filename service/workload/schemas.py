@@ -13,6 +13,9 @@ class WorkerOut(BaseModel):
     pid: int
     device: str
     queues: list[str] = Field(description="The devices that runs may have asked for.")
+    fused: bool | None = Field(
+        description="Whether it has fused kernels, and so takes runs that ask for them; null while it compiles them."
+    )
     run_id: str | None = Field(description="The run it is training.")
     started_at: datetime
     heartbeat_at: datetime

@@ -7,7 +7,8 @@ from starlette.testclient import TestClient
 from service.db import Database
 from service.fleet import registration
 from service.fleet.registration import WorkerIdentity
-from tests.service.given import claimed, finished, submitted
+from service.workload.backlog import NEWEST
+from tests.service.given import claimed, failed, finished, submitted
 
 
 def queue(client: TestClient, device: str) -> Any:
@@ -53,3 +54,34 @@ def test_the_wait_is_what_the_workers_have_before_them(client: TestClient, db: D
     # five runs of 4 s for two workers: one is free for a sixth when four have ended, two at a time
     assert queue(client, "auto")["expected_wait_seconds"] == 8.0
     assert queue(client, "cpu")["expected_wait_seconds"] == 8.0
+
+
+def test_what_has_ended_is_counted_no_more(client: TestClient, db: Database) -> None:
+    submitted(db, seeds=range(3), device="cpu")
+    finished(db, claimed(db).lease)
+    failed(db, claimed(db).lease)
+    cpu = queue(client, "cpu")
+    assert (cpu["queued"], cpu["running"]) == (1, 0)
+    claimed(db)
+    cpu = queue(client, "cpu")
+    assert (cpu["queued"], cpu["running"], cpu["oldest_seconds"]) == (0, 1, None)
+
+
+def test_what_waits_for_other_devices_is_not_waited_for(client: TestClient, db: Database) -> None:
+    join(db, "wrk_1")
+    for device, seconds in (("cuda", 100.0), ("cpu", 4.0)):
+        submitted(db, device=device)
+        finished(db, claimed(db).lease, train_seconds=seconds)
+    submitted(db, seeds=range(5), device="cuda")
+    assert queue(client, "cpu")["expected_wait_seconds"] == 0.0
+    submitted(db, device="cpu")
+    assert queue(client, "cpu")["expected_wait_seconds"] == 4.0, "of one run, by the one worker"
+
+
+def test_only_the_runs_that_ended_last_say_how_long_one_takes(client: TestClient, db: Database) -> None:
+    join(db, "wrk_1")
+    submitted(db, seeds=range(NEWEST + 1))
+    for seconds in (100.0, *NEWEST * (4.0,)):
+        finished(db, claimed(db).lease, train_seconds=seconds)
+    submitted(db)
+    assert queue(client, "cpu")["expected_wait_seconds"] == 4.0

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from service.experiments.examples import CREATED, RUN_ID
-from service.fleet.schemas import QueueList, QueueOut, WorkerList, WorkerOut
+from service.workload.schemas import QueueList, QueueOut, WorkerList, WorkerOut
 
 QUEUE = QueueOut(device="cpu", queued=3, running=1, oldest_seconds=4.2, workers=1, expected_wait_seconds=32.6)
 WORKER = WorkerOut(
@@ -12,6 +12,7 @@ WORKER = WorkerOut(
     pid=4711,
     device="cpu",
     queues=["auto", "cpu"],
+    fused=True,
     run_id=RUN_ID,
     started_at=CREATED - timedelta(minutes=5),
     heartbeat_at=CREATED + timedelta(seconds=4),

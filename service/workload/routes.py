@@ -3,11 +3,11 @@
 from dataclasses import asdict
 from datetime import UTC, datetime
 
-from service.fleet import backlog, examples, queries
-from service.fleet.schemas import QueueList, QueueOut, WorkerList, WorkerOut
 from service.http.openapi import answers
 from service.http.parts import PartsDep
 from service.http.routing import Router
+from service.workload import backlog, examples, queries
+from service.workload.schemas import QueueList, QueueOut, WorkerList, WorkerOut
 
 router = Router(prefix="/v1", tags=["workers"])
 
@@ -33,6 +33,7 @@ def list_workers(parts: PartsDep) -> WorkerList:
                 pid=w.pid,
                 device=w.device,
                 queues=w.queues.split(","),
+                fused=w.fused,
                 run_id=run_id,
                 started_at=w.started_at,
                 heartbeat_at=datetime.fromtimestamp(w.heartbeat_at, UTC),

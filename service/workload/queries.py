@@ -5,21 +5,22 @@ from collections import Counter
 from sqlalchemy import and_, func, select
 from sqlalchemy.orm import Session
 
-from service.db import epoch_now
 from service.experiments.tables import Run
-from service.fleet.registration import MISSED_HEARTBEATS
+from service.fleet.registration import is_live
 from service.fleet.tables import Worker
+from service.queue import FUSED
 
 
 def live(session: Session, heartbeat_seconds: float) -> list[tuple[Worker, str | None]]:
     """Workers with a recent heartbeat, oldest first, each with the id of the run that it trains, if any."""
-    lately = Worker.heartbeat_at >= epoch_now() - MISSED_HEARTBEATS * heartbeat_seconds
     held = and_(Run.worker_id == Worker.id, Run.state == "running")
-    query = select(Worker, func.max(Run.id)).outerjoin(Run, held).where(lately).group_by(Worker.id).order_by(Worker.id)
+    query = select(Worker, func.max(Run.id)).outerjoin(Run, held).group_by(Worker.id).order_by(Worker.id)
+    query = query.where(is_live(heartbeat_seconds))
     return [(worker, run_id) for worker, run_id in session.execute(query)]
 
 
 def idle(session: Session, heartbeat_seconds: float) -> dict[str, int]:
-    """How many live workers without a run take runs from each queue."""
-    listening = [w.queues.split(",") for w, run_id in live(session, heartbeat_seconds) if run_id is None]
+    """How many live workers without a run take runs from each queue, and how many of those that need fused kernels."""
+    workers = [worker for worker, run_id in live(session, heartbeat_seconds) if run_id is None]
+    listening = [(*worker.queues.split(","), *([FUSED] if worker.fused else [])) for worker in workers]
     return Counter(queue for queues in listening for queue in queues)

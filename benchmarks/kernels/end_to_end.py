@@ -1,0 +1,101 @@
+"""``python -m benchmarks.kernels.end_to_end COMMIT``: trainings by this checkout beside another commit's, in turns.
+
+An update is the difference between a training of some updates and one of twice as many. A run is those updates, one
+validation, the population's pass and the test: less training to the measurements than the profile's own. Both checkouts
+use the packages that are installed here.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.against import checkout
+from benchmarks.number import Number, Target, number
+from benchmarks.processes import ROOT
+from benchmarks.table import markdown
+
+TASKS: Mapping[str, dict[str, Any]] = {
+    "permuted_mnist": {"name": "permuted_mnist", "profile": "small"},
+    "char_lm (ptb)": {"name": "char_lm", "profile": "small", "corpus": "ptb"},
+}
+METHODS = ("none", "layer_norm", "recurrent_batch_norm")
+UPDATES = 10
+FLOOR = Target("ratio", "at most", 0.5)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.kernels.end_to_end", description=__doc__)
+    parser.add_argument("commit", help="of this repository")
+    parser.add_argument("--turns", type=int, default=3, help="how often each trains (3)")
+    options = parser.parse_args(arguments)
+    with (
+        tempfile.TemporaryDirectory(prefix="bench-end-to-end-", ignore_cleanup_errors=True) as scratch,
+        checkout(options.commit, Path(scratch) / "other") as other,
+    ):
+        numbers = [
+            one
+            for name, task in TASKS.items()
+            for method in METHODS
+            for one in _beside(f"{name}, {method}", {"task": task, "norm": {"method": method}}, other, options)
+        ]
+    print(markdown(numbers))
+    return 0
+
+
+def _beside(name: str, spec: dict[str, Any], other: Path, options: argparse.Namespace) -> list[Number]:
+    seen = [(_trained(ROOT, spec), _trained(other, spec)) for _ in range(options.turns)]
+    return [
+        number(
+            f"{name}: {what}",
+            "s",
+            [ours[k] for ours, _ in seen],
+            versus=options.commit,
+            theirs=[theirs[k] for _, theirs in seen],
+            target=FLOOR,
+        )
+        for k, what in enumerate(("an update", f"a run of {UPDATES} updates"))
+    ]
+
+
+def _trained(source: Path, spec: dict[str, Any]) -> tuple[float, float]:
+    """Seconds to an update, and to a run."""
+    trained, run = _run(source, spec, UPDATES)
+    twice, _ = _run(source, spec, 2 * UPDATES)
+    return (twice - trained) / UPDATES, run
+
+
+def _run(source: Path, spec: dict[str, Any], updates: int) -> tuple[float, float]:
+    """Seconds until it was validated, by its own clock, and from its start until it was tested."""
+    spec = {**spec, "training": {"max_steps": updates, "eval_every": updates}}
+    command = [sys.executable, "-P", "-m", "normcore", "/dev/stdin"]
+    environment = {**os.environ, "PYTHONPATH": str(source)}
+    with subprocess.Popen(
+        command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(json.dumps(spec))
+        process.stdin.close()
+        began, validated = time.monotonic(), 0.0
+        for line in process.stdout:
+            event = json.loads(line)
+            if event["event"] == "started":
+                began = time.monotonic()
+            elif event["event"] == "measured":
+                validated = event["seconds"]
+        seconds = time.monotonic() - began
+    if process.returncode != 0:
+        raise RuntimeError(f"a training of {source} ended with {process.returncode}")
+    return validated, seconds
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

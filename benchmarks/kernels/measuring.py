@@ -1,0 +1,117 @@
+"""Times of contestants that take turns: whatever slows the machine down slows all of them."""
+
+import math
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from benchmarks.kernels.contestants import Contestant, Shape, evaluated, fused, of_torch, reference
+
+METHODS = ("none", "layer_norm", "recurrent_batch_norm", "rms_norm")
+SHAPES = (
+    Shape(784, 100, 1, 100),
+    Shape(100, 64, 50, 1000),
+    Shape(500, 8, 60, 400),
+    Shape(150, 64, 240, 240),
+    Shape(30, 128, 300, 1024),
+    Shape(64, 64, 1, 100),
+)
+BATCHES = tuple(Shape(64, batch, 64, 128) for batch in (1, 2, 4, 8, 16, 32, 64, 128, 256))
+QUICK = (Shape(64, 64, 1, 100), Shape(20, 32, 64, 128))
+SECONDS, LEAST, MOST = 3.0, 7, 60  # for all pairs of one comparison, and how many these may be
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """What one method costs at one shape, with ``torch.nn`` beside it; in seconds, medians.
+
+    Attributes:
+        pairs: the ratio to ``torch.nn`` of each pair of training steps.
+        reference: a training step by the reference.
+        kept, theirs_kept: bytes kept for backward, by us and by ``torch.nn``.
+    """
+
+    cell: str
+    method: str
+    shape: Shape
+    threads: int
+    train: float
+    theirs_train: float
+    evaluate: float
+    theirs_evaluate: float
+    pairs: tuple[float, ...]
+    reference: float
+    kept: int
+    theirs_kept: int
+
+
+def measure(cell: str, shapes: Sequence[Shape], threads: int, *, seconds: float = SECONDS) -> Iterator[Times]:
+    torch.set_num_threads(threads)
+    torch.set_flush_denormal(True)  # as in runs
+    for shape in shapes:
+        x, grad = torch.randn(shape[:3]), torch.randn(shape.steps, shape.batch, shape.hidden)
+        for method in METHODS:
+            if method == "recurrent_batch_norm" and shape.batch < 2:
+                continue
+            theirs, ours, slow = of_torch(cell, shape), fused(cell, method, shape), reference(cell, method, shape)
+
+            def train(contestant: Contestant) -> Callable[[], None]:
+                return lambda: contestant.train(x, grad)  # noqa: B023
+
+            def evaluate(contestant: Contestant) -> Callable[[], None]:
+                return lambda: contestant.evaluate(x)  # noqa: B023
+
+            kept, theirs_kept = ours.kept(x), theirs.kept(x)
+            trained = in_turns([train(ours), train(theirs)], seconds)
+            by_reference = in_turns([train(slow)], seconds / 4, least=2)
+            ours = evaluated(ours, shape.steps)
+            shown = in_turns([evaluate(ours), evaluate(theirs)], seconds / 3)
+            yield Times(
+                cell=cell,
+                method=method,
+                shape=shape,
+                threads=threads,
+                train=statistics.median(trained[0]),
+                theirs_train=statistics.median(trained[1]),
+                evaluate=statistics.median(shown[0]),
+                theirs_evaluate=statistics.median(shown[1]),
+                pairs=tuple(mine / other for mine, other in zip(*trained, strict=True)),
+                reference=statistics.median(by_reference[0]),
+                kept=kept,
+                theirs_kept=theirs_kept,
+            )
+
+
+def in_turns(works: Sequence[Callable[[], None]], seconds: float, least: int = LEAST) -> list[list[float]]:
+    """Seconds that each took, time after time, after one that does not count; as many as there is time for."""
+    once = sum(_seconds(work) for work in works)
+    rounds = min(MOST, max(least, int(seconds / once)))
+    samples: list[list[float]] = [[] for _ in works]
+    for _ in range(rounds):
+        for of_work, work in zip(samples, works, strict=True):
+            of_work.append(_seconds(work))
+    return samples
+
+
+def _seconds(work: Callable[[], None]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+def geometric_mean(ratios: Sequence[float]) -> float:
+    return math.exp(statistics.fmean(map(math.log, ratios)))
+
+
+def best_product(threads: int) -> float:
+    """Floating-point operations a second of the fastest product that is at hand here: an RNN of our own without norm,
+    whose forward pass is nothing but a product of (512, 1024) with (1024, 1024) at each of 8 steps.
+    """
+    torch.set_num_threads(threads)
+    shape = Shape(8, 512, 1, 1024)
+    contestant, x = fused("rnn", "none", shape), torch.randn(shape[:3])
+    [samples] = in_turns([lambda: contestant.evaluate(x)], 2.0)
+    return shape.products("rnn", training=False) / min(samples)

@@ -1,0 +1,11 @@
+"""The recurrence in C++, for the CPU: built on this machine, or beforehand, and loaded with ctypes.
+
+``src/`` has one source per concern, from ``vector.hpp`` (vectors, tanh, sigmoid) and ``product.hpp`` (products of
+matrices) over ``cells.hpp`` and ``norms.hpp`` (the papers' equations) to ``forward.hpp`` and ``backward.hpp``.
+``docs/kernels.md`` tells why they are as they are.
+"""
+
+from normcore.kernels.cpu.load import KernelsMissing, built_by, load
+from normcore.kernels.cpu.unroll import unroll
+
+__all__ = ["KernelsMissing", "built_by", "load", "unroll"]

@@ -1,0 +1,170 @@
+// A cell over a sequence.
+#pragma once
+
+#include "forward_line.hpp"
+
+constexpr int LINES_IN_TURN = 8;
+constexpr int ROWS_OF_PROJECTION = 96;  // of x at least, for which a panel of W_x is loaded once
+
+template <class Cell, Method method>
+class Forward {
+    using Step = ForwardLine<Cell, method>;
+    static constexpr int G = Cell::gates;
+
+    const Recurrence& r;
+    const Prepared<Cell, method> p;
+    const int chunk;  // steps that are projected at a time
+    Buffers buffers;
+    Array own_inputs, own_recurrents, own_cells, own_states;
+    Array squares;            // over examples: of each thread, at even and at odd steps, h^2 by example and lane
+    Array rows_hh, rows_ih;   // over examples: the lengths of the rows of W_h and W_x
+    Array largest_x;          // over examples: the length of the longest x of each step
+
+   public:
+    explicit Forward(const Recurrence& r)
+        : r(r), p(r), chunk(std::min<int>(r.steps, (ROWS_OF_PROJECTION + r.batch - 1) / r.batch)) {
+        const int steps_of_sums = p.together ? chunk : 1;
+        buffers.recurrents = room(own_recurrents, r.kept_recurrent, p.gates.stride, steps_of_sums);
+        buffers.inputs = p.together ? buffers.recurrents : room(own_inputs, r.kept_input, p.gates.stride, chunk);
+        buffers.cells = room(own_cells, r.kept_c, p.units.width, 1);
+        buffers.states = room(own_states, nullptr, p.units.width, 2);
+    }
+
+    void run() {
+        p.padded(r.h0, buffers.states.at(1));
+        const int threads = std::min<int>(r.threads, over_features(method) ? p.B : (p.gates.groups + 3) / 4);
+        if constexpr (over_features(method)) {
+            in_threads(threads, [&](int thread, Barrier&) { rows(share(p.B, thread, threads)); });
+        } else {
+            measure_products(threads);
+            in_threads(threads, [&](int thread, Barrier& barrier) { columns(thread, threads, barrier); });
+        }
+        if constexpr (Cell::has_cell) p.usual(buffers.cells.at(p.T - 1), r.end_c);
+    }
+
+   private:
+    // All steps where the caller keeps them, or else the last few.
+    Steps room(Array& own, real* kept, int row, int steps) const {
+        if (kept) return {kept, row, p.B, p.T};
+        own = Array(size_t(steps) * p.B * row);
+        return {own, row, p.B, steps};
+    }
+
+    void rows(Range rows) {
+        std::vector<Scratch> scratch;
+        std::vector<Step> steps;
+        for (int k = 0; k < LINES_IN_TURN; ++k) scratch.emplace_back(p.gates.groups);
+        for (int t = 0; t < p.T; ++t) {
+            if (t % chunk == 0) p.project(t, std::min(t + chunk, p.T), rows, p.all_panels(), buffers.inputs);
+            for (int panel = 0; panel < p.weight_hh.count(); ++panel)
+                p.recur(buffers.states.at(t + 1), buffers.states.row, rows, panel, buffers.recurrents.at(t));
+            for (int b = rows.from; b < rows.to; b += LINES_IN_TURN)
+                in_turn(t, {b, std::min(b + LINES_IN_TURN, rows.to)}, scratch, steps);
+        }
+    }
+
+    void in_turn(int t, Range rows, std::vector<Scratch>& scratch, std::vector<Step>& steps) {
+        steps.clear();
+        for (int b = rows.from; b < rows.to; ++b) {
+            steps.emplace_back(p, buffers, t, b, scratch[b - rows.from]);
+            if (steps.back().is_padding()) {
+                steps.back().stay();
+                steps.pop_back();
+            }
+        }
+        for (Step& step : steps) step.measure({}, {});
+        for (Step& step : steps) step.gates(nullptr);
+        if constexpr (Cell::has_cell) {
+            for (Step& step : steps) step.measure_cell();
+            for (Step& step : steps) step.outputs(nullptr);
+        }
+    }
+
+    void columns(int thread, int threads, Barrier& barrier) {
+        const Range panels = p.own_panels(thread, threads), groups = p.own_groups(thread, threads);
+        const int of_panel = p.weight_hh.wide / G;
+        Scratch scratch(p.B);
+        for (int t = 0; t < p.T; ++t) {
+            if (t % chunk == 0) p.project(t, std::min(t + chunk, p.T), {0, p.B}, panels, buffers.inputs);
+            const real largest_h = longest(t, threads);
+            real* own = squares + (size_t(threads) * ((t + 1) % 2) + thread) * p.B * W;
+            std::memset(own, 0, sizeof(real) * p.B * W);
+            for (int panel = panels.from; panel < panels.to; ++panel) {
+                p.recur(buffers.states.at(t + 1), buffers.states.row, {0, p.B}, panel, buffers.recurrents.at(t));
+                for (int group = panel * of_panel; group < std::min((panel + 1) * of_panel, groups.to); ++group)
+                    column(t, group, scratch, own, largest_h);
+            }
+            barrier.arrive_and_wait();
+        }
+    }
+
+    void column(int t, int group, Scratch& scratch, real* squares, real largest_h) {
+        vec size_h[G], size_x[G];
+        for (int g = 0; g < G; ++g) {
+            size_h[g] = largest_h * load(rows_hh + p.gates.at(group, g));
+            size_x[g] = largest_x[t] * load(rows_ih + p.gates.at(group, g));
+        }
+        Step step(p, buffers, t, group, scratch);
+        step.measure(size_h, size_x);
+        step.gates(squares);
+        if constexpr (Cell::has_cell) {
+            step.measure_cell();
+            step.outputs(squares);
+        }
+    }
+
+    // How large the products are that are added up to summed inputs: |w| |h| bounds them.
+    void measure_products(int threads) {
+        squares = Array(size_t(2) * threads * p.B * W);
+        real* first = squares;  // read at step 0
+        for (int b = 0; b < p.B; ++b)
+            for (int j = 0; j < p.gates.groups; ++j) {
+                const vec h = load(buffers.states.at(1, b) + j * W);
+                store(first + b * W, load(first + b * W) + h * h);
+            }
+        rows_hh = lengths(p.weight_hh);
+        rows_ih = lengths(p.weight_ih);
+        largest_x = Array(p.T);
+        for (int t = 0; t < p.T; ++t) {
+            real most = 0;
+            for (int b = 0; b < p.B; ++b) {
+                const real* x = r.x + (ptrdiff_t(t) * p.B + b) * p.F;
+                vec squares = {};
+                for (int k = 0; k < p.F; k += W) {
+                    const vec v = load(x + k, p.F - k);
+                    squares += v * v;
+                }
+                most = std::max(most, sum(squares)[0]);
+            }
+            largest_x[t] = std::sqrt(most);
+        }
+    }
+
+    static Array lengths(const Panels& weight) {
+        Array out(size_t(weight.vectors) * W);
+        for (int panel = 0; panel < weight.count(); ++panel) {
+            const int vectors = weight.vectors_of(panel);
+            for (int v = 0; v < vectors; ++v) {
+                vec squares = {};
+                for (int k = 0; k < weight.depth; ++k) {
+                    const vec w = load(weight.of(panel) + (size_t(k) * vectors + v) * W);
+                    squares += w * w;
+                }
+                store(out + (panel * weight.wide + v) * W, sqrt(squares));
+            }
+        }
+        return out;
+    }
+
+    // The length of the longest h that step t begins with.
+    real longest(int t, int threads) const {
+        const real* of_threads = squares + size_t(threads) * (t % 2) * p.B * W;
+        real most = 0;
+        for (int b = 0; b < p.B; ++b) {
+            vec total = {};
+            for (int thread = 0; thread < threads; ++thread) total += load(of_threads + (size_t(thread) * p.B + b) * W);
+            most = std::max(most, sum(total)[0]);
+        }
+        return std::sqrt(most);
+    }
+};

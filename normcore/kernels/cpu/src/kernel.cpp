@@ -1,0 +1,56 @@
+// The functions that Python calls. An object is built for one cell: -DNORMBENCH_CELL=LSTM, GRU or RNN.
+#include "backward.hpp"
+#include "forward.hpp"
+
+using Cell = NORMBENCH_CELL;
+
+namespace {
+
+void forward(const Recurrence& r) {
+    switch (r.method) {
+        case Method::none: return Forward<Cell, Method::none>(r).run();
+        case Method::layer_norm: return Forward<Cell, Method::layer_norm>(r).run();
+        case Method::rms_norm: return Forward<Cell, Method::rms_norm>(r).run();
+        case Method::batch_norm: return Forward<Cell, Method::batch_norm>(r).run();
+        case Method::population: return Forward<Cell, Method::population>(r).run();
+    }
+}
+
+void backward(const Recurrence& r) {
+    switch (r.method) {
+        case Method::none: return Backward<Cell, Method::none>(r).run();
+        case Method::layer_norm: return Backward<Cell, Method::layer_norm>(r).run();
+        case Method::rms_norm: return Backward<Cell, Method::rms_norm>(r).run();
+        case Method::batch_norm: return Backward<Cell, Method::batch_norm>(r).run();
+        case Method::population: return;  // has no gradient
+    }
+}
+
+// Null, or what went wrong.
+const char* told(void (*pass)(const Recurrence&), const Recurrence& r) {
+    try {
+        pass(r);
+        return nullptr;
+    } catch (const std::bad_alloc&) {
+        return "there is not enough memory";
+    } catch (const std::exception&) {
+        return "no thread could be started";
+    }
+}
+
+}  // namespace
+
+extern "C" {
+
+const char* normbench_forward(const Recurrence* r) { return told(forward, *r); }
+const char* normbench_backward(const Recurrence* r) { return told(backward, *r); }
+
+// What this object was compiled for, and by what compiler.
+const char* normbench_built() { return NORMBENCH_BUILT __VERSION__; }
+
+// From one example's summed inputs to the next's, as they are kept for backward.
+int64_t normbench_stride(int64_t hidden) { return Layout(hidden, Cell::gates).stride; }
+
+// Units in a padded state.
+int64_t normbench_padded(int64_t hidden) { return up_to_vector(hidden); }
+}

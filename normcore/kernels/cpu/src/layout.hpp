@@ -1,0 +1,130 @@
+// How summed inputs lie in memory: W units after W units, and of these one gate after the other, so that what one
+// vector of the state is computed from stands side by side. Where H is no multiple of W, the last lanes hold zeros.
+#pragma once
+
+#include <cstdlib>
+#include <memory>
+#include <new>
+
+#include "product.hpp"
+
+// Zeros at first, at the beginning of a cache line.
+class Array {
+   public:
+    explicit Array(size_t size = 0) {
+        const size_t bytes = (size * sizeof(real) + 127) / 64 * 64;
+        data.reset(static_cast<real*>(std::aligned_alloc(64, bytes)));
+        if (!data) throw std::bad_alloc();
+        std::memset(data.get(), 0, bytes);
+    }
+    operator real*() const { return data.get(); }
+
+   private:
+    struct Free {
+        void operator()(real* p) const { std::free(p); }
+    };
+    std::unique_ptr<real, Free> data;
+};
+
+constexpr int up_to_vector(int n) { return (n + W - 1) / W * W; }
+
+struct Layout {
+    int hidden, gates, groups, width, stride;
+
+    Layout(int hidden, int gates)
+        : hidden(hidden), gates(gates), groups(up_to_vector(hidden) / W), width(groups * gates * W) {
+        stride = width % 256 ? width : width + 16;  // rows a power of two apart would share a few cache sets
+    }
+
+    int units(int group) const { return std::min(W, hidden - group * W); }
+    int at(int group, int gate) const { return (group * gates + gate) * W; }
+
+    // (G H) in the usual order, laid out.
+    Array laid_out(const real* usual, real otherwise) const {
+        Array out(width);
+        for (int group = 0; group < groups; ++group)
+            for (int gate = 0; gate < gates; ++gate) {
+                const real* from = usual ? usual + gate * hidden + group * W : nullptr;
+                store(out + at(group, gate), from ? load(from, units(group)) : otherwise * first(units(group)));
+            }
+        return out;
+    }
+
+    void in_usual_order(const real* laid, real* usual) const {
+        for (int group = 0; group < groups; ++group)
+            for (int gate = 0; gate < gates; ++gate)
+                store(usual + gate * hidden + group * W, load(laid + at(group, gate)), units(group));
+    }
+};
+
+// A right operand, cut into panels of columns that a product takes one at a time.
+class Panels {
+   public:
+    int depth, vectors, wide;  // wide: vectors of a panel, but for the last
+
+    Panels(int depth, int vectors, int wide)
+        : depth(depth), vectors(vectors), wide(wide), data(size_t(depth) * vectors * W) {}
+
+    int count() const { return (vectors + wide - 1) / wide; }
+    int vectors_of(int panel) const { return std::min(wide, vectors - panel * wide); }
+    real* of(int panel) const { return data + size_t(panel) * wide * W * depth; }
+
+   private:
+    Array data;
+};
+
+// The panels of a product that gives summed inputs: of an LSTM or GRU, W units; of an RNN, 4 W.
+inline int vectors_of_panel(int gates) { return gates == 1 ? 4 : gates; }
+
+// W' of W (G H, n), n deep, whose columns are laid out.
+inline Panels forwards(const real* weight, int n, const Layout& layout) {
+    Panels out(n, layout.width / W, vectors_of_panel(layout.gates));
+    constexpr int BLOCK = 64;
+    for (int k = 0; k < n; k += BLOCK)
+        for (int group = 0; group < layout.groups; ++group)
+            for (int gate = 0; gate < layout.gates; ++gate) {
+                const int vector = group * layout.gates + gate, panel = vector / out.wide;
+                const int row = out.vectors_of(panel) * W;
+                real* to = out.of(panel) + vector % out.wide * W;
+                for (int unit = 0; unit < layout.units(group); ++unit) {
+                    const real* from = weight + (size_t(gate) * layout.hidden + group * W + unit) * n;
+                    for (int j = k; j < std::min(n, k + BLOCK); ++j) to[j * row + unit] = from[j];
+                }
+            }
+    return out;
+}
+
+// The other way round: a gradient of the panels, as that of W (G H, n).
+inline void from_forwards(const Panels& panels, const Layout& layout, real* weight) {
+    const int n = panels.depth;
+    constexpr int BLOCK = 64;
+    for (int k = 0; k < n; k += BLOCK)
+        for (int group = 0; group < layout.groups; ++group)
+            for (int gate = 0; gate < layout.gates; ++gate) {
+                const int vector = group * layout.gates + gate, panel = vector / panels.wide;
+                const int row = panels.vectors_of(panel) * W;
+                const real* from = panels.of(panel) + vector % panels.wide * W;
+                for (int unit = 0; unit < layout.units(group); ++unit) {
+                    real* to = weight + (size_t(gate) * layout.hidden + group * W + unit) * n;
+                    for (int j = k; j < std::min(n, k + BLOCK); ++j) to[j] = from[j * row + unit];
+                }
+            }
+}
+
+// W (G H, n) itself, whose rows, in the order of the layout, are the depth.
+inline Panels backwards(const real* weight, int n, const Layout& layout) {
+    Panels out(layout.width, up_to_vector(n) / W, TILE_VECTORS);
+    for (int panel = 0; panel < out.count(); ++panel)
+        for (int group = 0; group < layout.groups; ++group)
+            for (int gate = 0; gate < layout.gates; ++gate)
+                for (int unit = 0; unit < layout.units(group); ++unit) {
+                    const size_t row = size_t(gate) * layout.hidden + group * W + unit;
+                    const int vectors = out.vectors_of(panel);
+                    real* to = out.of(panel) + size_t(layout.at(group, gate) + unit) * vectors * W;
+                    for (int v = 0; v < vectors; ++v) {
+                        const int column = (panel * out.wide + v) * W;
+                        store(to + v * W, load(weight + row * n + column, std::min(W, n - column)));
+                    }
+                }
+    return out;
+}

@@ -1,0 +1,170 @@
+// Norms of a line: of all features of one example (layer norm, RMS norm), or of one vector of features in all examples
+// (batch norm). Shapes: a line has `count` vectors of each of G gates, `step` apart.
+#pragma once
+
+#include "recurrence.hpp"
+
+// Where the vectors of a line stand.
+struct Line {
+    int count;
+    ptrdiff_t gates;           // from one vector of summed inputs to the next
+    ptrdiff_t units;           // the same of padded states
+    ptrdiff_t usual;           // the same of states as the caller has them
+    ptrdiff_t of_gates;        // the same of parameters of the summed inputs: 0 over examples
+    ptrdiff_t of_units;        // the same of parameters of the cell
+    int lanes, last_lanes;     // that hold units, in all vectors but the last, and in that
+    int in(int j) const { return j + 1 < count ? lanes : last_lanes; }
+};
+
+constexpr bool over_features(Method method) { return method != Method::batch_norm; }
+
+// What is measured along a line: the normalized value is (a - mean) rstd.
+template <int G>
+struct Measured {
+    vec mean[G], rstd[G];
+
+    INLINE static Measured nothing() {
+        Measured m;
+        for (int g = 0; g < G; ++g) m.mean[g] = vec{}, m.rstd[g] = all(1);
+        return m;
+    }
+
+    // Over features all lanes hold the same.
+    template <Method method>
+    INLINE void keep(real* to) const {
+        for (int g = 0; g < G; ++g) {
+            if constexpr (over_features(method)) {
+                to[g] = mean[g][0];
+                to[G + g] = rstd[g][0];
+            } else {
+                store(to + g * W, mean[g]);
+                store(to + (G + g) * W, rstd[g]);
+            }
+        }
+    }
+
+    template <Method method>
+    INLINE static Measured kept(const real* from) {
+        Measured m;
+        for (int g = 0; g < G; ++g) {
+            if constexpr (over_features(method)) {
+                m.mean[g] = all(from[g]);
+                m.rstd[g] = all(from[G + g]);
+            } else {
+                m.mean[g] = load(from + g * W);
+                m.rstd[g] = load(from + (G + g) * W);
+            }
+        }
+        return m;
+    }
+};
+
+// How many numbers a line's `keep` takes.
+template <Method method>
+constexpr int kept_of_line(int gates) {
+    return 2 * gates * (over_features(method) ? 1 : W);
+}
+
+// Which of a cell's gates are normalized together: those that the paper has together, or each by itself.
+template <class Cell>
+struct Blocks {
+    static constexpr int G = Cell::gates;
+    bool per_gate;
+
+    // Of sums for each gate, lane by lane, those over all features of its block, divided by `n` features a gate.
+    INLINE void mean(vec (&sums)[G], real n) const {
+        if (per_gate) {
+            for (int g = 0; g < G; ++g) sums[g] = sum(sums[g]) / n;
+            return;
+        }
+        vec joined[G] = {};
+        int gates[G] = {};
+        for (int g = 0; g < G; ++g) joined[Cell::block_of[g]] += sums[g], ++gates[Cell::block_of[g]];
+        for (int block = 0; block <= Cell::block_of[G - 1]; ++block) joined[block] = sum(joined[block]) / (n * gates[block]);
+        for (int g = 0; g < G; ++g) sums[g] = joined[Cell::block_of[g]];
+    }
+};
+
+// An LSTM's cell is normalized by itself.
+struct OfCell {
+    static constexpr int gates = 1;
+    static constexpr int block_of[] = {0};
+};
+
+// LN Eq. 3: mean and variance over the features of each block; of RMS norm (Zhang and Sennrich, Eq. 4) the mean of
+// squares alone.
+template <Method method, class Cell, int G = Cell::gates>
+INLINE Measured<G> over_the_features(const real* a, const Line& line, const Blocks<Cell>& blocks, int hidden, real eps) {
+    Measured<G> m = Measured<G>::nothing();
+    vec sums[G] = {};
+    if constexpr (method == Method::layer_norm) {
+        for (int j = 0; j < line.count; ++j)
+            for (int g = 0; g < G; ++g) sums[g] += load(a + j * line.gates + g * W);
+        blocks.mean(sums, hidden);
+        for (int g = 0; g < G; ++g) m.mean[g] = sums[g], sums[g] = vec{};
+    }
+    const vec valid = first(line.last_lanes);
+    for (int j = 0; j < line.count; ++j)
+        for (int g = 0; g < G; ++g) {
+            vec deviation = load(a + j * line.gates + g * W) - m.mean[g];
+            if (j + 1 == line.count) deviation *= valid;
+            sums[g] += deviation * deviation;
+        }
+    blocks.mean(sums, hidden);
+    for (int g = 0; g < G; ++g) m.rstd[g] = all(1 / std::sqrt(sums[g][0] + eps));
+    return m;
+}
+
+constexpr int ROUNDING = 6;  // as in `normcore/norms/recurrent_batch_norm.py`
+
+// RBN Eq. 9: mean and variance over the examples of each feature. A feature that does not vary by more than rounding
+// explains, in products of this size, is normalized to 0.
+template <int G>
+INLINE Measured<G> over_the_examples(const real* a, const Line& line, const vec (&size)[G], real eps, vec (&var)[G]) {
+    Measured<G> m;
+    for (int g = 0; g < G; ++g) {
+        vec total = {}, least = load(a + g * W), greatest = least;
+        for (int j = 0; j < line.count; ++j) {
+            const vec v = load(a + j * line.gates + g * W);
+            total += v;
+            least = min(least, v);
+            greatest = max(greatest, v);
+        }
+        m.mean[g] = total / real(line.count);
+        vec squares = {};
+        for (int j = 0; j < line.count; ++j) {
+            const vec deviation = load(a + j * line.gates + g * W) - m.mean[g];
+            squares += deviation * deviation;
+        }
+        const vec largest = max(max(-least, greatest), size[g]);
+        const auto varies = greatest - least > ROUNDING * std::numeric_limits<real>::epsilon() * largest;
+        var[g] = varies ? squares / real(line.count) : vec{};
+        m.rstd[g] = varies ? 1 / sqrt(var[g] + eps) : vec{};
+    }
+    return m;
+}
+
+// The gradient before a norm, from those after it: rstd (gain d - mean(gain d) - n mean(gain d n)), n the normalized
+// value, means over what the statistics are taken over.
+template <Method method, class Cell>
+struct Centred {
+    static constexpr int G = Cell::gates;
+
+    vec of_d[G] = {}, of_dn[G] = {};
+
+    INLINE void add(int g, vec scaled, vec n) {
+        if constexpr (method != Method::rms_norm) of_d[g] += scaled;
+        of_dn[g] += scaled * n;
+    }
+
+    INLINE void finish(const Line& line, const Blocks<Cell>& blocks, int hidden) {
+        if constexpr (over_features(method)) {
+            if constexpr (method != Method::rms_norm) blocks.mean(of_d, hidden);
+            blocks.mean(of_dn, hidden);
+        } else {
+            for (int g = 0; g < G; ++g) of_d[g] /= real(line.count), of_dn[g] /= real(line.count);
+        }
+    }
+
+    INLINE vec before(int g, vec scaled, vec n, vec rstd) const { return rstd * (scaled - of_d[g] - n * of_dn[g]); }
+};

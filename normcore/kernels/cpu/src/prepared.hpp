@@ -1,0 +1,137 @@
+// What a recurrence needs before its first step: weights as panels, parameters laid out, room to work in.
+#pragma once
+
+#include "layout.hpp"
+#include "norms.hpp"
+#include "team.hpp"
+
+// Numbers for each step and example: of all steps, or of the last few, when nobody wants them later.
+struct Steps {
+    real* data = nullptr;
+    ptrdiff_t row = 0;  // from one example to the next
+    int batch = 0, period = 1;
+    real* at(int t, int example = 0) const { return data + (ptrdiff_t(t % period) * batch + example) * row; }
+};
+
+// A site's parameters, laid out.
+struct Parameters {
+    Array gain;
+    Array mean, scale;  // of the population, for every step; the gain is part of the scale
+    real eps;
+    bool normalized;
+
+    Parameters(const Site& site, const Layout& layout, Method method, int steps)
+        : gain(layout.laid_out(site.normalized ? site.gain : nullptr, 1)), eps(site.eps), normalized(site.normalized) {
+        if (method != Method::population || !normalized) return;
+        mean = Array(size_t(steps) * layout.width);
+        scale = Array(size_t(steps) * layout.width);
+        for (int t = 0; t < steps; ++t)
+            for (int group = 0; group < layout.groups; ++group)
+                for (int gate = 0; gate < layout.gates; ++gate) {
+                    const size_t usual = (size_t(t) * layout.gates + gate) * layout.hidden + group * W;
+                    const size_t at = size_t(t) * layout.width + layout.at(group, gate);
+                    store(mean + at, load(site.mean + usual, layout.units(group)));
+                    store(scale + at, load(site.scale + usual, layout.units(group)) * load(gain + layout.at(group, gate)));
+                }
+    }
+};
+
+inline void add_to(Array& sum, const Array& more, int size) {
+    for (int at = 0; at < size; at += W) store(sum + at, load(sum + at) + load(more + at));
+}
+
+template <class Cell, Method method>
+struct Prepared {
+    static constexpr int G = Cell::gates;
+
+    const Recurrence& r;
+    const int T, B, F, H;
+    const bool together;
+    const Layout gates, units;
+    const Blocks<Cell> blocks;
+    const Panels weight_hh, weight_ih;
+    const Parameters input, recurrent, cell;
+    Array shift;            // of the input's term and, where the terms are added, of their sum
+    Array shift_recurrent;  // of the recurrent term, where they are not
+    Array bias_inside, shift_cell;
+    const Array zeros;
+
+    explicit Prepared(const Recurrence& r)
+        : r(r),
+          T(r.steps),
+          B(r.batch),
+          F(r.inputs),
+          H(r.hidden),
+          together(r.together),
+          gates(H, G),
+          units(H, 1),
+          blocks{bool(r.per_gate)},
+          weight_hh(forwards(r.weight_hh, H, gates)),
+          weight_ih(forwards(r.weight_ih, F, gates)),
+          input(r.input, gates, method, T),
+          recurrent(r.recurrent, gates, method, T),
+          cell(r.cell, units, method, T),
+          shift(gates.laid_out(r.bias_outside ? r.bias : nullptr, 0)),
+          shift_recurrent(gates.laid_out(Cell::adds_terms ? nullptr : r.recurrent.shift, 0)),
+          bias_inside(gates.laid_out(r.bias_inside ? r.bias : nullptr, 0)),
+          shift_cell(units.laid_out(r.cell.shift, 0)),
+          zeros(std::max(gates.width, units.width)) {
+        add_to(shift, gates.laid_out(r.input.shift, 0), gates.width);
+        if (Cell::adds_terms) add_to(shift, gates.laid_out(r.recurrent.shift, 0), gates.width);
+    }
+
+    // Lines over features belong to an example, those over examples to a group of units.
+    Line line(int index) const {
+        if (over_features(method)) return {gates.groups, G * W, W, W, G * W, W, W, units.units(gates.groups - 1)};
+        const int lanes = gates.units(index);
+        return {B, gates.stride, units.width, H, 0, 0, lanes, lanes};
+    }
+
+    // Panels of summed inputs that a thread has, of whole blocks of 4 vectors of units, and the groups in them.
+    Range own_groups(int thread, int threads) const {
+        const Range blocks_of_4 = share((gates.groups + 3) / 4, thread, threads);
+        return {blocks_of_4.from * 4, std::min(blocks_of_4.to * 4, gates.groups)};
+    }
+    Range own_panels(int thread, int threads) const {
+        const Range own = own_groups(thread, threads);
+        const int of_panel = weight_hh.wide / G;
+        return {own.from / of_panel, (own.to + of_panel - 1) / of_panel};
+    }
+    Range all_panels() const { return {0, weight_hh.count()}; }
+
+    // W_x x + b, of what stands inside the norm, for the steps t to `end`.
+    void project(int t, int end, Range rows, Range panels, const Steps& to) const {
+        for (int panel = panels.from; panel < panels.to; ++panel) {
+            const int column = panel * weight_ih.wide * W, vectors = weight_ih.vectors_of(panel);
+            for (int s = t; s < end; ++s) {
+                const Left x{r.x + (ptrdiff_t(s) * B + rows.from) * F, F, 1};
+                product(x, rows.size(), F, weight_ih.of(panel), vectors * W, vectors, {bias_inside + column, 0},
+                        to.at(s, rows.from) + column, to.row);
+            }
+        }
+    }
+
+    // W_h h, added to what is there if the terms are taken together.
+    void recur(const real* h, ptrdiff_t h_row, Range rows, int panel, real* to) const {
+        const int column = panel * weight_hh.wide * W, vectors = weight_hh.vectors_of(panel);
+        to += rows.from * ptrdiff_t(gates.stride) + column;
+        const Start start = together ? Start{to, gates.stride} : Start{zeros, 0};
+        product({h + rows.from * h_row, h_row, 1}, rows.size(), H, weight_hh.of(panel), vectors * W, vectors, start, to,
+                gates.stride);
+    }
+
+    // A state (B, H), in rows of whole vectors.
+    void padded(const real* usual, real* to) const {
+        for (int b = 0; b < B; ++b) std::memcpy(to + ptrdiff_t(b) * units.width, usual + ptrdiff_t(b) * H, H * sizeof(real));
+    }
+    void usual(const real* padded, real* to) const {
+        for (int b = 0; b < B; ++b)
+            std::memcpy(to + ptrdiff_t(b) * H, padded + ptrdiff_t(b) * units.width, H * sizeof(real));
+    }
+
+    // The numbers that a site keeps of a line.
+    real* statistics(const Site& site, int of_gates, int t, int index) const {
+        const int of_line = kept_of_line<method>(of_gates), lines = over_features(method) ? B : gates.groups;
+        return site.statistics + (ptrdiff_t(t) * lines + index) * of_line;
+    }
+};

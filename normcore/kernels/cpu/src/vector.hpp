@@ -1,0 +1,130 @@
+// Vectors as wide as the machine's registers, and the functions of the gates on them.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+#ifdef NORMBENCH_FLOAT64
+using real = double;
+using whole = int64_t;
+#else
+using real = float;
+using whole = int32_t;
+#endif
+
+// For what stands in loops over vectors, where a call would cost as much as the work.
+#define INLINE inline __attribute__((always_inline))
+
+// Wider vectors than the registers run 7 to 13 times slower.
+#if defined(__AVX512F__)
+constexpr int VECTOR_BYTES = 64;
+#elif defined(__AVX__)
+constexpr int VECTOR_BYTES = 32;
+#else
+constexpr int VECTOR_BYTES = 16;
+#endif
+constexpr int W = VECTOR_BYTES / sizeof(real);  // lanes
+
+typedef real vec __attribute__((vector_size(VECTOR_BYTES)));
+typedef whole lanes __attribute__((vector_size(VECTOR_BYTES)));
+
+typedef real anywhere __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(real))));
+
+INLINE vec load(const real* from) { return *reinterpret_cast<const anywhere*>(from); }
+INLINE void store(real* to, vec v) { *reinterpret_cast<anywhere*>(to) = v; }
+
+// The first n lanes, the others 0.
+INLINE vec load(const real* from, int n) {
+    if (n >= W) return load(from);
+    vec v = {};
+    std::memcpy(&v, from, n * sizeof(real));
+    return v;
+}
+
+INLINE void store(real* to, vec v, int n) {
+    if (n >= W) return store(to, v);
+    std::memcpy(to, &v, n * sizeof(real));
+}
+
+INLINE vec all(real value) { return value - vec{}; }
+
+// 1 in the first n lanes, 0 in the others.
+INLINE vec first(int n) {
+    vec v = {};
+    for (int lane = 0; lane < W; ++lane) v[lane] = lane < n ? 1 : 0;
+    return v;
+}
+
+INLINE vec max(vec a, vec b) { return a > b ? a : b; }
+INLINE vec min(vec a, vec b) { return a < b ? a : b; }
+INLINE vec abs(vec v) { return v < 0 ? -v : v; }
+
+INLINE vec sqrt(vec v) {
+    real of_lane[W];
+    std::memcpy(of_lane, &v, sizeof v);
+    for (real& lane : of_lane) lane = std::sqrt(lane);
+    return load(of_lane);
+}
+
+// The sum of all lanes, in each of them.
+template <int half = W / 2>
+INLINE vec sum(vec v) {
+    if constexpr (half == 0) {
+        return v;
+    } else {
+        lanes other;
+        for (int lane = 0; lane < W; ++lane) other[lane] = lane ^ half;
+        return sum<half / 2>(v + __builtin_shuffle(v, other));
+    }
+}
+
+// e^x = 2^n (1 + p), where n is x / ln 2 rounded, and p = e^r - 1 of what remains, |r| <= ln(2) / 2.
+struct Exponential {
+    vec power;  // 2^n
+    vec p;
+};
+
+// By the Taylor series of e^r - 1, whose first term left out is below the last place. x must be within +-80.
+INLINE Exponential exponential(vec x) {
+    constexpr bool is_float = sizeof(real) == 4;
+    constexpr int mantissa = is_float ? 23 : 52;
+    constexpr int terms = is_float ? 7 : 13;
+    constexpr real rounds = is_float ? real(0x1.8p23) : real(0x1.8p52);  // added, it leaves no place for a fraction
+    constexpr real ln2_high = is_float ? real(0x1.62e4p-1) : real(0x1.62e42fefa38p-1);  // n times it is exact
+    constexpr real ln2_low = is_float ? real(0x1.7f7d1cf79abcap-20) : real(0x1.ef35793c76730p-45);
+    const vec shifted = x * real(1.4426950408889634) + rounds;
+    const vec n = shifted - rounds;
+    const vec r = (x - n * ln2_high) - n * ln2_low;
+    constexpr double one_over[] = {1.0, 1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040, 1.0 / 40320,
+                                   1.0 / 362880, 1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800.0};
+    vec p = all(real(one_over[terms - 1]));
+    for (int k = terms - 2; k >= 0; --k) p = p * r + real(one_over[k]);
+    lanes bits;
+    std::memcpy(&bits, &shifted, sizeof bits);
+    constexpr whole one = is_float ? whole(127) : whole(1023);
+    bits = (bits + one) << mantissa;  // the low bits of `shifted` hold n
+    vec power;
+    std::memcpy(&power, &bits, sizeof power);
+    return {power, p * r};
+}
+
+// 1 / (1 + e^-x)
+INLINE vec sigmoid(vec x) {
+    x = x > 80 ? all(80) : x;  // a NaN stays what it is
+    x = x < -80 ? all(-80) : x;
+    const Exponential e = exponential(-x);
+    return 1 / (1 + (e.power + e.power * e.p));
+}
+
+// (1 - e^-2|x|) / (1 + e^-2|x|), of the sign of x; its numerator as 2^n p + (2^n - 1), which small x do not cancel.
+INLINE vec tanh(vec x) {
+    vec twice = 2 * abs(x);
+    twice = twice > 40 ? all(40) : twice;
+    const Exponential e = exponential(-twice);
+    const vec less_one = e.power * e.p + (e.power - 1);  // e^-2|x| - 1
+    const vec size = -less_one / (2 + less_one);
+    return x < 0 ? -size : size;
+}

@@ -1,0 +1,170 @@
+"""A cell over a sequence, by the compiled kernels: the twin of ``normcore.recurrent.unroll``.
+
+Shapes: T steps, B examples, F inputs, H hidden units, G gates.
+"""
+
+import ctypes
+from collections.abc import Mapping
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from normcore import recurrent
+from normcore.cells import Cell, State
+from normcore.kernels.cpu.load import PRECISIONS, load
+from normcore.kernels.cpu.recurrence import Recurrence, Site, address
+from normcore.kernels.described import Described, NormKind
+from normcore.recurrent.unroll import S, Unrolled
+
+KEPT_INPUTS = 60  # features from which on W_x x is kept for backward, as computing it again would take longer
+SITES = ("input", "recurrent", "cell")
+
+
+class KernelFailed(RuntimeError):
+    """A kernel could not do its work: there is no memory, or no thread."""
+
+
+def unroll(cell: Cell[S], x: Tensor, state: S, t: int = 0, mask: Tensor | None = None) -> Unrolled:
+    """What ``normcore.recurrent.unroll`` gives, whose arguments it takes; under autocast, too, it computes in float32.
+
+    The gradient can be taken once. What has no kernel runs by the reference: other devices, gradients through
+    population statistics, and norms of which only some use the minibatch's.
+
+    Raises:
+        KernelFailed: there is no memory, or no thread.
+        KernelsMissing: there are no compiled kernels here.
+        ValueError: as the reference, of one example where the minibatch decides.
+    """
+    described = Described.of_pass(cell, x, state) if x.device.type == "cpu" else None
+    if described is None:
+        return recurrent.unroll(cell, x, state, t, mask)
+    return _Call(cast(Any, cell), described, x, state, t, mask).unrolled()
+
+
+class _Call:
+    """One pass, as the kernel is told of it, and the tensors that it reads and writes."""
+
+    def __init__(self, cell: Any, described: Described, x: Tensor, state: State, t: int, mask: Tensor | None) -> None:
+        self.described = described
+        self.state_type = type(state)
+        self.mask = None if mask is None else mask.to(torch.uint8).contiguous()
+        dtype = cell.weight_hh.dtype if cell.weight_hh.dtype in PRECISIONS else torch.float32
+        self.kernels = load(type(cell).__name__, dtype)
+        self.gates = cell.weight_hh.shape[0] // cell.weight_hh.shape[1]
+        self.population = [
+            None if found is None else tuple(part.to(dtype).contiguous() for part in found)
+            for found in described.population(t, len(x))
+        ]
+        parameters = [part for site in described.sites for part in (site.gain, site.shift)]
+        given = (x, state.h, getattr(state, "c", None), cell.weight_ih, cell.weight_hh, cell.bias, *parameters)
+        self.given = [None if tensor is None else tensor.to(dtype) for tensor in given]
+        self.moments: dict[str, Tensor] = {}
+
+    def unrolled(self) -> Unrolled:
+        y, h, c = _Recurrence.apply(self, *self.given)  # type: ignore[no-untyped-call]
+        end = (h,) if c is None else (h, c)
+        return Unrolled(y, self.state_type(*end), self.moments)
+
+    def recurrence(self, inputs: Mapping[str, Tensor | None], parameters: list[Tensor | None]) -> Recurrence:
+        """What both passes are told."""
+        x, h0 = cast(Tensor, inputs["x"]), cast(Tensor, inputs["h0"])
+        described = self.described
+        told = Recurrence(
+            steps=len(x),
+            batch=x.shape[1],
+            inputs=x.shape[2],
+            hidden=h0.shape[1],
+            threads=torch.get_num_threads(),
+            method=described.kind,
+            together=described.together,
+            per_gate=described.per_gate,
+            carries_normalized=described.carries_normalized,
+            bias_inside=described.bias_inside,
+            bias_outside=described.bias_outside,
+            mask=address(self.mask),
+            **{name: address(tensor) for name, tensor in inputs.items()},
+        )
+        for k, (name, site, population) in enumerate(zip(SITES, described.sites, self.population, strict=True)):
+            at: Site = getattr(told, name)
+            at.normalized, at.eps = site.norm is not None, site.eps
+            at.gain, at.shift = address(parameters[2 * k]), address(parameters[2 * k + 1])
+            if population is not None:
+                at.mean, at.scale = map(address, population)
+        return told
+
+    def run(self, pass_: str, told: Recurrence) -> None:
+        failure = getattr(self.kernels, f"normbench_{pass_}")(ctypes.byref(told))
+        if failure:
+            raise KernelFailed(failure.decode())
+
+
+INPUTS = ("x", "h0", "c0", "weight_ih", "weight_hh", "bias")
+
+
+class _Recurrence(torch.autograd.Function):
+    """y (T, B, H), and h and c (B, H) after the last step; c is None for a cell that has none."""
+
+    @staticmethod
+    def forward(ctx: Any, call: _Call, *given: Tensor | None) -> tuple[Tensor, Tensor, Tensor | None]:
+        given = tuple(None if tensor is None else tensor.contiguous() for tensor in given)
+        inputs, parameters = dict(zip(INPUTS, given, strict=False)), list(given[len(INPUTS) :])
+        told = call.recurrence(inputs, parameters)
+        x, c0 = cast(Tensor, given[0]), given[2]
+        (steps, batch, features), hidden = x.shape, told.hidden
+        described, keeps = call.described, any(ctx.needs_input_grad)
+        stride, padded = call.kernels.normbench_stride(hidden), call.kernels.normbench_padded(hidden)
+        y = x.new_empty(steps, batch, hidden)
+        c = None if c0 is None else torch.empty_like(c0)
+        kept: dict[str, Tensor] = {}
+        if keeps:
+            kept["kept_recurrent"] = x.new_empty(steps, batch, stride)
+            if features >= KEPT_INPUTS and not described.together:
+                kept["kept_input"] = x.new_empty(steps, batch, stride)
+            if c0 is not None:
+                kept["kept_c"] = x.new_empty(steps, batch, padded)
+        told.y, told.end_c = address(y), address(c)
+        for name, tensor in kept.items():
+            setattr(told, name, address(tensor))
+        statistics: list[Tensor | None] = []
+        for name, site in zip(SITES, described.sites, strict=True):
+            gates = 1 if name == "cell" else call.gates
+            lines = padded if described.kind is NormKind.BATCH_NORM else batch
+            measured = keeps and site.norm is not None
+            statistics.append(x.new_empty(steps, lines, 2 * gates) if measured else None)
+            getattr(told, name).statistics = address(statistics[-1])
+            if site.wants_moments:
+                call.moments[site.name] = x.new_empty(2, steps, gates * hidden)
+                getattr(told, name).moments = address(call.moments[site.name])
+        call.run("forward", told)
+        ctx.call, ctx.kept = call, tuple(kept)
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(y, *given, *statistics, *kept.values())
+        return y, y[-1].clone(), c
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad_y: Tensor | None, grad_h: Tensor | None, grad_c: Tensor | None) -> Any:
+        call: _Call = ctx.call
+        y, *saved = ctx.saved_tensors
+        given, rest = saved[: len(call.given)], saved[len(call.given) :]
+        inputs, parameters = dict(zip(INPUTS, given, strict=False)), given[len(INPUTS) :]
+        told = call.recurrence(inputs, parameters)
+        told.y = address(y)
+        for name, statistics in zip(SITES, rest, strict=False):
+            getattr(told, name).statistics = address(statistics)
+        for name, tensor in zip(ctx.kept, rest[len(SITES) :], strict=True):
+            setattr(told, name, address(tensor))
+        after = [None if grad is None else grad.contiguous() for grad in (grad_y, grad_h, grad_c)]
+        told.grad_y, told.grad_h, told.grad_c = map(address, after)
+        grads = [None if tensor is None else torch.empty_like(tensor) for tensor in given]
+        if not ctx.needs_input_grad[1]:
+            grads[0] = None  # of x it costs a product
+        for name, grad in zip(INPUTS, grads, strict=False):
+            setattr(told, f"grad_{name}", address(grad))
+        for k, name in enumerate(SITES):
+            at: Site = getattr(told, name)
+            at.grad_gain, at.grad_shift = map(address, grads[len(INPUTS) + 2 * k : len(INPUTS) + 2 * k + 2])
+        call.run("backward", told)
+        return None, *grads

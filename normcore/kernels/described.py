@@ -1,0 +1,139 @@
+"""What the modules of a cell are to fused kernels: which norm stands where, with which parameters."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from normcore.cells.gru import GRU
+from normcore.norms.batch_statistics import require_examples
+from normcore.norms.layer_norm import LayerNormalized
+from normcore.norms.normalization import Identity
+from normcore.norms.recurrent_batch_norm import BatchNormAtSite
+from normcore.norms.rms_norm import RMSNormalized
+
+
+class NormKind(IntEnum):
+    """What normalizes in a pass; the numbers are those of ``cpu/src/recurrence.hpp``."""
+
+    NONE = 0
+    LAYER_NORM = 1
+    RMS_NORM = 2
+    BATCH_NORM = 3
+    POPULATION = 4
+
+
+KINDS: dict[type[nn.Module], NormKind] = {
+    LayerNormalized: NormKind.LAYER_NORM,
+    RMSNormalized: NormKind.RMS_NORM,
+    BatchNormAtSite: NormKind.BATCH_NORM,
+}
+
+
+class DescribedSite(NamedTuple):
+    """A place of a cell, and what stands there.
+
+    Attributes:
+        name: the module's in the cell.
+        norm: what normalizes; None where only a shift is added, or nothing.
+        gain, shift: its parameters, or None.
+    """
+
+    name: str
+    norm: nn.Module | None
+    gain: Tensor | None
+    shift: Tensor | None
+
+    @property
+    def eps(self) -> float:
+        return self.norm.eps if self.norm is not None else 0.0  # type: ignore[return-value]
+
+    @property
+    def wants_moments(self) -> bool:
+        return isinstance(self.norm, BatchNormAtSite) and self.norm.wants_statistics
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A cell's normalization.
+
+    Attributes:
+        kind: what all its norms do in this pass.
+        sites: the input's, the recurrent one or that of the sum of both, and the cell's.
+        together: whether the input's term is added to the recurrent one before that is normalized.
+        per_gate: whether each gate is normalized by itself.
+    """
+
+    kind: NormKind
+    sites: tuple[DescribedSite, DescribedSite, DescribedSite]
+    together: bool
+    per_gate: bool
+    carries_normalized: bool
+    bias_inside: bool
+    bias_outside: bool
+
+    @classmethod
+    def of(cls, cell: Any) -> "Described | None":
+        """None if its norms disagree whether the minibatch decides."""
+        summed = not isinstance(getattr(cell, "norm_sum", Identity()), Identity)
+        names = ("norm_x", "norm_sum" if summed else "norm_h", "norm_c")
+        sites = tuple(_site(name, getattr(cell, name, Identity())) for name in names)
+        norms = [site.norm for site in sites if site.norm is not None]
+        kinds = {_kind(norm) for norm in norms} or {NormKind.NONE}
+        if len(kinds) > 1:
+            return None
+        [kind] = kinds
+        apart = sites[0].norm is not None or (sites[1].norm is not None and not summed)
+        return cls(
+            kind=kind,
+            sites=sites,  # type: ignore[arg-type]
+            together=not isinstance(cell, GRU) and not apart,
+            per_gate=any(isinstance(norm, LayerNormalized) and _is_by_gate(norm) for norm in norms),
+            carries_normalized=getattr(cell, "carries_normalized_cell", False),
+            bias_inside=cell.bias_place != "outside",
+            bias_outside=cell.bias_place != "inside",
+        )
+
+    @classmethod
+    def of_pass(cls, cell: Any, x: Tensor, state: Iterable[Tensor]) -> "Described | None":
+        """As it is in a pass over x (T, B, F); None if no fused kernel computes that: no steps, gradients through
+        population statistics, or norms of which only some use the minibatch's.
+
+        Raises:
+            ValueError: there is one example, and the minibatch decides.
+        """
+        described = cls.of(cell)
+        if described is None or len(x) == 0:
+            return None
+        if described.kind is NormKind.POPULATION and torch.is_grad_enabled():
+            return None if any(tensor.requires_grad for tensor in (x, *state, *cell.parameters())) else described
+        if described.kind is NormKind.BATCH_NORM:
+            require_examples(x.shape[1])
+        return described
+
+    def population(self, t: int, steps: int) -> list[tuple[Tensor, Tensor] | None]:
+        """Of each site, the means and the factors 1 / sqrt(var + eps) of the steps t, t + 1, ...: (steps, features)."""
+        return [
+            site.norm.standardization(t, steps)
+            if self.kind is NormKind.POPULATION and isinstance(site.norm, BatchNormAtSite)
+            else None
+            for site in self.sites
+        ]
+
+
+def _site(name: str, module: nn.Module) -> DescribedSite:
+    gain, shift = getattr(module, "weight", None), getattr(module, "bias", None)
+    return DescribedSite(name, module if type(module) in KINDS else None, gain, shift)
+
+
+def _kind(norm: nn.Module) -> NormKind:
+    if isinstance(norm, BatchNormAtSite) and not norm.takes_batch:
+        return NormKind.POPULATION
+    return KINDS[type(norm)]
+
+
+def _is_by_gate(norm: LayerNormalized) -> bool:
+    return len(norm.blocks) > 1 and len(set(norm.blocks)) == 1

@@ -1,0 +1,104 @@
+"""All steps of a sequence in one kernel, that keeps W_h and the state on the chip: a program has R examples, and all
+units, of which there are few. Statistics over the examples, who would be in several programs, it has none.
+"""
+
+import triton
+import triton.language as tl
+
+from normcore.kernels.gpu.device.backward import gradients_before, with_outputs
+from normcore.kernels.gpu.device.forward import state_after
+from normcore.kernels.gpu.device.norms import POPULATION
+from normcore.kernels.gpu.device.tiles import Site, load_gates, load_state, own_tile, store_gates, store_state
+
+
+@triton.jit
+def forward_sequence(term, weight, mask, at_sums, at_cell, states, cells, sums, T, B,
+                     H: tl.constexpr, G: tl.constexpr, KIND_SUMS: tl.constexpr, KIND_CELL: tl.constexpr,
+                     JOINT: tl.constexpr, CARRIES: tl.constexpr, EPS_SUMS: tl.constexpr, EPS_CELL: tl.constexpr,
+                     TOGETHER: tl.constexpr, PRECISION: tl.constexpr, R: tl.constexpr,
+                     C: tl.constexpr):  # fmt: skip
+    """Arguments as of ``forward_step``, but of all steps; and
+
+    Args:
+        weight: (G H, H), W_h.
+        states, cells: (T + 1, B, H), whose first is there.
+        sums: (T, B, G H), where those are left for backward; None without one. The input's term is part of them if
+            they are taken ``TOGETHER``.
+    """
+    tile = own_tile(B, H, R, C)
+    w = _load_weight(weight, H, G, C)
+    state = load_state(states, cells, tile, H)
+    size = tl.full((), 0, tl.int64) + B * H
+    for t in range(T):
+        x = load_gates(term + t * size * G, tile, H, G)
+        a = ()
+        for k in tl.static_range(G):
+            r = tl.dot(state[0], tl.trans(w[k]), input_precision=PRECISION, out_dtype=state[0].dtype)  # W_h h
+            if TOGETHER:
+                r += x[k]
+            a += (r,)
+        if sums is not None:
+            store_gates(sums + t * size * G, a, tile, H, G)
+        state = state_after(None if TOGETHER else x, a, state, None if mask is None else mask + t * B,
+                            _of_step(at_sums, t, B, H, G, KIND_SUMS), _of_step(at_cell, t, B, H, 1, KIND_CELL), 0.0,
+                            tile, B, H, G, KIND_SUMS, KIND_CELL, JOINT, EPS_SUMS, EPS_CELL, 0.0, CARRIES)  # fmt: skip
+        after = (t + 1) * size
+        store_state(states + after, None if cells is None else cells + after, state, tile, H)
+
+
+@triton.jit
+def backward_sequence(term, weight, mask, at_sums, at_cell, states, cells, sums, grad_y, grad_h, grad_c, grad_term,
+                      grad_sums, grad_gain, grad_shift, grad_gain_cell, grad_shift_cell, T, B,
+                      H: tl.constexpr, G: tl.constexpr, KIND_SUMS: tl.constexpr, KIND_CELL: tl.constexpr,
+                      JOINT: tl.constexpr, CARRIES: tl.constexpr, PRECISION: tl.constexpr, R: tl.constexpr,
+                      C: tl.constexpr):  # fmt: skip
+    """Arguments as of ``backward_step``, but of all steps; ``grad_h`` and ``grad_c`` (B, H) become those of the first
+    state.
+    """
+    tile = own_tile(B, H, R, C)
+    w = _load_weight(weight, H, G, C)
+    d = load_state(grad_h, grad_c, tile, H)
+    size = tl.full((), 0, tl.int64) + B * H
+    for back in range(T):
+        t = T - 1 - back
+        at = t * size
+        x = None if term is None else load_gates(term + at * G, tile, H, G)
+        a = load_gates(sums + at * G, tile, H, G)
+        state = load_state(states + at, None if cells is None else cells + at, tile, H)
+        d = with_outputs(d, None if grad_y is None else grad_y + at, tile, H)
+        dx, da, before = gradients_before(x, a, state, d, None if mask is None else mask + t * B,
+                                          _of_step(at_sums, t, B, H, G, KIND_SUMS),
+                                          _of_step(at_cell, t, B, H, 1, KIND_CELL), grad_gain, grad_shift,
+                                          grad_gain_cell, grad_shift_cell, tile, B, H, G, KIND_SUMS, KIND_CELL, JOINT,
+                                          CARRIES)  # fmt: skip
+        if grad_term is not None:
+            store_gates(grad_term + at * G, dx, tile, H, G)
+        store_gates(grad_sums + at * G, da, tile, H, G)
+        dh = before[0]
+        for k in tl.static_range(G):
+            dh += tl.dot(da[k], w[k], input_precision=PRECISION, out_dtype=dh.dtype)
+        d = (dh,) if cells is None else (dh, before[1])
+        tl.debug_barrier()  # what was added to the parameters' gradients is there for all threads
+    store_state(grad_h, grad_c, d, tile, H)
+
+
+@triton.jit
+def _load_weight(weight, H: tl.constexpr, G: tl.constexpr, C: tl.constexpr):
+    """W_h of each gate, (C, C), of (G H, H)."""
+    rows = tl.arange(0, C)[:, None]
+    columns = tl.arange(0, C)[None, :]
+    gates = ()
+    for k in tl.static_range(G):
+        gates += (tl.load(weight + (k * H + rows) * H + columns, (rows < H) & (columns < H), 0.0),)
+    return gates
+
+
+@triton.jit
+def _of_step(site, t, B, H: tl.constexpr, G: tl.constexpr, KIND: tl.constexpr):
+    """The site with the statistics (2, G, L) of a step, of (T, 2, G, L)."""
+    if site.statistics is None:
+        of_step = site
+    else:
+        lines = H if KIND == POPULATION else B
+        of_step = Site(site.gain, site.shift, site.statistics + t * 2 * G * lines, site.size)
+    return of_step

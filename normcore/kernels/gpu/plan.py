@@ -1,0 +1,167 @@
+"""What a pass computes, and how its kernels cut it into tiles.
+
+Shapes: T steps, B examples, H hidden units, G gates, L lines of a norm.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from torch import Tensor
+
+from normcore.kernels.described import NormKind
+
+OVER_FEATURES = {NormKind.LAYER_NORM, NormKind.RMS_NORM}
+HIDDEN_ON_CHIP = 64  # units up to which W_h, padded to powers of 2, and what else a program needs fit in shared memory
+ROWS_OF_PRODUCT = 16  # the least number of rows and columns that a product in Triton has
+UNITS_OF_A_WARP = 8  # for each 32 threads of a program that keeps W_h: with fewer threads, registers do not suffice
+LANES_OF_A_WARP = 256  # numbers of a gate's tile for each 32 threads
+
+
+@dataclass(slots=True)
+class Place:
+    """A place of a cell where a norm may stand.
+
+    Attributes:
+        population: (T, 2, G, H), means and factors 1 / sqrt(var + eps) of each step, where those are used.
+        statistics: (T, 2 or 3, G, L), what was measured: means, the same factors and, of batch norm, variances.
+    """
+
+    kind: NormKind
+    eps: float
+    population: Tensor | None
+    statistics: Tensor | None = None
+
+    def make_room(self, steps: int, gates: int, batch: int, hidden: int, like: Tensor) -> None:
+        """Make room for statistics."""
+        if self.kind is NormKind.POPULATION:
+            self.statistics = self.population
+        elif self.kind is not NormKind.NONE:
+            lines = batch if self.kind in OVER_FEATURES else hidden
+            which = 3 if self.kind is NormKind.BATCH_NORM else 2
+            self.statistics = like.new_empty(steps, which, gates, lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a pass computes.
+
+    Attributes:
+        together: whether the input's term is added to the recurrent one before anything else.
+        joint: whether the gates that the paper takes together are normalized together.
+        mask: (T, B) of uint8, 0 where an example has no such step; None if all have it.
+    """
+
+    gates: int
+    sums: Place
+    cell: Place
+    together: bool
+    joint: bool
+    carries_normalized: bool
+    mask: Tensor | None
+
+    def meant_for_both(self, hidden: int) -> dict[str, Any]:
+        """What the kernels of both passes are compiled for."""
+        return {
+            "H": hidden,
+            "G": self.gates,
+            "KIND_SUMS": int(self.sums.kind),
+            "KIND_CELL": int(self.cell.kind),
+            "JOINT": self.joint,
+            "CARRIES": self.carries_normalized,
+        }
+
+    def meant_for_forward(self, hidden: int) -> dict[str, Any]:
+        """What the kernels of the forward pass are compiled for."""
+        return {**self.meant_for_both(hidden), "EPS_SUMS": self.sums.eps, "EPS_CELL": self.cell.eps}
+
+    def make_room(self, steps: int, batch: int, hidden: int, like: Tensor) -> None:
+        """For the statistics."""
+        self.sums.make_room(steps, self.gates, batch, hidden, like)
+        self.cell.make_room(steps, 1, batch, hidden, like)
+
+    def fits_on_chip(self, hidden: int) -> bool:
+        """Whether one kernel can take all steps, with W_h on the chip and whole lines in its programs."""
+        return not self.over_examples and hidden <= HIDDEN_ON_CHIP
+
+    @property
+    def over_examples(self) -> bool:
+        return NormKind.BATCH_NORM in (self.sums.kind, self.cell.kind)
+
+
+class Tiles(NamedTuple):
+    """How B examples of H units are cut into tiles of ``rows`` and ``units``, powers of two."""
+
+    rows: int
+    units: int
+    grid: tuple[int, int]
+    num_warps: int
+
+    @classmethod
+    def of(cls, plan: Plan, batch: int, hidden: int) -> "Tiles":
+        """A line in one piece: an example each, or all examples of a few features."""
+        if plan.fits_on_chip(hidden):
+            rows, units = ROWS_OF_PRODUCT, max(ROWS_OF_PRODUCT, power_of_2(hidden))
+            num_warps = units // UNITS_OF_A_WARP
+        else:
+            if plan.over_examples:
+                rows = power_of_2(batch)
+                units = min(power_of_2(hidden), max(4, min(16, 2048 // rows)))
+            else:
+                rows, units = 1, power_of_2(hidden)
+            num_warps = max(1, min(16, rows * units // LANES_OF_A_WARP))
+        return cls(rows, units, (-(-batch // rows), -(-hidden // units)), num_warps)
+
+    @property
+    def meant(self) -> dict[str, int]:
+        return {"R": self.rows, "C": self.units, "num_warps": self.num_warps}
+
+
+def power_of_2(n: int) -> int:
+    """The next one."""
+    return 1 << (n - 1).bit_length()
+
+
+class Tensors(NamedTuple):
+    """What both passes read.
+
+    Attributes:
+        term: (T, B, G H), the input's.
+        weight: (G H, H), W_h.
+        states, cells: (T + 1, B, H), before and after every step; no cells for a cell that has none.
+        sums: (T, B, G H), W_h h, with the input's term if they are taken together; for one step at a time, (1, B, G H),
+            where nobody wants gradients.
+        gain, shift: (G H), of the sums.
+        cell_gain, cell_shift: (H).
+    """
+
+    term: Tensor | None
+    weight: Tensor
+    states: Tensor
+    cells: Tensor | None
+    sums: Tensor
+    gain: Tensor | None
+    shift: Tensor | None
+    cell_gain: Tensor | None
+    cell_shift: Tensor | None
+
+
+class Gradients(NamedTuple):
+    """What backward writes.
+
+    Attributes:
+        h, c: (B, H), of the state after the last step, at first; in the end of the first state.
+        term: (T, B, G H); None if it is that of the sums.
+        sums: (T, B, G H).
+        parameters: (programs, G H) or (programs, H), of gain, shift, cell_gain and cell_shift, from each program.
+    """
+
+    h: Tensor
+    c: Tensor | None
+    term: Tensor | None
+    sums: Tensor
+    parameters: list[Tensor | None]
+
+
+def at(tensor: Tensor | None, t: int) -> Tensor | None:
+    """What belongs to a step."""
+    return None if tensor is None else tensor[t]

@@ -1,0 +1,86 @@
+"""The recurrence of a cell, and its gradient.
+
+Shapes: T steps, B examples, H hidden units, G gates.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from normcore.kernels.gpu import sequence, steps
+from normcore.kernels.gpu.plan import Gradients, Plan, Tensors, Tiles
+
+
+class Recurrence(torch.autograd.Function):
+    """y (T, B, H), and h and c (B, H) after the last step; c is None for a cell that has none."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        plan: Plan,
+        term: Tensor,
+        h0: Tensor,
+        c0: Tensor | None,
+        weight: Tensor,
+        gain: Tensor | None,
+        shift: Tensor | None,
+        cell_gain: Tensor | None,
+        cell_shift: Tensor | None,
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Of the input's term (T, B, G H), the state before the first step (B, H), W_h (G H, H), the gain and the shift
+        (G H) of the summed inputs, and those (H) of the cell."""
+        (count, batch, _), hidden = term.shape, h0.shape[1]
+        keeps = any(ctx.needs_input_grad)
+        plan.make_room(count, batch, hidden, term)
+        of = Tensors(
+            term=term,
+            weight=weight,
+            states=_after(h0, count),
+            cells=None if c0 is None else _after(c0, count),
+            sums=term.new_empty(count if keeps else 1, *term.shape[1:]),
+            gain=gain,
+            shift=shift,
+            cell_gain=cell_gain,
+            cell_shift=cell_shift,
+        )
+        design = sequence if plan.fits_on_chip(hidden) else steps
+        design.forward(plan, Tiles.of(plan, batch, hidden), of)
+        ctx.plan = plan
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(*of._replace(term=None if plan.together else term))
+        return of.states[1:], of.states[-1].clone(), None if of.cells is None else of.cells[-1].clone()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad_y: Tensor | None, grad_h: Tensor | None, grad_c: Tensor | None) -> Any:
+        plan: Plan = ctx.plan
+        of = Tensors(*ctx.saved_tensors)
+        _, batch, hidden = of.states.shape
+        tiles = Tiles.of(plan, batch, hidden)
+        parameters = (of.gain, of.shift, of.cell_gain, of.cell_shift)
+        grads = Gradients(
+            h=_own(grad_h, of.states[0]),
+            c=None if of.cells is None else _own(grad_c, of.cells[0]),
+            term=None if plan.together else torch.empty_like(of.sums),
+            sums=torch.empty_like(of.sums),
+            parameters=[None if p is None else p.new_zeros(tiles.grid[0], len(p)) for p in parameters],
+        )
+        design = sequence if plan.fits_on_chip(hidden) else steps
+        design.backward(plan, tiles, of, None if grad_y is None else grad_y.contiguous(), grads)
+        of_weight = grads.sums.flatten(0, 1).t() @ of.states[:-1].flatten(0, 1)
+        of_parameters = [None if partial is None else partial.sum(0) for partial in grads.parameters]
+        return None, grads.sums if grads.term is None else grads.term, grads.h, grads.c, of_weight, *of_parameters
+
+
+def _after(first: Tensor, count: int) -> Tensor:
+    """Room for a state before and after every step, (T + 1, B, H), of which there is the first."""
+    states = first.new_empty(count + 1, *first.shape)
+    states[0] = first
+    return states
+
+
+def _own(grad: Tensor | None, like: Tensor) -> Tensor:
+    """A copy to write to; zeros if nobody used what it is the gradient of."""
+    return torch.zeros_like(like) if grad is None else grad.clone(memory_format=torch.contiguous_format)

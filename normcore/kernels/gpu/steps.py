@@ -1,0 +1,71 @@
+"""A sequence by one product and one kernel a step.
+
+Shapes: T steps, B examples, H hidden units, G gates.
+"""
+
+import torch
+from torch import Tensor
+
+from normcore.kernels.gpu.device.backward import backward_step
+from normcore.kernels.gpu.device.forward import forward_step
+from normcore.kernels.gpu.device.tiles import Site
+from normcore.kernels.gpu.plan import Gradients, Plan, Tensors, Tiles, at
+from normcore.norms.recurrent_batch_norm import ROUNDING
+
+
+def forward(plan: Plan, tiles: Tiles, of: Tensors) -> None:
+    """Fill in states, cells, sums and statistics."""
+    assert of.term is not None
+    steps, batch, _ = of.term.shape
+    weight_t = of.weight.t()
+    squares = of.states.new_zeros(2, tiles.grid[1], batch)  # what each program's units add to |h|^2
+    squares[0, 0] = of.states[0].square().sum(1)
+    lengths = torch.linalg.vector_norm(of.weight, dim=1)
+    for t in range(steps):
+        a = of.sums[t % len(of.sums)]
+        if plan.together:
+            torch.addmm(of.term[t], of.states[t], weight_t, out=a)
+        else:
+            torch.mm(of.states[t], weight_t, out=a)
+        forward_step[tiles.grid](
+            None if plan.together else of.term[t],
+            a,
+            of.states[t],
+            at(of.cells, t),
+            at(plan.mask, t),
+            Site(of.gain, of.shift, at(plan.sums.statistics, t), lengths),
+            Site(of.cell_gain, of.cell_shift, at(plan.cell.statistics, t), None),
+            squares[t % 2],
+            of.states[t + 1],
+            at(of.cells, t + 1),
+            squares[(t + 1) % 2],
+            batch,
+            ROUNDING=ROUNDING * torch.finfo(of.states.dtype).eps,
+            PROGRAMS=tiles.grid[1],
+            **plan.meant_for_forward(of.states.shape[2]),
+            **tiles.meant,
+        )
+
+
+def backward(plan: Plan, tiles: Tiles, of: Tensors, grad_y: Tensor | None, grads: Gradients) -> None:
+    """Fill in the gradients, of what was used of y (T, B, H) and of the last state."""
+    for t in reversed(range(len(of.sums))):
+        backward_step[tiles.grid](
+            at(of.term, t),
+            of.sums[t],
+            of.states[t],
+            at(of.cells, t),
+            at(plan.mask, t),
+            Site(of.gain, of.shift, at(plan.sums.statistics, t), None),
+            Site(of.cell_gain, of.cell_shift, at(plan.cell.statistics, t), None),
+            at(grad_y, t),
+            grads.h,
+            grads.c,
+            at(grads.term, t),
+            grads.sums[t],
+            *grads.parameters,
+            of.states.shape[1],
+            **plan.meant_for_both(of.states.shape[2]),
+            **tiles.meant,
+        )
+        grads.h.addmm_(grads.sums[t], of.weight)

@@ -1,0 +1,102 @@
+"""A cell over a sequence, by Triton's kernels: the twin of ``normcore.recurrent.unroll``.
+
+Shapes: T steps, B examples, F inputs, H hidden units, G gates.
+"""
+
+from typing import Any, cast
+
+import torch
+import triton
+from torch import Tensor
+
+from normcore import recurrent
+from normcore.cells import Cell, State
+from normcore.cells.gru import GRU
+from normcore.cells.rnn import RNN
+from normcore.kernels.described import Described, DescribedSite, NormKind
+from normcore.kernels.gpu.plan import OVER_FEATURES, Place, Plan
+from normcore.kernels.gpu.recurrence import Recurrence
+from normcore.norms.batch_statistics import BatchStatistics
+from normcore.recurrent.unroll import S, Unrolled
+
+
+def unroll(cell: Cell[S], x: Tensor, state: S, t: int = 0, mask: Tensor | None = None) -> Unrolled:
+    """What ``normcore.recurrent.unroll`` gives, whose arguments it takes; under autocast, too, it computes in the
+    precision of the weights.
+
+    The input's term is the cell's own, for all steps at once; the kernels have what goes from step to step. The
+    gradient can be taken once. What has no kernel runs by the reference: other devices, gradients through population
+    statistics, and norms of which only some use the minibatch's.
+
+    Raises:
+        ValueError: as the reference, of one example where the minibatch decides.
+    """
+    on_device = x.device.type == "cuda" or triton.knobs.runtime.interpret
+    described = Described.of_pass(cell, x, state) if on_device else None
+    if described is None:
+        return recurrent.unroll(cell, x, state, t, mask)
+    with torch.autocast(x.device.type, enabled=False):
+        return _unrolled(cast(Any, cell), described, x, state, t, mask)
+
+
+def _unrolled(cell: Any, described: Described, x: Tensor, state: State, t: int, mask: Tensor | None) -> Unrolled:
+    dtype = cell.weight_hh.dtype
+    input_norm = described.sites[0].norm
+    if isinstance(input_norm, BatchStatistics):
+        input_norm.moments()  # whatever a pass left there that was broken off
+    term = cell.input_term(x.to(dtype), t, mask)  # (T, B, G H)
+    _, sums, of_cell = described.sites
+    plan = _plan(cell, described, t, mask, len(x))
+    first = [part.to(dtype) for part in state]
+    parameters = (sums.gain, _shift(cell, sums), of_cell.gain, of_cell.shift)
+    y, h, c = Recurrence.apply(  # type: ignore[no-untyped-call]
+        plan, term.contiguous(), first[0], first[1] if len(first) > 1 else None, cell.weight_hh, *parameters
+    )
+    end = (h,) if c is None else (h, c)
+    moments = {
+        site.name: _moments(place) for site, place in ((sums, plan.sums), (of_cell, plan.cell)) if site.wants_moments
+    }
+    seen = input_norm.moments() if isinstance(input_norm, BatchStatistics) else None
+    if seen is not None:
+        moments["norm_x"] = seen
+    return Unrolled(y, type(state)(*end), moments)
+
+
+def _plan(cell: Any, described: Described, t: int, mask: Tensor | None, steps: int) -> Plan:
+    gates = cell.weight_hh.shape[0] // cell.weight_hh.shape[1]
+    _, sums, of_cell = described.sites
+    _, population_of_sums, population_of_cell = described.population(t, steps)
+    return Plan(
+        gates=gates,
+        sums=_place(described, sums, population_of_sums, gates, cell.weight_hh),
+        cell=_place(described, of_cell, population_of_cell, 1, cell.weight_hh),
+        together=not isinstance(cell, GRU) and (sums.norm is None or sums.name == "norm_sum"),
+        joint=described.kind in OVER_FEATURES and not described.per_gate,
+        carries_normalized=described.carries_normalized,
+        mask=None if mask is None else mask.to(torch.uint8).contiguous(),
+    )
+
+
+def _place(
+    described: Described, site: DescribedSite, population: tuple[Tensor, Tensor] | None, gates: int, like: Tensor
+) -> Place:
+    known = None
+    if population is not None:
+        known = torch.stack(population, 1).to(like.dtype).view(len(population[0]), 2, gates, -1)
+    return Place(described.kind if site.norm is not None else NormKind.NONE, site.eps, known)
+
+
+def _shift(cell: Any, sums: DescribedSite) -> Tensor | None:
+    """What is added to the recurrent term after its norm: the norm's own shift, and the cell's bias where that is not
+    part of the input's term."""
+    bias_comes_last = isinstance(cell, RNN) or sums.name == "norm_sum"
+    bias: Tensor | None = cell.bias if bias_comes_last and cell.bias_place != "inside" else None
+    if sums.shift is None or bias is None:
+        return bias if sums.shift is None else sums.shift
+    return sums.shift + bias
+
+
+def _moments(place: Place) -> Tensor:
+    """Means and variances, (2, T, G H), of what the batch norm at a place measured."""
+    assert place.statistics is not None
+    return place.statistics[:, [0, 2]].transpose(0, 1).flatten(2)

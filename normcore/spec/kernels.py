@@ -1,0 +1,25 @@
+"""Which recurrences have a fused kernel; whether a machine can run it is decided there."""
+
+from normcore.spec.cells.gru import GRU
+from normcore.spec.cells.lstm import LSTM
+from normcore.spec.cells.rnn import RNN
+from normcore.spec.methods.layer_norm import LayerNorm
+from normcore.spec.methods.method import Method
+from normcore.spec.methods.none import NoNorm
+from normcore.spec.methods.recurrent_batch_norm import RecurrentBatchNorm
+from normcore.spec.methods.rms_norm import RMSNorm
+from normcore.spec.models.model import Model
+
+FUSED_CELLS = (LSTM, GRU, RNN)
+FUSED_METHODS = (NoNorm, LayerNorm, RecurrentBatchNorm, RMSNorm)
+TRITON = ("3.7", "3.8")
+"""Versions that compile all kernels for CUDA devices: 3.6 refuses one, and the compiler of 3.9.0 aborts."""
+
+
+def why_not_fused(model: Model, norm: Method) -> str | None:
+    """Why no fused kernel computes this; None if one does."""
+    if type(model) not in FUSED_CELLS:
+        return f"there is no fused kernel for {model.label}"
+    if type(norm) not in FUSED_METHODS:
+        return f"there is no fused kernel for {model.label} with {norm.method}"
+    return None

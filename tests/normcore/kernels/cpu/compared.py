@@ -1,0 +1,113 @@
+"""A cell by the compiled kernels and by the reference: everything that comes out of one pass, forward and backward."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from normcore import recurrent
+from normcore.kernels import cpu
+from normcore.norms.population import batch_norms
+from tests.normcore.networks import recurrent as network
+
+CASES: list[tuple[str, str, dict[str, Any]]] = [
+    *[(cell, "none", {}) for cell in ("lstm", "gru", "rnn")],
+    *[(cell, "rms_norm", {}) for cell in ("lstm", "gru", "rnn")],
+    *[
+        (cell, "layer_norm", options)
+        for cell in ("lstm", "gru", "rnn")
+        for options in ({}, {"bias": "inside"}, {"bias": "outside"}, {"bias": "both"}, {"affine": False})
+    ],
+    *[(cell, "layer_norm", {"scope": "per_gate"}) for cell in ("lstm", "gru")],
+    *[
+        ("lstm", "layer_norm", {"sites": sites})
+        for sites in (["recurrent"], ["input", "recurrent"], ["cell"], ["sum"], ["sum", "cell"])
+    ],
+    ("lstm", "layer_norm", {"sites": ["sum", "cell"], "scope": "per_gate", "bias": "both"}),
+    ("gru", "layer_norm", {"sites": ["input"]}),
+    ("rnn", "layer_norm", {"sites": ["input", "recurrent"]}),
+    ("lstm", "rms_norm", {"sites": ["recurrent", "cell"]}),
+    *[(cell, "recurrent_batch_norm", {}) for cell in ("lstm", "gru", "rnn")],
+    *[
+        ("lstm", "recurrent_batch_norm", options)
+        for options in (
+            {"carry": "normalized"},
+            {"sites": ["recurrent"]},
+            {"sites": ["input", "cell"]},
+            {"sites": ["cell"]},
+            {"statistics": "shared"},
+        )
+    ],
+    ("gru", "recurrent_batch_norm", {"sites": ["recurrent"]}),
+    ("rnn", "recurrent_batch_norm", {"sites": ["input", "recurrent"]}),
+]
+"""Cell, method, and options that change the step."""
+
+
+def cell_of(cell: str, method: str, options: dict[str, Any], inputs: int, hidden: int, seed: int = 0) -> Any:
+    """A cell in float64 whose parameters, gains and shifts included, are all different."""
+    torch.manual_seed(seed)
+    options = {"population": "running", **options} if method == "recurrent_batch_norm" else options
+    built: Any = network(cell, inputs, hidden, norm={"method": method, **options}).double().cells[0]
+    with torch.no_grad():
+        for parameter in built.parameters():
+            parameter.add_(0.3 * torch.randn_like(parameter))
+    return built
+
+
+def drawn(cell: Any, steps: int, batch: int, seed: int = 1) -> tuple[Tensor, Any]:
+    """Inputs, and a state to begin with."""
+    torch.manual_seed(seed)
+    start = cell.initial_state(batch)
+    x = torch.randn(steps, batch, cell.weight_ih.shape[1]).to(cell.weight_ih)
+    return x, type(start)(*[part.detach() + 0.1 * torch.randn(part.shape) for part in start])
+
+
+def everything(unroll: Any, cell: Any, x: Tensor, start: Any, mask: Tensor | None = None) -> dict[str, Tensor]:
+    """Outputs, the state after the last step, moments, and the gradients of all that a random loss depends on."""
+    x = x.detach().clone().requires_grad_()
+    start = type(start)(*[part.detach().clone().requires_grad_() for part in start])
+    for parameter in cell.parameters():
+        parameter.grad = None
+    done = unroll(cell, x, start, 0, mask)
+    torch.manual_seed(2)
+    loss = (done.y * torch.randn(done.y.shape)).sum()
+    for part in done.end:
+        loss = loss + (part * torch.randn(part.shape)).sum()
+    loss.backward()
+    named = {name: parameter.grad for name, parameter in cell.named_parameters() if parameter.grad is not None}
+    return {
+        "y": done.y.detach(),
+        **{f"end.{name}": part.detach() for name, part in done.end._asdict().items()},
+        "grad of x": x.grad,
+        **{f"grad of {name}0": part.grad for name, part in start._asdict().items()},
+        **{f"grad of {name}": grad for name, grad in named.items()},
+        **{f"moments of {name}": moments for name, moments in done.moments.items()},
+    }
+
+
+def differences(found: dict[str, Tensor], expected: dict[str, Tensor]) -> dict[str, float]:
+    """The largest difference of each tensor, relative to the largest number in it."""
+    assert found.keys() == expected.keys()
+    return {name: relative(found[name], expected[name]) for name in expected}
+
+
+def relative(found: Tensor, expected: Tensor) -> float:
+    assert found.shape == expected.shape
+    size = expected.abs().max().item() if expected.numel() else 0.0
+    off = (found.double() - expected.double()).abs().max().item() if expected.numel() else 0.0
+    return off / size if size else off
+
+
+def of_both(cell: Any, x: Tensor, start: Any, mask: Tensor | None = None) -> dict[str, float]:
+    """How far the kernels' pass is from the reference's."""
+    return differences(everything(cpu.unroll, cell, x, start, mask), everything(recurrent.unroll, cell, x, start, mask))
+
+
+def know_a_population(cell: Any, steps: int) -> None:
+    """Give its batch norms some, in which one feature has a variance of 0."""
+    for norm in batch_norms(cell).values():
+        features = norm.running_mean.shape[1]
+        norm.running_mean = torch.randn(steps, features).to(norm.running_mean)
+        norm.running_var = torch.rand(steps, features).to(norm.running_var)
+        norm.running_var[0, 0] = 0

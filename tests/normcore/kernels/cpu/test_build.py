@@ -1,0 +1,215 @@
+"""The kernels are compiled once, and whatever hinders that costs no training: it is said, and the reference runs."""
+
+import os
+import platform
+import stat
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from normcore.kernels.cpu import build
+from normcore.kernels.cpu.build import INSTRUCTION_SETS, PREBUILT, SOURCES, Variant, built
+from normcore.kernels.cpu.load import instruction_set
+from tests.processes import until
+
+RNN = Variant("RNN", False, instruction_set())
+COMPARE = """
+import sys, torch
+from normcore.kernels.cpu.load import instruction_set
+from tests.normcore.kernels.cpu.compared import cell_of, drawn, of_both
+worst = 0.0
+for cell in sys.argv[1:]:
+    for method in ("none", "layer_norm", "recurrent_batch_norm", "rms_norm"):
+        built = cell_of(cell, method, {}, inputs=3, hidden=21)
+        worst = max(worst, *of_both(built, *drawn(built, 5, 7)).values())
+print(instruction_set(), worst)
+"""
+CHOOSE = """
+import logging, torch
+logging.basicConfig()
+from normcore.kernels import choose
+from normcore.spec.cells.rnn import RNN
+from normcore.spec.methods.none import NoNorm
+for _ in range(2):
+    print(choose("auto", RNN(), NoNorm(), torch.device("cpu"), torch.float32)[0])
+try:
+    print(choose("fused", RNN(), NoNorm(), torch.device("cpu"), torch.float32)[0])
+except ValueError as error:
+    print(error)
+"""
+
+
+def python(script: str, *arguments: str, cwd: Path | None = None, **environment: str) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-c", script, *arguments],
+        env={**os.environ, **environment},
+        cwd=cwd,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def chosen(cwd: Path | None = None, **environment: str) -> tuple[list[str], str]:
+    """What a process chooses twice, and when it is asked for the fused kernel; and what it warns of."""
+    out, err = python(CHOOSE, cwd=cwd, **environment).communicate(timeout=120)
+    return out.splitlines(), err
+
+
+def command(folder: Path, name: str, text: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return folder
+
+
+@pytest.mark.parametrize("capability", ["avx512", "avx2", "default"])
+def test_every_instruction_set_gives_what_the_reference_gives(capability: str) -> None:
+    expected = {"avx512": "x86-64-v4", "avx2": "x86-64-v3", "default": "portable"}[capability]
+    if INSTRUCTION_SETS.index(expected) < INSTRUCTION_SETS.index(instruction_set()):
+        expected = instruction_set()  # this processor has no better
+    out, err = python(COMPARE, "lstm", "gru", "rnn", ATEN_CPU_CAPABILITY=capability).communicate(timeout=300)
+    assert not err
+    name, worst = out.split()
+    assert name == expected
+    assert float(worst) < 1e-11
+
+
+def test_an_object_is_built_once(tmp_path: Path) -> None:
+    first = built(RNN, tmp_path)
+    made = first.stat().st_mtime_ns
+    assert built(RNN, tmp_path) == first
+    assert first.stat().st_mtime_ns == made
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".lock", ".so"]
+
+
+def test_processes_that_build_at_once_have_one_object_and_one_compiler(tmp_path: Path) -> None:
+    bin_ = command(tmp_path / "bin", "g++", f'echo "$@" >> {tmp_path}/calls; exec /usr/bin/g++ "$@"')
+    path = f"{bin_}:{os.environ['PATH']}"
+    both = [python(CHOOSE, PATH=path, XDG_CACHE_HOME=str(tmp_path / "cache")) for _ in range(2)]
+    for process in both:
+        out, err = process.communicate(timeout=120)
+        assert out.split() == ["fused"] * 3, err
+    calls = (tmp_path / "calls").read_text().splitlines()
+    assert sum("kernel.cpp" in call for call in calls) == 1
+
+
+def test_without_a_compiler_the_reference_runs_which_is_said_once(tmp_path: Path) -> None:
+    out, err = chosen(PATH=str(tmp_path), XDG_CACHE_HOME=str(tmp_path))
+    why = "there are no fused kernels on this machine: there is no g++; install it (Debian: apt install g++)"
+    assert out == ["reference", "reference", f"{why}; use auto or reference"]
+    assert err.count(why) == 1
+    assert "two to four times slower" in err
+
+
+def test_a_compiler_that_fails_is_told_with_its_reason(tmp_path: Path) -> None:
+    fails = 'case "$1" in -dump*) echo 12;; *) echo "no such flag" >&2; exit 3;; esac'
+    bin_ = command(tmp_path / "bin", "g++", fails)
+    out, _ = chosen(PATH=f"{bin_}:{os.environ['PATH']}", XDG_CACHE_HOME=str(tmp_path))
+    assert out[0] == "reference"
+    assert "g++ ended with 3: no such flag" in out[2]
+
+
+def test_a_compiler_that_is_killed_leaves_nothing_behind(tmp_path: Path) -> None:
+    dies = 'case "$1" in -dump*) echo 12;; *) for o; do :; done; echo half > "$o"; kill -9 $$;; esac'
+    bin_ = command(tmp_path / "bin", "g++", dies)
+    out, _ = chosen(PATH=f"{bin_}:{os.environ['PATH']}", XDG_CACHE_HOME=str(tmp_path / "cache"))
+    assert out[0] == "reference"
+    assert "g++ ended with -9: it said nothing" in out[2]
+    left = [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
+    assert [path.suffix for path in left] == [".lock"]
+
+
+def test_a_builder_that_is_killed_holds_nobody_up(tmp_path: Path) -> None:
+    waits = f'case "$1" in -dump*) echo 12;; *) touch {tmp_path}/began; exec sleep 60;; esac'
+    bin_ = command(tmp_path / "bin", "g++", waits)
+    cache = str(tmp_path / "cache")
+    stuck = python(CHOOSE, PATH=f"{bin_}:{os.environ['PATH']}", XDG_CACHE_HOME=cache)
+    until((tmp_path / "began").exists, 60, str)
+    stuck.kill()
+    stuck.communicate()
+    command(tmp_path / "bin", "g++", 'case "$1" in -dump*) echo 12;; *) exec /usr/bin/g++ "$@";; esac')
+    out, err = chosen(PATH=f"{bin_}:{os.environ['PATH']}", XDG_CACHE_HOME=cache)
+    assert out == ["fused"] * 3, err
+
+
+def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "normbench").write_text("a file where the folder would be")
+    out, err = chosen(XDG_CACHE_HOME=str(tmp_path))
+    assert out[0] == "reference"
+    assert f"{tmp_path}/normbench/kernels" in out[2]
+    assert "cannot be written" in err
+
+
+def test_an_object_that_cannot_be_loaded_is_told(tmp_path: Path) -> None:
+    bin_ = command(
+        tmp_path / "bin", "g++", 'case "$1" in -dump*) echo 12;; *) for o; do :; done; echo no > "$o";; esac'
+    )
+    out, _ = chosen(PATH=f"{bin_}:{os.environ['PATH']}", XDG_CACHE_HOME=str(tmp_path / "cache"))
+    assert out[0] == "reference"
+    assert "file too short" in out[2]
+
+
+def test_what_was_built_beforehand_needs_no_compiler(tmp_path: Path) -> None:
+    """As the Docker image does it: into the package, by a compiler that the cluster's nodes do not have."""
+    package = tmp_path / "normcore"
+    package.mkdir()
+    copied = ["cp", "-r", *map(str, SOURCES.parents[2].iterdir()), str(package)]
+    subprocess.run(copied, check=True)
+    build = [sys.executable, "-P", "-m", "normcore.kernels.cpu.build", instruction_set()]
+    in_copy = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(build, env=in_copy, capture_output=True, text=True, check=True)
+    made = [Path(line) for line in done.stdout.splitlines()]
+    assert [path.parent for path in made] == [package / "kernels" / "cpu" / "prebuilt"] * 3
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    out, err = chosen(cwd=tmp_path, PATH=str(empty), XDG_CACHE_HOME=str(empty))
+    assert out == ["fused"] * 3, err
+    assert list(empty.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("machine", "expected"),
+    [("x86_64", ["x86-64-v3", "x86-64-v4"]), ("aarch64", ["portable"])],
+)
+def test_a_machine_of_another_kind_builds_what_it_can(
+    monkeypatch: pytest.MonkeyPatch, machine: str, expected: list[str]
+) -> None:
+    """So that the image can be built anywhere."""
+    asked: list[Variant] = []
+
+    def note(variant: Variant, folder: Path) -> Path:
+        asked.append(variant)
+        assert folder == PREBUILT
+        return folder / variant.file_name
+
+    monkeypatch.setattr(build, "built", note)
+    monkeypatch.setattr(platform, "machine", lambda: machine)
+    build.main(["x86-64-v3", "x86-64-v4"])
+    assert sorted((v.instruction_set, v.cell, v.float64) for v in asked) == sorted(
+        (name, cell, False) for name in expected for cell in ("LSTM", "GRU", "RNN")
+    )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the flags are those of Linux")
+def test_an_object_needs_no_library_of_the_compiler(tmp_path: Path) -> None:
+    """A node may have none, or an older one than the machine that compiled."""
+    needs = subprocess.run(["ldd", built(RNN, tmp_path)], capture_output=True, text=True, check=True).stdout
+    assert "libc.so" in needs
+    assert "libstdc++" not in needs
+    assert "libgcc_s" not in needs
+
+
+def test_waiting_for_another_builder_ends_when_it_is_done(tmp_path: Path) -> None:
+    paths: list[Path] = []
+    threads = [threading.Thread(target=lambda: paths.append(built(RNN, tmp_path))) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert len(paths) == 3
+    assert len(set(paths)) == 1

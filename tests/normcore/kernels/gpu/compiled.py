@@ -1,0 +1,70 @@
+"""Compiles every kernel that a cell launches, forward and backward, for devices that are not here.
+
+``python -m tests.normcore.kernels.gpu.compiled CAPABILITY``, without TRITON_INTERPRET, prints one line of JSON for
+each: its name, what it is compiled for, and how many bytes of shared memory it takes and of machine code it has.
+"""
+
+import importlib
+import json
+import re
+import sys
+from typing import Any
+
+import torch
+from triton.backends.compiler import GPUTarget
+from triton.runtime import JITFunction, driver
+
+from tests.normcore.kernels.cpu.compared import CASES, cell_of, drawn, everything, know_a_population
+
+STEPWISE = [(100, case) for case in CASES if not case[2] or case[1] == "recurrent_batch_norm"]
+IN_ONE_KERNEL = [
+    *[(16, case) for case in CASES if case[1] != "recurrent_batch_norm" or not case[2]],
+    (64, ("lstm", "layer_norm", {})),  # which takes the most shared memory
+]
+
+
+class Away:
+    """As much of Triton's driver as compiling asks for."""
+
+    def __init__(self, capability: int) -> None:
+        self.capability = capability
+
+    def get_current_device(self) -> int:
+        return self.capability
+
+    def get_current_stream(self, device: int) -> int:
+        return 0
+
+    def get_current_target(self) -> GPUTarget:
+        return GPUTarget("cuda", self.capability, 32)
+
+
+def main(capability: int) -> None:
+    driver.set_active(Away(capability))
+    seen = set()
+    launch = JITFunction.run
+
+    def compiled(self: JITFunction[Any], *args: Any, grid: Any, warmup: bool, **meant: Any) -> Any:
+        kernel = launch(self, *args, grid=grid, warmup=True, **meant)
+        if kernel.hash not in seen:
+            seen.add(kernel.hash)
+            [target] = re.findall(r"^\.target (\w+)", kernel.asm["ptx"], re.MULTILINE)
+            told = {"kernel": self.__name__, **meant, "target": target, "shared": kernel.metadata.shared}
+            print(json.dumps({**told, "machine_code": len(kernel.asm["cubin"])}))
+        return kernel
+
+    JITFunction.run = compiled
+    door: Any = importlib.import_module("normcore.kernels.gpu.unroll")
+    door._has_kernel = lambda *of: True
+    for k, (hidden, (cell, method, options)) in enumerate([*STEPWISE, *IN_ONE_KERNEL]):
+        built = cell_of(cell, method, options, inputs=3, hidden=hidden).float()
+        x, start = drawn(built, steps=2, batch=20)
+        everything(door.unroll, built, x, start, torch.ones(2, 20, dtype=torch.bool) if k % 2 else None)
+        if method == "recurrent_batch_norm":
+            know_a_population(built, steps=2)
+            with torch.no_grad():
+                door.unroll(built.eval(), x, start)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

@@ -1,0 +1,40 @@
+"""Triton compiles every kernel to machine code for devices that are not here."""
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from normcore.kernels.described import NormKind
+
+pytest.importorskip("triton", reason="needs triton: pip install '.[gpu]'")
+OF_A_BLOCK = {80: 163 * 1024, 90: 227 * 1024}  # bytes of shared memory on A100, and on H100 and H200
+EXPECTED = {
+    (f"{pass_}_{design}", gates, kind.value)
+    for pass_, design, gates, kind in itertools.product(
+        ("forward", "backward"), ("step", "sequence"), (1, 3, 4), NormKind
+    )
+    if (pass_, kind) != ("backward", NormKind.POPULATION) and (design, kind) != ("sequence", NormKind.BATCH_NORM)
+}
+
+
+@pytest.mark.parametrize("capability", OF_A_BLOCK)
+def test_every_kernel_becomes_machine_code(capability: int, tmp_path: Path) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.normcore.kernels.gpu.compiled", str(capability)],
+        env={**environment, "TRITON_CACHE_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    kernels = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {(kernel["kernel"], kernel["G"], kernel["KIND_SUMS"]) for kernel in kernels} == EXPECTED
+    for kernel in kernels:
+        assert kernel["target"].startswith(f"sm_{capability}")
+        assert kernel["machine_code"] > 0
+        assert kernel["shared"] <= OF_A_BLOCK[capability]

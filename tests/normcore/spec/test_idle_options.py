@@ -1,0 +1,128 @@
+"""An option that a method calls idle in a model changes nothing there, and one that changes something is not idle."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from normcore import cells, norms
+from normcore.events import Measured
+from normcore.recurrent.unroll import unroll
+from normcore.run import run
+from normcore.spec import TrainingSpec
+from normcore.spec.cells import CELLS
+from normcore.spec.methods import METHODS
+from normcore.spec.methods.layer_norm import LayerNorm
+from normcore.spec.models.model import Model
+from tests.normcore.spec.test_fingerprints import other_values
+from tests.normcore.training_specs import training_spec
+
+TASKS = ("feedforward", "convnet")
+
+
+def short(task: str, method: str) -> TrainingSpec:
+    training: dict[str, Any] = {"max_steps": 6, "eval_every": 3}
+    if task == "convnet":
+        training["schedule"] = None  # which begins later than that
+    return training_spec({"task": {"name": task, "profile": "smoke"}, "norm": {"method": method}, "training": training})
+
+
+def model_of(task: str) -> Model:
+    return short(task, "none").model
+
+
+CASES = [
+    (task, tag, option)
+    for task in TASKS
+    for tag, method in METHODS.items()
+    if method.fits(type(model_of(task)))
+    for option in sorted(short(task, tag).norm.idle(model_of(task)))
+]
+IN_CELLS: list[tuple[str, dict[str, Any], str, Any]] = [
+    ("lstm", {"affine": False}, "gain_init", 0.5),
+    ("lstm", {"sites": ("cell",)}, "scope", "per_gate"),
+    ("lstm", {"sites": ("recurrent", "cell")}, "bias", "inside"),
+    ("lstm", {}, "conv_gain", "per_channel"),
+    ("lstm", {"sites": ()}, "eps", 0.1),
+    ("gru", {"sites": ("recurrent",)}, "bias", "outside"),
+    ("rnn", {"sites": ("sum",)}, "scope", "per_gate"),
+]
+"""Options of layer norm that are idle beside these."""
+
+
+def curves(spec: TrainingSpec, **options: Any) -> list[dict[str, float]]:
+    changed = spec.model_copy(update={"norm": spec.norm.model_copy(update=options)})
+    return [dict(event.values) for event in run(changed, 0) if isinstance(event, Measured)]
+
+
+@pytest.mark.parametrize(("task", "method", "option"), CASES)
+def test_an_idle_option_changes_nothing(task: str, method: str, option: str) -> None:
+    spec = short(task, method)
+    usual = curves(spec)
+    value = getattr(spec.norm, option)
+    others = [other for other in other_values(option, METHODS[method].model_fields[option], value) if other != value]
+    assert others
+    for other in others[:2]:
+        assert curves(spec, **{option: other}) == usual
+
+
+def steps(cell: str, options: dict[str, Any]) -> Tensor:
+    """What a cell with layer norm makes of a sequence."""
+    torch.manual_seed(0)
+    model = CELLS.validate({"cell": cell, "hidden_size": 5})
+    norm = LayerNorm.model_validate({**LayerNorm.defaults(CELLS[cell]), **options})
+    built: Any = cells.build(model, 3, norms.build(norm))
+    torch.nn.init.normal_(built.bias)
+    return unroll(built, torch.randn(4, 2, 3), built.initial_state(2)).y
+
+
+@pytest.mark.parametrize(("cell", "beside", "option", "value"), IN_CELLS)
+def test_an_idle_option_of_a_cell_changes_nothing_and_is_refused(
+    cell: str, beside: dict[str, Any], option: str, value: Any
+) -> None:
+    usual, changed = (
+        LayerNorm.model_validate({**LayerNorm.defaults(CELLS[cell]), **o}) for o in (beside, {**beside, option: value})
+    )
+    assert torch.equal(steps(cell, beside), steps(cell, {**beside, option: value}))
+    assert usual.pointless(CELLS.validate({"cell": cell})) is None
+    misfit = changed.pointless(CELLS.validate({"cell": cell}))
+    assert misfit is not None
+    assert misfit.field == option
+
+
+@pytest.mark.parametrize(
+    ("cell", "beside", "option", "value"),
+    [
+        ("lstm", {}, "gain_init", 0.5),
+        ("lstm", {"sites": ("sum",)}, "scope", "per_gate"),
+        ("lstm", {"sites": ("input",)}, "bias", "inside"),
+        ("lstm", {"sites": ("sum",)}, "bias", "both"),
+        ("lstm", {"sites": ()}, "bias", "both"),
+        ("lstm", {"sites": ()}, "bias_init", 0.5),
+        ("gru", {}, "bias", "outside"),
+        ("gru", {}, "scope", "per_gate"),
+    ],
+)
+def test_and_one_that_is_not_idle_changes_something(cell: str, beside: dict[str, Any], option: str, value: Any) -> None:
+    assert not torch.equal(steps(cell, beside), steps(cell, {**beside, option: value}))
+    changed = LayerNorm.model_validate({**LayerNorm.defaults(CELLS[cell]), **beside, option: value})
+    assert changed.pointless(CELLS.validate({"cell": cell})) is None
+
+
+@pytest.mark.parametrize(
+    ("task", "method", "option", "value"),
+    [
+        ("permuted_digits", "layer_norm", "bias", "both"),
+        ("permuted_digits", "layer_norm", "bias_init", 0.5),
+        ("permuted_digits", "layer_norm", "scope", "per_gate"),
+        ("convnet", "layer_norm", "conv_gain", "per_channel"),
+        ("permuted_digits", "rms_norm", "bias_init", 0.5),
+        ("permuted_digits", "recurrent_batch_norm", "initial_state_noise", 0.5),
+    ],
+)
+def test_what_is_idle_in_one_model_is_used_in_another(task: str, method: str, option: str, value: Any) -> None:
+    assert any((method, option) == case[1:] for case in CASES)
+    spec = short(task, method)
+    assert option not in spec.norm.idle(spec.model)
+    assert curves(spec, **{option: value}) != curves(spec)

@@ -1,0 +1,150 @@
+"""A spec that asks for fused kernels by name is trained by workers that have some, and by nobody else."""
+
+from typing import Any
+
+import pytest
+from sqlalchemy import func, select
+from starlette.testclient import TestClient
+
+from service.db import Database
+from service.experiments import lifecycle
+from service.experiments.tables import Experiment
+from service.fleet import registration
+from service.fleet.registration import WorkerIdentity
+from service.fleet.tables import Worker
+from service.queue import Notification
+from tests.service.experiments.lifecycle.verbs import lost, released
+from tests.service.given import ALL_QUEUES, failed, run_of, submitted, written
+
+FUSED: dict[str, Any] = {"training": {"kernel": "fused"}}
+
+
+def join(db: Database, id: str, fused: bool | None, device: str = "cpu") -> None:
+    queues = ("auto", device)
+    with db.transaction() as session:
+        registration.heartbeat(session, WorkerIdentity(id, "host", 1, device, queues, fused))
+
+
+def silence(db: Database, id: str) -> None:
+    with db.transaction() as session:
+        worker = session.get_one(Worker, id)
+        worker.heartbeat_at -= 1000
+
+
+def claim(db: Database, *, fused: bool) -> str | None:
+    with db.transaction() as session:
+        got = lifecycle.claim(session, queues=ALL_QUEUES, worker_id="wrk_1", lease_seconds=60, fused=fused)
+        return got.lease.run_id if got else None
+
+
+def submit(client: TestClient, *, dry_run: bool = False, **parts: Any) -> Any:
+    answer = client.post("/v1/experiments", params={"dry_run": dry_run}, json=written(**{**FUSED, **parts}))
+    return answer.json()["errors"] if answer.status_code == 422 else answer.status_code
+
+
+@pytest.mark.parametrize(
+    ("workers", "device", "accepted"),
+    [
+        ([], "cpu", True),  # it waits
+        ([("cpu", True)], "cpu", True),
+        ([("cpu", False)], "cpu", False),
+        ([("cpu", False)], "auto", False),
+        ([("cpu", False)], "cuda", True),  # it waits for a GPU, as any spec does
+        ([("cpu", False), ("cpu", True)], "auto", True),
+        ([("cpu", False), ("cpu", False)], "auto", False),
+        ([("cpu", False), ("cpu", None)], "auto", True),  # one that is compiling may have some soon
+        ([("cpu", True), ("cuda", False)], "cuda", False),
+        ([("cpu", True), ("cuda", False)], "auto", True),
+    ],
+)
+def test_it_is_refused_if_all_who_would_take_it_have_none(
+    client: TestClient, db: Database, workers: list[tuple[str, bool | None]], device: str, accepted: bool
+) -> None:
+    for k, (kind, fused) in enumerate(workers):
+        join(db, f"wrk_{k}", fused, kind)
+    whose = "" if device == "auto" else f" for {device}"
+    refused = [
+        {
+            "loc": ["training", "kernel"],
+            "msg": f"no live worker{whose} has fused kernels; use auto, or start a worker where there is a compiler",
+            "type": "kernel_unavailable",
+        }
+    ]
+    assert submit(client, dry_run=True, device=device) == (200 if accepted else refused)
+    assert submit(client, device=device) == (201 if accepted else refused)
+    with db.snapshot() as session:
+        assert session.scalar(select(func.count()).select_from(Experiment)) == int(accepted)
+    for kernel in ("auto", "reference"):
+        assert submit(client, device=device, training={"kernel": kernel}) == 201
+
+
+def test_workers_that_fell_silent_do_not_count(client: TestClient, db: Database) -> None:
+    join(db, "wrk_1", True)
+    join(db, "wrk_2", False)
+    silence(db, "wrk_1")
+    assert submit(client) != 201
+    silence(db, "wrk_2")
+    assert submit(client) == 201
+
+
+def test_only_a_worker_that_has_some_claims_its_runs(db: Database) -> None:
+    needing, other = submitted(db, **FUSED), submitted(db, training={"kernel": "auto"})
+    first, second = needing.runs[0].id, other.runs[0].id
+    assert claim(db, fused=False) == second
+    assert claim(db, fused=False) is None
+    assert run_of(db, first).state == "queued"
+    assert claim(db, fused=True) == first
+
+
+def test_one_that_has_some_takes_runs_in_their_turn_whatever_they_ask_for(db: Database) -> None:
+    other, needing = submitted(db), submitted(db, **FUSED)
+    assert [claim(db, fused=True) for _ in range(2)] == [other.runs[0].id, needing.runs[0].id]
+
+
+def test_messages_of_its_runs_go_to_those_who_have_some(db: Database) -> None:
+    run_id, other = submitted(db, device="cpu", **FUSED).runs[0].id, submitted(db, device="cpu").runs[0].id
+    told = Notification(run_id, "fused")
+
+    def notified_again(**idle: int) -> list[Notification]:
+        with db.transaction() as session:
+            return lifecycle.notify_again(session, idle=idle, after_seconds=-1)
+
+    assert notified_again(cpu=5) == [Notification(other, "cpu")]
+    assert notified_again(fused=5) == [told]
+    assert claim(db, fused=True) == run_id
+    assert released(db, lifecycle.Lease(run_id, 1, 60)) == told
+    assert claim(db, fused=True) == run_id
+    lost(db, lifecycle.Lease(run_id, 2, 60))
+    assert claim(db, fused=True) == run_id
+    failed(db, lifecycle.Lease(run_id, 3, 60))
+    with db.transaction() as session:
+        assert lifecycle.retry(session, run_of(db, run_id).experiment_id) == [told]
+
+
+def test_a_submission_sends_its_message_to_those_who_have_some(client: TestClient, db: Database) -> None:
+    sent: list[Notification] = []
+    client.app.state.notifier.notify = sent.extend  # type: ignore[attr-defined]
+    assert submit(client, device="cpu") == 201
+    assert submit(client, device="cpu", training={}) == 201
+    assert [notification.queue for notification in sent] == ["fused", "cpu"]
+
+
+def test_runs_that_nobody_can_take_do_not_disturb_the_turns_of_the_others(db: Database) -> None:
+    join(db, "wrk_1", False)
+    submitted(db, **FUSED)
+    ahead = submitted(db, seeds=range(10))
+    for _ in range(5):
+        assert claim(db, fused=False) in {run.id for run in ahead.runs}
+    newcomer = submitted(db)
+    got = [claim(db, fused=False) for _ in range(2)]
+    assert got == [ahead.runs[5].id, newcomer.runs[0].id], "behind the run that was next, and not before it"
+    join(db, "wrk_2", True)
+    assert claimed_by_fused(db) == "fused"
+
+
+def claimed_by_fused(db: Database) -> str:
+    with db.transaction() as session:
+        got = lifecycle.claim(session, queues=ALL_QUEUES, worker_id="wrk_2", lease_seconds=60, fused=True)
+    assert got is not None
+    kernel: str = got.spec["training"]["kernel"]
+    return kernel

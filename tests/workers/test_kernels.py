@@ -1,0 +1,192 @@
+"""A worker has its kernels compiled before it claims a run; without them it trains by the reference, and says why."""
+
+import logging
+import os
+import re
+import shutil
+import signal
+import stat
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from normcore.kernels.cpu.build import CELLS
+from tests.processes import Service, service, until
+from workers import kernels
+from workers.kernels import prepare
+
+COMPILING = "INFO workers.kernels: compiling kernels for this processor, once on this machine; it takes some seconds"
+BRIEF = {"max_steps": 2, "eval_every": 2}
+QUICKLY = f'exec {shutil.which("g++")} "$@" -O0'  # what it makes is slow, and as good here
+ASKED_ELSE = 'case "$1" in -dump*) echo 12;; *)'  # of a compiler that knows its version
+
+
+def compiler(folder: Path, text: str) -> str:
+    """A PATH whose g++ does this."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "g++"
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return f"{folder}:{os.environ['PATH']}"
+
+
+@contextmanager
+def bare(folder: Path, path: str | None = None, **variables: object) -> Iterator[Service]:
+    """A service on a machine that has compiled nothing yet."""
+    with service(folder, **variables) as running:
+        running.environment["XDG_CACHE_HOME"] = str(folder / "cache")
+        if path is not None:
+            running.environment["PATH"] = path
+        yield running
+
+
+def told(running: Service) -> list[str]:
+    """What its processes log of kernels, without the time."""
+    return [line.partition(" ")[2].partition(" ")[2] for line in running.logs().splitlines() if " kernels" in line]
+
+
+def fused(running: Service) -> Any:
+    """What the one worker says; nothing while it is not there."""
+    workers = running.get("/v1/workers")["items"]
+    return [worker["fused"] for worker in workers]
+
+
+def objects(folder: Path) -> list[str]:
+    return sorted(path.name for path in (folder / "cache").rglob("*") if path.is_file() and path.suffix != ".lock")
+
+
+def test_kernels_are_compiled_once_before_the_first_run_and_found_by_it(tmp_path: Path) -> None:
+    calls = tmp_path / "calls"
+    path = compiler(tmp_path / "bin", f'echo "$@" >> {calls}; {QUICKLY}')
+    with bare(tmp_path, path) as running:
+        running.up()
+        experiment = running.submit(training=BRIEF | {"kernel": "fused"})
+        running.wait_succeeded(experiment)
+        assert running.run_of(experiment)["kernel"] == "fused"
+        assert fused(running) == [True]
+        assert told(running) == [COMPILING]
+        assert sum("kernel.cpp" in call for call in calls.read_text().splitlines()) == 3
+        assert [name.partition("-")[0] for name in objects(tmp_path)] == ["gru", "lstm", "rnn"]
+        running.kill_all(signal.SIGTERM)
+        running.up()
+        until(lambda: fused(running) == [True], 30, running.logs)
+        assert told(running) == [COMPILING], "it was silent the second time"
+
+
+def test_without_a_compiler_all_goes_on_by_the_reference_after_one_plain_line(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with bare(tmp_path, str(tmp_path / "empty")) as running:
+        running.up()
+        experiment = running.submit(training=BRIEF)
+        running.wait_succeeded(experiment)
+        run = running.run_of(experiment)
+        assert (run["kernel"], run["attempt"], run["history"]) == ("reference", 1, [])
+        assert fused(running) == [False]
+        assert told(running) == [
+            "WARNING workers.kernels: no fused kernels here, so recurrent networks run by the reference, more slowly:"
+            " there is no g++; install it (Debian: apt install g++)"
+        ]
+        assert not re.search(r"Traceback|ERROR", running.logs())
+        refused = running.http.post("/v1/experiments", json={**experiment["spec"], "training": {"kernel": "fused"}})
+        assert refused.status_code == 422
+        assert refused.json()["errors"][0]["loc"] == ["training", "kernel"]
+
+
+def test_a_compiler_that_fails_is_asked_once_and_not_by_every_run(tmp_path: Path) -> None:
+    calls = tmp_path / "calls"
+    path = compiler(tmp_path / "bin", f'{ASKED_ELSE} echo failed >> {calls}; echo "no such flag" >&2; exit 3;; esac')
+    with bare(tmp_path, path) as running:
+        running.up()
+        until(lambda: fused(running) == [False], 30, running.logs)
+        asked = calls.read_text()
+        experiment = running.submit(seeds=(0, 1), training=BRIEF)
+        running.wait_succeeded(experiment)
+        assert running.run_of(experiment)["kernel"] == "reference"
+        assert calls.read_text() == asked
+        assert told(running)[1:] == [
+            "WARNING workers.kernels: no fused kernels here, so recurrent networks run by the reference, more slowly:"
+            " g++ ended with 3: no such flag"
+        ]
+
+
+@pytest.mark.parametrize("stubborn", [False, True], ids=["ends when told", "ends only when killed"])
+def test_a_compiler_that_hangs_keeps_no_worker_from_stopping_and_nothing_goes_on(
+    tmp_path: Path, stubborn: bool
+) -> None:
+    hangs = f"{'trap : TERM;' if stubborn else ''} echo $$ >> {tmp_path}/pids; while :; do sleep 1; done"
+    with bare(tmp_path, compiler(tmp_path / "bin", f"{ASKED_ELSE} {hangs};; esac")) as running:
+        worker = running.start("worker", "--device", "cpu")
+        compilers = hanging(tmp_path, running)
+        began = time.monotonic()
+        worker.terminate()
+        assert worker.wait(20) == 0, running.logs()
+        assert time.monotonic() - began < 5
+        until(lambda: not any(map(psutil.pid_exists, compilers)), 5, running.logs)
+        assert objects(tmp_path) == []
+        assert "Traceback" not in running.logs()
+
+
+def test_compilers_end_with_a_worker_that_is_killed(tmp_path: Path) -> None:
+    hangs = f"echo $$ >> {tmp_path}/pids; while :; do sleep 1; done"
+    with bare(tmp_path, compiler(tmp_path / "bin", f"{ASKED_ELSE} {hangs};; esac")) as running:
+        worker = running.start("worker", "--device", "cpu")
+        compilers = hanging(tmp_path, running)
+        worker.kill()
+        until(lambda: not any(map(psutil.pid_exists, compilers)), 10, running.logs)
+
+
+def hanging(folder: Path, running: Service) -> list[int]:
+    """The processes of the compilers once some have begun."""
+    pids = folder / "pids"
+    at_once = min(len(CELLS), os.cpu_count() or 1)
+    until(lambda: pids.exists() and len(pids.read_text().split()) >= at_once, 60, running.logs)
+    return [int(pid) for pid in pids.read_text().split()]
+
+
+def test_while_it_compiles_a_worker_is_known_claims_nothing_and_refuses_nothing(tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    waits = f"while [ ! -e {go} ]; do sleep 0.1; done; {QUICKLY}"
+    with bare(tmp_path, compiler(tmp_path / "bin", f"{ASKED_ELSE} {waits};; esac"), heartbeat_seconds=60) as running:
+        running.up()
+        until(lambda: "compiling" in running.logs(), 60, running.logs)
+        assert fused(running) == [None]
+        experiment = running.submit(training=BRIEF | {"kernel": "fused"})
+        time.sleep(1)  # it would have been claimed by now
+        assert running.run_of(experiment)["state"] == "queued"
+        go.touch()
+        running.wait_succeeded(experiment)
+        assert fused(running) == [True], "told at once, not with the next heartbeat"
+
+
+def test_a_worker_on_a_gpu_needs_triton_and_none_of_the_processors_kernels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(kernels, "_compiled", lambda: pytest.fail("it compiles"))
+    caplog.set_level(logging.INFO)
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    assert prepare("cuda:1") == "there is no triton; install normbench[gpu]"
+    installed = tmp_path / "triton.dist-info" / "METADATA"
+    installed.parent.mkdir()
+    installed.write_text("Name: triton\nVersion: 3.7.1\n")
+    assert prepare("cuda:1") is None
+    installed.write_text("Name: triton\nVersion: 3.9.0\n")
+    told = "triton 3.9.0 is installed, which does not compile all; install normbench[gpu]"
+    assert prepare("cuda:1") == told
+    assert caplog.text == ""
+
+
+def test_a_process_that_cannot_compile_as_it_dies_is_told_and_costs_no_worker(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def dies() -> None:
+        raise EOFError
+
+    monkeypatch.setattr(kernels, "_compiled", dies)
+    assert prepare("cpu") == "the process that compiles them ended: EOFError: "
+    assert "no fused kernels here" in caplog.text

@@ -1,0 +1,108 @@
+"""The fused kernels of a worker's device, compiled before it claims its first run, once on a machine.
+
+That happens in a process of its own, forked from the fork server, because it takes torch to know the processor. The
+process leads a group, so that compilers end with it; and it ends if its worker is gone.
+"""
+
+import logging
+import os
+import signal
+import threading
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+
+from normcore.spec.kernels import TRITON
+from workers import warm
+
+log = logging.getLogger(__name__)
+
+COMPILING = "compiling"
+END_SECONDS = 1.0  # for compilers to remove what they have begun, before SIGKILL
+
+
+def prepare(device: str) -> str | None:
+    """Have the kernels that runs on this device will need, and say in the log if that takes the compiler.
+
+    Returns:
+        Why there are none, so that the reference runs; None if there are.
+    """
+    if device != "cpu":
+        return _missing_triton()
+    try:
+        missing = _compiled()
+    except (OSError, EOFError) as error:  # of processes, files or memory; or it was killed
+        missing = f"the process that compiles them ended: {type(error).__name__}: {error}"
+    if missing is not None:
+        log.warning("no fused kernels here, so recurrent networks run by the reference, more slowly: %s", missing)
+    return missing
+
+
+def _missing_triton() -> str | None:
+    try:
+        installed = version("triton")
+    except PackageNotFoundError:
+        return "there is no triton; install normbench[gpu]"
+    fits = installed.startswith(tuple(f"{minor}." for minor in TRITON))
+    return None if fits else f"triton {installed} is installed, which does not compile all; install normbench[gpu]"
+
+
+def _compiled() -> str | None:
+    ours, theirs = warm.context.Pipe()
+    process = warm.context.Process(target=_compile, args=(theirs,), daemon=True)
+    process.start()
+    theirs.close()
+    try:
+        told: str | None = ours.recv()
+        if told == COMPILING:
+            log.info("compiling kernels for this processor, once on this machine; it takes some seconds")
+            told = ours.recv()
+        process.join(END_SECONDS)
+        return told
+    finally:  # also if this worker is told to stop meanwhile
+        _end(process)
+        ours.close()
+
+
+def _end(process: BaseProcess) -> None:
+    """End the process with its compilers, if it has not ended."""
+    assert process.pid is not None
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        if not process.is_alive():
+            return
+        try:
+            os.killpg(process.pid, number)
+        except ProcessLookupError:  # it does not lead its group yet
+            with suppress(ProcessLookupError):
+                os.kill(process.pid, number)
+        process.join(END_SECONDS)
+
+
+def _compile(worker: Connection) -> None:
+    """Runs in a process of its own."""
+    os.setsid()
+    signal.signal(signal.SIGTERM, _end_compilers)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with, args=(worker,), daemon=True).start()
+    from normcore.kernels.cpu.load import KernelsMissing
+    from normcore.kernels.cpu.load import prepare as prepare_all
+
+    try:
+        prepare_all(lambda: worker.send(COMPILING))
+        worker.send(None)
+    except KernelsMissing as error:
+        worker.send(str(error))
+
+
+def _end_compilers(*_: object) -> None:
+    """This process ends after them, once it has removed what they left."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    os.killpg(0, signal.SIGTERM)
+
+
+def _end_with(worker: Connection) -> None:
+    """Kill this process and its compilers once the worker is gone."""
+    with suppress(EOFError, OSError):
+        worker.recv()
+    os.killpg(0, signal.SIGKILL)
