@@ -85,11 +85,11 @@ def plan(faults: Mapping[Kind, int], seed: int) -> list[Fault]:
     return [Fault(kind, draw.uniform(*PAUSE_SECONDS), draw.uniform(*OUTAGE_SECONDS), draw.random()) for kind in kinds]
 
 
-def _training(task: str, method: str, max_steps: int) -> dict[str, Any]:
+def _training(task: str, method: str, max_steps: int, kernel: str = "auto") -> dict[str, Any]:
     return {
         "task": {"name": task, "profile": "smoke"},
         "norm": {"method": method},
-        "training": {"max_steps": max_steps, "eval_every": 10},
+        "training": {"max_steps": max_steps, "eval_every": 10, "kernel": kernel},
         "device": "cpu",
     }
 
@@ -100,7 +100,7 @@ LONG = (
     _training("permuted_digits", "recurrent_batch_norm", 200),
     _training("sequential_digits", "none", 400),
     _training("char_lm", "recurrent_batch_norm", 700),
-    _training("char_lm", "layer_norm", 2500),  # long enough to be hit more often than a run may be lost
+    _training("char_lm", "layer_norm", 2500, "reference"),  # long enough to be hit more often than a run may be lost
 )
 
 FULL = Size(

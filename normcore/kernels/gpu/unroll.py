@@ -31,12 +31,15 @@ def unroll(cell: Cell[S], x: Tensor, state: S, t: int = 0, mask: Tensor | None =
     Raises:
         ValueError: as the reference, of one example where the minibatch decides.
     """
-    on_device = x.device.type == "cuda" or triton.knobs.runtime.interpret
-    described = Described.of_pass(cell, x, state) if on_device else None
+    described = Described.of_pass(cell, x, state) if _runs_on(x.device) else None
     if described is None:
         return recurrent.unroll(cell, x, state, t, mask)
     with torch.autocast(x.device.type, enabled=False):
         return _unrolled(cast(Any, cell), described, x, state, t, mask)
+
+
+def _runs_on(device: torch.device) -> bool:
+    return device.type == "cuda" or triton.knobs.runtime.interpret
 
 
 def _unrolled(cell: Any, described: Described, x: Tensor, state: State, t: int, mask: Tensor | None) -> Unrolled:

@@ -55,7 +55,7 @@ def main(capability: int) -> None:
 
     JITFunction.run = compiled
     door: Any = importlib.import_module("normcore.kernels.gpu.unroll")
-    door._has_kernel = lambda *of: True
+    door._runs_on = lambda device: True
     for k, (hidden, (cell, method, options)) in enumerate([*STEPWISE, *IN_ONE_KERNEL]):
         built = cell_of(cell, method, options, inputs=3, hidden=hidden).float()
         x, start = drawn(built, steps=2, batch=20)
