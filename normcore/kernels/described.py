@@ -114,10 +114,14 @@ class Described:
             require_examples(x.shape[1])
         return described
 
-    def population(self, t: int, steps: int) -> list[tuple[Tensor, Tensor] | None]:
-        """Of each site, the means and the factors 1 / sqrt(var + eps) of the steps t, t + 1, ...: (steps, features)."""
+    def population(self) -> list[tuple[Tensor, Tensor] | None]:
+        """Of each site, the population's means and variances at every known step, (S, features), where those serve.
+
+        Raises:
+            ValueError: there are none.
+        """
         return [
-            site.norm.standardization(t, steps)
+            site.norm.known_population()
             if self.kind is NormKind.POPULATION and isinstance(site.norm, BatchNormAtSite)
             else None
             for site in self.sites

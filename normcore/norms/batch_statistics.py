@@ -79,14 +79,22 @@ class BatchStatistics(nn.Module):
         Raises:
             ValueError: there are none.
         """
-        known = len(self.running_mean)
-        if known == 0:
+        mean, var = self.known_population()
+        at = torch.arange(t, t + steps, device=mean.device).clamp(max=len(mean) - 1)
+        return mean[at], var[at]
+
+    def known_population(self) -> tuple[Tensor, Tensor]:
+        """Mean and variance of every known step, (S, F).
+
+        Raises:
+            ValueError: there are none.
+        """
+        if len(self.running_mean) == 0:
             raise ValueError(
                 "expected population statistics in evaluation mode, received none; run forward passes over the"
                 " training data inside population_statistics(model), or use batch_statistics(model)"
             )
-        at = torch.arange(t, t + steps, device=self.running_mean.device).clamp(max=known - 1)
-        return self.running_mean[at], self.running_var[at]
+        return self.running_mean, self.running_var
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
         mean, var = (state_dict.get(prefix + name) for name in ("running_mean", "running_var"))

@@ -110,11 +110,12 @@ class BatchNormAtSite(BatchStatistics):
         Raises:
             ValueError: there is no population.
         """
-        if self.per_step:
-            mean, var = self.population(t, steps)
-        else:
-            mean, var = (s.mean(0).expand(steps, -1) for s in self.population(0, len(self.running_mean)))
+        mean, var = self.population(t, steps)
         return mean, torch.where(var > 0, (var + self.eps).rsqrt(), 0.0)
+
+    def known_population(self) -> tuple[Tensor, Tensor]:
+        mean, var = super().known_population()
+        return (mean, var) if self.per_step else (mean.mean(0, keepdim=True), var.mean(0, keepdim=True))
 
     def keep(self, collected: StepAverage) -> None:
         super().keep(collected)

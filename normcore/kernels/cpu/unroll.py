@@ -53,9 +53,10 @@ class _Call:
         dtype = cell.weight_hh.dtype if cell.weight_hh.dtype in PRECISIONS else torch.float32
         self.kernels = load(type(cell).__name__, dtype)
         self.gates = cell.weight_hh.shape[0] // cell.weight_hh.shape[1]
+        self.first = t
         self.population = [
-            None if found is None else tuple(part.to(dtype).contiguous() for part in found)
-            for found in described.population(t, len(x))
+            None if known is None else tuple(part.to(dtype).contiguous() for part in known)
+            for known in described.population()
         ]
         parameters = [part for site in described.sites for part in (site.gain, site.shift)]
         given = (x, state.h, getattr(state, "c", None), cell.weight_ih, cell.weight_hh, cell.bias, *parameters)
@@ -91,7 +92,8 @@ class _Call:
             at.normalized, at.eps = site.norm is not None, site.eps
             at.gain, at.shift = address(parameters[2 * k]), address(parameters[2 * k + 1])
             if population is not None:
-                at.mean, at.scale = map(address, population)
+                at.mean, at.var = map(address, population)
+                at.known, at.first = len(population[0]), self.first
         return told
 
     def run(self, pass_: str, told: Recurrence) -> None:

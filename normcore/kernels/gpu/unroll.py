@@ -17,6 +17,7 @@ from normcore.kernels.described import Described, DescribedSite, NormKind
 from normcore.kernels.gpu.plan import OVER_FEATURES, Place, Plan
 from normcore.kernels.gpu.recurrence import Recurrence
 from normcore.norms.batch_statistics import BatchStatistics
+from normcore.norms.recurrent_batch_norm import BatchNormAtSite
 from normcore.recurrent.unroll import S, Unrolled
 
 
@@ -68,11 +69,10 @@ def _unrolled(cell: Any, described: Described, x: Tensor, state: State, t: int, 
 def _plan(cell: Any, described: Described, t: int, mask: Tensor | None, steps: int) -> Plan:
     gates = cell.weight_hh.shape[0] // cell.weight_hh.shape[1]
     _, sums, of_cell = described.sites
-    _, population_of_sums, population_of_cell = described.population(t, steps)
     return Plan(
         gates=gates,
-        sums=_place(described, sums, population_of_sums, gates, cell.weight_hh),
-        cell=_place(described, of_cell, population_of_cell, 1, cell.weight_hh),
+        sums=_place(described, sums, gates, cell.weight_hh, t, steps),
+        cell=_place(described, of_cell, 1, cell.weight_hh, t, steps),
         together=not isinstance(cell, GRU) and (sums.norm is None or sums.name == "norm_sum"),
         joint=described.kind in OVER_FEATURES and not described.per_gate,
         carries_normalized=described.carries_normalized,
@@ -80,12 +80,10 @@ def _plan(cell: Any, described: Described, t: int, mask: Tensor | None, steps: i
     )
 
 
-def _place(
-    described: Described, site: DescribedSite, population: tuple[Tensor, Tensor] | None, gates: int, like: Tensor
-) -> Place:
+def _place(described: Described, site: DescribedSite, gates: int, like: Tensor, t: int, steps: int) -> Place:
     known = None
-    if population is not None:
-        known = torch.stack(population, 1).to(like.dtype).view(len(population[0]), 2, gates, -1)
+    if described.kind is NormKind.POPULATION and isinstance(site.norm, BatchNormAtSite):
+        known = torch.stack(site.norm.standardization(t, steps), 1).to(like.dtype).view(steps, 2, gates, -1)
     return Place(described.kind if site.norm is not None else NormKind.NONE, site.eps, known)
 
 

@@ -53,20 +53,22 @@ class Forward {
     void rows(Range rows) {
         std::vector<Scratch> scratch;
         std::vector<Step> steps;
+        Population population(r, p.gates, p.units, p.affine(), Cell::adds_terms);
         for (int k = 0; k < LINES_IN_TURN; ++k) scratch.emplace_back(p.gates.groups);
         for (int t = 0; t < p.T; ++t) {
             if (t % chunk == 0) p.project(t, std::min(t + chunk, p.T), rows, p.all_panels(), buffers.inputs);
             for (int panel = 0; panel < p.weight_hh.count(); ++panel)
                 p.recur(buffers.states.at(t + 1), buffers.states.row, rows, panel, buffers.recurrents.at(t));
+            const Affine affine = method == Method::population ? population.at(t) : p.affine();
             for (int b = rows.from; b < rows.to; b += LINES_IN_TURN)
-                in_turn(t, {b, std::min(b + LINES_IN_TURN, rows.to)}, scratch, steps);
+                in_turn(t, {b, std::min(b + LINES_IN_TURN, rows.to)}, affine, scratch, steps);
         }
     }
 
-    void in_turn(int t, Range rows, std::vector<Scratch>& scratch, std::vector<Step>& steps) {
+    void in_turn(int t, Range rows, const Affine& affine, std::vector<Scratch>& scratch, std::vector<Step>& steps) {
         steps.clear();
         for (int b = rows.from; b < rows.to; ++b) {
-            steps.emplace_back(p, buffers, t, b, scratch[b - rows.from]);
+            steps.emplace_back(p, buffers, t, b, affine, scratch[b - rows.from]);
             if (steps.back().is_padding()) {
                 steps.back().stay();
                 steps.pop_back();
@@ -104,7 +106,7 @@ class Forward {
             size_h[g] = largest_h * load(rows_hh + p.gates.at(group, g));
             size_x[g] = largest_x[t] * load(rows_ih + p.gates.at(group, g));
         }
-        Step step(p, buffers, t, group, scratch);
+        Step step(p, buffers, t, group, p.affine(), scratch);
         step.measure(size_h, size_x);
         step.gates(squares);
         if constexpr (Cell::has_cell) {

@@ -31,11 +31,12 @@ class ForwardLine {
     real *h_after, *c_after, *y;
     const uint8_t* mask;
     Scratch& scratch;
+    const Affine affine;
     Measured<G> of_x, of_h;
     Measured<1> of_c;
 
    public:
-    ForwardLine(const Prepared<Cell, method>& p, const Buffers& buffers, int t, int index, Scratch& scratch)
+    ForwardLine(const Prepared<Cell, method>& p, const Buffers& buffers, int t, int index, const Affine& affine, Scratch& scratch)
         : p(p),
           r(p.r),
           line(p.line(index)),
@@ -52,7 +53,8 @@ class ForwardLine {
           c_after(Cell::has_cell ? buffers.cells.at(t, row) + of_units : nullptr),
           y(r.y + (ptrdiff_t(t) * p.B + row) * p.H + of_units),
           mask(r.mask ? r.mask + ptrdiff_t(t) * p.B + row : nullptr),
-          scratch(scratch) {}
+          scratch(scratch),
+          affine(affine) {}
 
     // Over features: whether this example has no such step.
     bool is_padding() const { return features && mask && !*mask; }
@@ -99,7 +101,7 @@ class ForwardLine {
         for (int j = 0; j < line.count; ++j) {
             const ptrdiff_t at = of_units + j * line.of_units;
             const vec c = load(scratch.c + j * W);
-            const vec read = normalized<1>(c, of_c, 0, p.cell, p.units.width, at) + load(p.shift_cell + at);
+            const vec read = normalized<1>(c, of_c, 0, affine.gain_c + at) + load(affine.shift_c + at);
             goes_on(j, load(scratch.o + j * W) * tanh(read), r.carries_normalized ? read : c, squares);
         }
     }
@@ -113,11 +115,10 @@ class ForwardLine {
     INLINE void terms(int j, vec (&term_x)[G], vec (&term_h)[G]) const {
         for (int g = 0; g < G; ++g) {
             const ptrdiff_t at = of_gates + j * line.of_gates + g * W;
-            term_h[g] = normalized<G>(load(a + j * line.gates + g * W), of_h, g, p.recurrent, p.gates.width, at);
-            term_x[g] = load(p.shift + at);
-            if (!p.together)
-                term_x[g] += normalized<G>(load(x + j * line.gates + g * W), of_x, g, p.input, p.gates.width, at);
-            if constexpr (!Cell::adds_terms) term_h[g] += load(p.shift_recurrent + at);
+            term_h[g] = normalized<G>(load(a + j * line.gates + g * W), of_h, g, affine.gain_h + at);
+            term_x[g] = load(affine.shift + at);
+            if (!p.together) term_x[g] += normalized<G>(load(x + j * line.gates + g * W), of_x, g, affine.gain_x + at);
+            if constexpr (!Cell::adds_terms) term_h[g] += load(affine.shift_h + at);
         }
     }
 
@@ -158,15 +159,9 @@ class ForwardLine {
     }
 
     template <int N>
-    INLINE vec normalized(vec v, const Measured<N>& m, int g, const Parameters& own, int width, ptrdiff_t at) const {
-        if constexpr (method == Method::none) {
-            return v;
-        } else if constexpr (method == Method::population) {
-            if (!own.normalized) return v;
-            const ptrdiff_t of_step = ptrdiff_t(t) * width + at;
-            return (v - load(own.mean + of_step)) * load(own.scale + of_step);
-        } else {
-            return (v - m.mean[g]) * m.rstd[g] * load(own.gain + at);
-        }
+    INLINE static vec normalized(vec v, const Measured<N>& m, int g, const real* gain) {
+        if constexpr (method == Method::none) return v;
+        if constexpr (method == Method::population) return v * load(gain);
+        return (v - m.mean[g]) * m.rstd[g] * load(gain);
     }
 };

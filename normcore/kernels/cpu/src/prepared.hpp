@@ -3,6 +3,7 @@
 
 #include "layout.hpp"
 #include "norms.hpp"
+#include "population.hpp"
 #include "team.hpp"
 
 // Numbers for each step and example: of all steps, or of the last few, when nobody wants them later.
@@ -13,27 +14,14 @@ struct Steps {
     real* at(int t, int example = 0) const { return data + (ptrdiff_t(t % period) * batch + example) * row; }
 };
 
-// A site's parameters, laid out.
+// A site's gain, laid out, and whether and how it normalizes.
 struct Parameters {
     Array gain;
-    Array mean, scale;  // of the population, for every step; the gain is part of the scale
     real eps;
     bool normalized;
 
-    Parameters(const Site& site, const Layout& layout, Method method, int steps)
-        : gain(layout.laid_out(site.normalized ? site.gain : nullptr, 1)), eps(site.eps), normalized(site.normalized) {
-        if (method != Method::population || !normalized) return;
-        mean = Array(size_t(steps) * layout.width);
-        scale = Array(size_t(steps) * layout.width);
-        for (int t = 0; t < steps; ++t)
-            for (int group = 0; group < layout.groups; ++group)
-                for (int gate = 0; gate < layout.gates; ++gate) {
-                    const size_t usual = (size_t(t) * layout.gates + gate) * layout.hidden + group * W;
-                    const size_t at = size_t(t) * layout.width + layout.at(group, gate);
-                    store(mean + at, load(site.mean + usual, layout.units(group)));
-                    store(scale + at, load(site.scale + usual, layout.units(group)) * load(gain + layout.at(group, gate)));
-                }
-    }
+    Parameters(const Site& site, const Layout& layout)
+        : gain(layout.laid_out(site.normalized ? site.gain : nullptr, 1)), eps(site.eps), normalized(site.normalized) {}
 };
 
 inline void add_to(Array& sum, const Array& more, int size) {
@@ -68,9 +56,9 @@ struct Prepared {
           blocks{bool(r.per_gate)},
           weight_hh(forwards(r.weight_hh, H, gates)),
           weight_ih(forwards(r.weight_ih, F, gates)),
-          input(r.input, gates, method, T),
-          recurrent(r.recurrent, gates, method, T),
-          cell(r.cell, units, method, T),
+          input(r.input, gates),
+          recurrent(r.recurrent, gates),
+          cell(r.cell, units),
           shift(gates.laid_out(r.bias_outside ? r.bias : nullptr, 0)),
           shift_recurrent(gates.laid_out(Cell::adds_terms ? nullptr : r.recurrent.shift, 0)),
           bias_inside(gates.laid_out(r.bias_inside ? r.bias : nullptr, 0)),
@@ -79,6 +67,8 @@ struct Prepared {
         add_to(shift, gates.laid_out(r.input.shift, 0), gates.width);
         if (Cell::adds_terms) add_to(shift, gates.laid_out(r.recurrent.shift, 0), gates.width);
     }
+
+    Affine affine() const { return {recurrent.gain, input.gain, cell.gain, shift, shift_recurrent, shift_cell}; }
 
     // Lines over features belong to an example, those over examples to a group of units.
     Line line(int index) const {

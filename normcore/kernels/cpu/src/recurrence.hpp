@@ -12,9 +12,9 @@ struct Site {
     int64_t normalized;  // whether it does; elsewhere the shift alone is added
     const real* gain;    // (G H), null: 1
     const real* shift;   // (G H), null: 0
-    const real* mean;    // of the population, (T, G H)
-    const real* scale;   // of the population, (T, G H): 1 / sqrt(var + eps), or 0
     double eps;
+    const real *mean, *var;  // of the population at each of the first `known` steps, (known, G H); the last one's stay
+    int64_t known, first;    // first: which of them step 0 is
     real* statistics;  // kept for backward: (T, lines, `kept_of_line`), or null
     real* moments;     // (2, T, G H): what a batch norm saw; null if nobody wants it
     real* grad_gain;   // (G H), null where there is none
