@@ -18,13 +18,14 @@ from tests.processes import until
 RNN = Variant("RNN", False, instruction_set())
 COMPARE = """
 import sys, torch
+from normcore.kernels import cpu
 from normcore.kernels.cpu.load import instruction_set
-from tests.normcore.kernels.cpu.compared import cell_of, drawn, of_both
+from tests.normcore.kernels.compared import cell_of, drawn, of_both
 worst = 0.0
 for cell in sys.argv[1:]:
     for method in ("none", "layer_norm", "recurrent_batch_norm", "rms_norm"):
         built = cell_of(cell, method, {}, inputs=3, hidden=21)
-        worst = max(worst, *of_both(built, *drawn(built, 5, 7)).values())
+        worst = max(worst, *of_both(cpu.unroll, built, *drawn(built, 5, 7)).values())
 print(instruction_set(), worst)
 """
 CHOOSE = """

@@ -14,7 +14,7 @@ import torch
 from triton.backends.compiler import GPUTarget
 from triton.runtime import JITFunction, driver
 
-from tests.normcore.kernels.cpu.compared import CASES, cell_of, drawn, everything, know_a_population
+from tests.normcore.kernels.compared import CASES, cell_of, drawn, everything, know_a_population
 
 STEPWISE = [(100, case) for case in CASES if not case[2] or case[1] == "recurrent_batch_norm"]
 IN_ONE_KERNEL = [

@@ -1,4 +1,4 @@
-"""A cell by the compiled kernels and by the reference: everything that comes out of one pass, forward and backward."""
+"""A cell by a twin and by the reference: everything that comes out of one pass, forward and backward."""
 
 from typing import Any
 
@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 
 from normcore import recurrent
-from normcore.kernels import cpu
 from normcore.norms.population import batch_norms
 from tests.normcore.networks import recurrent as network
 
@@ -42,6 +41,10 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
     ("rnn", "recurrent_batch_norm", {"sites": ["input", "recurrent"]}),
 ]
 """Cell, method, and options that change the step."""
+DEFAULTS = [case for case in CASES if not case[2]]
+OF_BATCH_NORM = [case for case in CASES if case[1] == "recurrent_batch_norm"]
+EXACT = 1e-11
+TINIEST = 1e-25
 
 
 def cell_of(cell: str, method: str, options: dict[str, Any], inputs: int, hidden: int, seed: int = 0) -> Any:
@@ -86,22 +89,26 @@ def everything(unroll: Any, cell: Any, x: Tensor, start: Any, mask: Tensor | Non
     }
 
 
-def differences(found: dict[str, Tensor], expected: dict[str, Tensor]) -> dict[str, float]:
-    """The largest difference of each tensor, relative to the largest number in it."""
+def differences(found: dict[str, Tensor], expected: dict[str, Tensor], nothing: float = TINIEST) -> dict[str, float]:
+    """The largest difference of each tensor, relative to the largest number in it, or to ``nothing``."""
     assert found.keys() == expected.keys()
-    return {name: relative(found[name], expected[name]) for name in expected}
+    return {name: relative(found[name], expected[name], nothing) for name in expected}
 
 
-def relative(found: Tensor, expected: Tensor) -> float:
+def relative(found: Tensor, expected: Tensor, nothing: float = TINIEST) -> float:
     assert found.shape == expected.shape
-    size = expected.abs().max().item() if expected.numel() else 0.0
-    off = (found.double() - expected.double()).abs().max().item() if expected.numel() else 0.0
-    return off / size if size else off
+    size = max(nothing, expected.abs().max().item())
+    return (found.double() - expected.double()).abs().max().item() / size
 
 
-def of_both(cell: Any, x: Tensor, start: Any, mask: Tensor | None = None) -> dict[str, float]:
-    """How far the kernels' pass is from the reference's."""
-    return differences(everything(cpu.unroll, cell, x, start, mask), everything(recurrent.unroll, cell, x, start, mask))
+def of_both(unroll: Any, cell: Any, x: Tensor, start: Any, mask: Tensor | None = None) -> dict[str, float]:
+    """How far the pass of a twin is from the reference's."""
+    return differences(everything(unroll, cell, x, start, mask), everything(recurrent.unroll, cell, x, start, mask))
+
+
+def some_mask(steps: int, batch: int) -> Tensor:
+    """Lengths from none to all."""
+    return torch.arange(steps).unsqueeze(1) < torch.arange(batch) * steps // max(1, batch - 1)
 
 
 def know_a_population(cell: Any, steps: int) -> None:

@@ -1,0 +1,248 @@
+"""What is promised of every twin of the reference; its own module has it as a base class."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
+
+import pytest
+import torch
+from torch import Tensor
+
+from normcore import recurrent
+from normcore.norms.population import batch_norms, population_statistics
+from normcore.recurrent import Recurrent
+from normcore.spec.cells import CELLS
+from normcore.spec.methods import METHODS
+from tests.normcore.kernels.compared import (
+    CASES,
+    DEFAULTS,
+    EXACT,
+    OF_BATCH_NORM,
+    TINIEST,
+    cell_of,
+    differences,
+    drawn,
+    everything,
+    know_a_population,
+    of_both,
+    relative,
+    some_mask,
+)
+
+case = pytest.mark.parametrize(("cell", "method", "options"), CASES)
+default = pytest.mark.parametrize(("cell", "method"), [case[:2] for case in DEFAULTS])
+of_batch_norm = pytest.mark.parametrize(("cell", "method", "options"), OF_BATCH_NORM)
+
+
+class Twin:
+    """In float64 it gives what the reference gives, in float32 it is as close to that as eager torch is.
+
+    Attributes:
+        hidden: no multiple of a vector.
+    """
+
+    unroll: ClassVar[Callable[..., recurrent.Unrolled]]
+    steps: ClassVar[int]
+    batch: ClassVar[int]
+    hidden: ClassVar[int]
+
+    @pytest.fixture(autouse=True)
+    def poisoned(self) -> Iterator[None]:
+        """New memory holds NaN, which comes out wherever nothing is written."""
+        torch.use_deterministic_algorithms(True)
+        assert torch.ones(3).new_empty(2).isnan().all()
+        yield
+        torch.use_deterministic_algorithms(False)
+
+    def drawn(self, cell: str, method: str, options: dict[str, Any] | None = None) -> tuple[Any, Tensor, Any]:
+        built = cell_of(cell, method, options or {}, inputs=3, hidden=self.hidden)
+        return built, *drawn(built, self.steps, self.batch)
+
+    @case
+    @pytest.mark.parametrize("masked", [False, True], ids=["all", "masked"])
+    def test_outputs_gradients_and_moments_are_the_references(
+        self, cell: str, method: str, options: dict[str, Any], masked: bool
+    ) -> None:
+        built, x, start = self.drawn(cell, method, options)
+        found = of_both(self.unroll, built, x, start, some_mask(self.steps, self.batch) if masked else None)
+        assert max(found.values()) < EXACT, found
+
+    @default
+    def test_one_example_where_the_method_allows_it(self, cell: str, method: str) -> None:
+        built = cell_of(cell, method, {}, inputs=3, hidden=self.hidden)
+        for steps in (1, self.steps):
+            x, start = drawn(built, steps, batch=1)
+            if batch_norms(built):
+                with pytest.raises(ValueError, match="2 or more examples"):
+                    self.unroll(built, x, start)
+            else:
+                assert max(of_both(self.unroll, built, x, start).values()) < EXACT
+
+    @of_batch_norm
+    @pytest.mark.parametrize("extra", [2, -2], ids=["fewer steps than known", "more"])
+    def test_evaluation_by_the_population(self, cell: str, method: str, options: dict[str, Any], extra: int) -> None:
+        built, x, start = self.drawn(cell, method, options)
+        know_a_population(built.eval(), steps=self.steps + extra)
+        mask = some_mask(self.steps, self.batch)
+        with torch.no_grad():
+            for t in (0, 2):
+                found, expected = (unroll(built, x, start, t, mask) for unroll in (self.unroll, recurrent.unroll))
+                for ours, theirs in zip([found.y, *found.end], [expected.y, *expected.end], strict=True):
+                    assert relative(ours, theirs) < EXACT
+                assert found.moments == {}
+
+    def test_the_gradient_in_evaluation_is_the_references(self) -> None:
+        built, x, start = self.drawn("lstm", "recurrent_batch_norm")
+        know_a_population(built.eval(), steps=2)
+        assert set(of_both(self.unroll, built, x, start).values()) == {0.0}
+
+    def test_a_population_collected_by_either_is_the_same(self) -> None:
+        built, x, start = self.drawn("lstm", "recurrent_batch_norm", {"population": "pass"})
+        populations = []
+        with torch.no_grad():
+            for unroll in (self.unroll, recurrent.unroll):
+                with population_statistics(built.eval()):
+                    recurrent.take_in_moments(built, unroll(built, x, start).moments)
+                populations.append(
+                    {name: (norm.running_mean, norm.running_var) for name, norm in batch_norms(built).items()}
+                )
+        assert populations[0].keys() == populations[1].keys() == {"norm_x", "norm_h", "norm_c"}
+        for name, known in populations[0].items():
+            for ours, theirs in zip(known, populations[1][name], strict=True):
+                assert relative(ours, theirs) < EXACT
+
+    @default
+    @pytest.mark.parametrize("scale", [1e6, 1e-20, 0.0], ids=str)
+    def test_inputs_of_any_size_and_features_that_are_constant(self, cell: str, method: str, scale: float) -> None:
+        built, x, start = self.drawn(cell, method)
+        x = x * scale
+        x[..., 0] = scale
+        found, expected = (everything(unroll, built, x, start) for unroll in (self.unroll, recurrent.unroll))
+        nothing = 1e-15 if scale > 1 else TINIEST  # of the gradient of a saturated sigmoid e^-80 is left, times inputs
+        off = differences(found, expected, nothing)
+        assert max(off.values()) < 1e-9, off
+
+    @default
+    def test_a_state_that_all_examples_share_is_constant_in_float32_too(self, cell: str, method: str) -> None:
+        built = cell_of(cell, method, {}, inputs=3, hidden=self.hidden).float()
+        x, _ = drawn(built, steps=3, batch=4 * self.batch)
+        x[0] = x[0, :1]  # nor does the first input vary
+        start = built.initial_state(4 * self.batch)
+        found, expected = (everything(unroll, built, x, start) for unroll in (self.unroll, recurrent.unroll))
+        assert max(differences(found, expected).values()) < 2e-4
+        for name, moments in found.items():
+            if name.startswith("moments"):
+                assert not moments[1, 0].any(), "the variance of the first step"
+
+    def test_rounding_is_judged_by_the_size_of_the_products(self) -> None:
+        """Rows of h that differ by their last place, in products that cancel: the sums differ, but they do not vary."""
+        built = cell_of("lstm", "recurrent_batch_norm", {}, inputs=2, hidden=4)
+        x, start = drawn(built, steps=1, batch=3)
+        with torch.no_grad():
+            signs = torch.tensor([1.0, -1.0, 1.0, -1.0])
+            built.weight_hh.copy_(signs * built.weight_hh.abs().mean(1, keepdim=True))
+        h = torch.full_like(start.h, 100.0)
+        h[1, 0] += 2e-14  # to the next number
+        start = start._replace(h=h)
+        found, expected = (self.unroll(built, x, start), recurrent.unroll(built, x, start))
+        assert not expected.moments["norm_h"][1].any()
+        assert not found.moments["norm_h"][1].any()
+        assert relative(found.y, expected.y) < EXACT
+
+    @default
+    def test_float32_is_as_close_to_float64_as_eager_torch(self, cell: str, method: str) -> None:
+        built, x, start = self.drawn(cell, method)
+        exact = everything(recurrent.unroll, built, x, start)
+        built, x, start = built.float(), x.float(), type(start)(*[part.float() for part in start])
+        fused, eager = (
+            differences(everything(unroll, built, x, start), exact) for unroll in (self.unroll, recurrent.unroll)
+        )
+        for name, off in fused.items():
+            assert off < max(1e-5, 5 * eager[name]), (name, off, eager[name])
+
+    @default
+    def test_the_same_call_gives_the_same_bits(self, cell: str, method: str) -> None:
+        built, x, start = self.drawn(cell, method)
+        first, second = (everything(self.unroll, built.float(), x.float(), start) for _ in range(2))
+        for name, tensor in first.items():
+            assert torch.equal(tensor, second[name]), name
+
+    @default
+    def test_a_sequence_in_two_parts_is_the_same(self, cell: str, method: str) -> None:
+        built, x, start = self.drawn(cell, method)
+        with torch.no_grad():
+            whole = self.unroll(built, x, start)
+            first = self.unroll(built, x[:2], start)
+            second = self.unroll(built, x[2:], first.end, 2)
+        assert relative(torch.cat([first.y, second.y]), whole.y) < EXACT
+
+    @default
+    def test_inputs_that_lie_in_another_order(self, cell: str, method: str) -> None:
+        built, x, start = self.drawn(cell, method)
+        strange = x.permute(2, 1, 0).contiguous().permute(2, 1, 0)
+        assert not strange.is_contiguous()
+        expected, found = (everything(self.unroll, built, x, start) for x in (x, strange))
+        assert max(differences(found, expected).values()) < EXACT
+
+    @default
+    def test_what_is_not_a_number_comes_out_as_none(self, cell: str, method: str) -> None:
+        built, x, start = self.drawn(cell, method)
+        x[1, 2, 1] = torch.nan
+        y = self.unroll(built, x, start).y
+        assert y[0].isfinite().all()
+        assert y[1, 2].isnan().all()
+        others = [b for b in range(self.batch) if b != 2]
+        assert y[:, others].isfinite().all() == (method != "recurrent_batch_norm")
+
+    @pytest.mark.parametrize("cell", CELLS)
+    def test_only_the_end_or_only_the_outputs_are_used(self, cell: str) -> None:
+        built, x, start = self.drawn(cell, "layer_norm")
+        for loss in (lambda done: done.y.sum(), lambda done: sum(part.sum() for part in done.end)):
+            grads = []
+            for unroll in (self.unroll, recurrent.unroll):
+                built.zero_grad()
+                loss(unroll(built, x, start)).backward()  # type: ignore[no-untyped-call]
+                grads.append(built.weight_hh.grad)
+            assert relative(*grads) < EXACT
+
+    def test_the_gradient_of_the_gradient_is_refused(self) -> None:
+        built, x, start = self.drawn("lstm", "none")
+        loss = self.unroll(built, x, start).y.square().sum()
+        (grad,) = torch.autograd.grad(loss, built.weight_hh, create_graph=True)
+        with pytest.raises(RuntimeError, match="differentiate twice"):
+            grad.sum().backward()
+
+    def test_backward_may_run_again_where_the_graph_is_kept(self) -> None:
+        built, x, start = self.drawn("lstm", "layer_norm")
+        loss = self.unroll(built, x, start).y.square().sum()
+        once, again = (torch.autograd.grad(loss, built.weight_hh, retain_graph=True)[0] for _ in range(2))
+        assert torch.equal(once, again)
+
+    def test_under_autocast_it_computes_in_float32(self) -> None:
+        built, x, start = self.drawn("lstm", "layer_norm")
+        built, x, start = built.float(), x.float(), type(start)(*[part.float() for part in start])
+        exact = recurrent.unroll(built, x, start).y
+        with torch.autocast("cpu", torch.bfloat16):
+            found, by_reference = (unroll(built, x, start).y for unroll in (self.unroll, recurrent.unroll))
+        assert found.dtype == torch.float32
+        assert relative(found, exact) < 1e-5
+        assert 1e-5 < relative(by_reference, exact) < 2e-2
+
+    @pytest.mark.parametrize("bidirectional", [False, True], ids=["forwards", "both ways"])
+    @default
+    def test_networks_of_layers_and_directions_with_lengths(self, cell: str, method: str, bidirectional: bool) -> None:
+        options = CELLS[cell].model_validate(
+            {"hidden_size": self.hidden, "num_layers": 2, "bidirectional": bidirectional}
+        )
+        norm = METHODS[method].model_validate({"method": method, **METHODS[method].defaults(type(options))})
+        found = []
+        for kernel, unroll in (("fused", self.unroll), ("reference", recurrent.unroll)):
+            torch.manual_seed(0)
+            network = Recurrent(options, 3, norm, kernel, unroll).double()
+            x = torch.randn(3, 4, 3, dtype=torch.float64, requires_grad=True)
+            y, end = network(x, torch.tensor([3, 0, 1, 2]))
+            (y.square().sum() + sum(part.sum() for state in end.cells for part in state)).backward()
+            grads = {name: parameter.grad for name, parameter in network.named_parameters()}
+            assert grads["cells.0.h0"] is not None
+            assert grads["cells.0.h0"].any(), "the trained first state"
+            found.append({"y": y.detach(), "x": x.grad, **grads})
+        assert max(differences(*found).values()) < EXACT
