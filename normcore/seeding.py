@@ -7,6 +7,9 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
+from torch.utils import deterministic as _deterministic
+
+deterministic: Any = _deterministic  # has a property, though it is a module
 
 
 def derived_seed(seed: int, purpose: str) -> int:
@@ -24,14 +27,17 @@ def reproducible(seed: int, device: torch.device, threads: int) -> Iterator[None
     if device.type == "cuda":
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     before = torch.get_deterministic_debug_mode(), torch.get_num_threads()
+    filled = deterministic.fill_uninitialized_memory
     generators = generator_states(device)
     try:
         torch.manual_seed(derived_seed(seed, "model"))
         torch.set_deterministic_debug_mode("error")  # use_deterministic_algorithms would import torch's compiler
         torch.set_num_threads(threads)
         torch.set_flush_denormal(True)
+        deterministic.fill_uninitialized_memory = False  # with NaN: 3% of a training step
         yield
     finally:
+        deterministic.fill_uninitialized_memory = filled
         torch.set_deterministic_debug_mode(before[0])
         torch.set_num_threads(before[1])
         torch.set_flush_denormal(False)

@@ -98,15 +98,16 @@ class Described:
         )
 
     @classmethod
-    def of_pass(cls, cell: Any, x: Tensor, state: Iterable[Tensor]) -> "Described | None":
-        """As it is in a pass over x (T, B, F); None if no fused kernel computes that: no steps, gradients through
-        population statistics, or norms of which only some use the minibatch's.
+    def of_pass(cls, cell: Any, x: Tensor, state: Iterable[Tensor], mask: Tensor | None) -> "Described | None":
+        """As it is in a pass over x (T, B, F); None if no fused kernel computes that: nothing, gradients through
+        population statistics, norms of which only some use the minibatch's, or tensors that do not fit together, to
+        which the reference has the better words.
 
         Raises:
             ValueError: there is one example, and the minibatch decides.
         """
         described = cls.of(cell)
-        if described is None or len(x) == 0:
+        if described is None or x.numel() == 0 or not _fits(cell, x, state, mask):
             return None
         if described.kind is NormKind.POPULATION and torch.is_grad_enabled():
             return None if any(tensor.requires_grad for tensor in (x, *state, *cell.parameters())) else described
@@ -126,6 +127,15 @@ class Described:
             else None
             for site in self.sites
         ]
+
+
+def _fits(cell: Any, x: Tensor, state: Iterable[Tensor], mask: Tensor | None) -> bool:
+    steps, batch, features = x.shape
+    return (
+        features == cell.weight_ih.shape[1]
+        and all(part.shape == (batch, cell.weight_hh.shape[1]) for part in state)
+        and (mask is None or mask.shape == (steps, batch))
+    )
 
 
 def _site(name: str, module: nn.Module) -> DescribedSite:

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from normcore.seeding import derived_seed, reproducible
+from normcore.seeding import derived_seed, deterministic, reproducible
 
 CPU = torch.device("cpu")
 
@@ -25,6 +25,14 @@ def test_vanished_numbers_are_nothing_inside_alone() -> None:
     with reproducible(0, CPU, 1):
         assert (vanished * vanished == 0).all()
     assert (vanished * vanished > 0).all()
+
+
+def test_new_memory_is_not_filled_inside_alone() -> None:
+    """By deterministic algorithms it would be, with NaN, at a cost."""
+    before = deterministic.fill_uninitialized_memory
+    with reproducible(0, CPU, 1):
+        assert not deterministic.fill_uninitialized_memory
+    assert deterministic.fill_uninitialized_memory == before is True
 
 
 def test_the_seed_decides_all_numbers() -> None:

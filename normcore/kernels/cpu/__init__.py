@@ -6,6 +6,6 @@ matrices) over ``cells.hpp`` and ``norms.hpp`` (the papers' equations) to ``forw
 """
 
 from normcore.kernels.cpu.load import KernelsMissing, built_by, load
-from normcore.kernels.cpu.unroll import unroll
+from normcore.kernels.cpu.unroll import KernelFailed, unroll
 
-__all__ = ["KernelsMissing", "built_by", "load", "unroll"]
+__all__ = ["KernelFailed", "KernelsMissing", "built_by", "load", "unroll"]

@@ -37,36 +37,37 @@ def unroll(cell: Cell[S], x: Tensor, state: S, t: int = 0, mask: Tensor | None =
         KernelsMissing: there are no compiled kernels here.
         ValueError: as the reference, of one example where the minibatch decides.
     """
-    described = Described.of_pass(cell, x, state) if x.device.type == "cpu" else None
+    described = Described.of_pass(cell, x, state, mask) if x.device.type == "cpu" else None
     if described is None:
         return recurrent.unroll(cell, x, state, t, mask)
-    return _Call(cast(Any, cell), described, x, state, t, mask).unrolled()
+    return _Call(cast(Any, cell), described, x, t, mask).unrolled(cell, x, state)
 
 
 class _Call:
     """One pass, as the kernel is told of it, and the tensors that it reads and writes."""
 
-    def __init__(self, cell: Any, described: Described, x: Tensor, state: State, t: int, mask: Tensor | None) -> None:
+    def __init__(self, cell: Any, described: Described, x: Tensor, t: int, mask: Tensor | None) -> None:
         self.described = described
-        self.state_type = type(state)
+        self.has_gradient = torch.is_grad_enabled()
         self.mask = None if mask is None else mask.to(torch.uint8).contiguous()
-        dtype = cell.weight_hh.dtype if cell.weight_hh.dtype in PRECISIONS else torch.float32
-        self.kernels = load(type(cell).__name__, dtype)
+        self.dtype = cell.weight_hh.dtype if cell.weight_hh.dtype in PRECISIONS else torch.float32
+        self.kernels = load(type(cell).__name__, self.dtype)
         self.gates = cell.weight_hh.shape[0] // cell.weight_hh.shape[1]
         self.first = t
         self.population = [
-            None if known is None else tuple(part.to(dtype).contiguous() for part in known)
+            None if known is None else tuple(part.to(self.dtype).contiguous() for part in known)
             for known in described.population()
         ]
-        parameters = [part for site in described.sites for part in (site.gain, site.shift)]
-        given = (x, state.h, getattr(state, "c", None), cell.weight_ih, cell.weight_hh, cell.bias, *parameters)
-        self.given = [None if tensor is None else tensor.to(dtype) for tensor in given]
         self.moments: dict[str, Tensor] = {}
 
-    def unrolled(self) -> Unrolled:
-        y, h, c = _Recurrence.apply(self, *self.given)  # type: ignore[no-untyped-call]
+    def unrolled(self, cell: Any, x: Tensor, state: State) -> Unrolled:
+        parameters = [part for site in self.described.sites for part in (site.gain, site.shift)]
+        given = (x, state.h, getattr(state, "c", None), cell.weight_ih, cell.weight_hh, cell.bias, *parameters)
+        y, h, c = _Recurrence.apply(  # type: ignore[no-untyped-call]
+            self, *(None if tensor is None else tensor.to(self.dtype) for tensor in given)
+        )
         end = (h,) if c is None else (h, c)
-        return Unrolled(y, self.state_type(*end), self.moments)
+        return Unrolled(y, type(state)(*end), self.moments)
 
     def recurrence(self, inputs: Mapping[str, Tensor | None], parameters: list[Tensor | None]) -> Recurrence:
         """What both passes are told."""
@@ -103,6 +104,7 @@ class _Call:
 
 
 INPUTS = ("x", "h0", "c0", "weight_ih", "weight_hh", "bias")
+GIVEN = len(INPUTS) + 2 * len(SITES)  # with the gain and the shift of each site
 
 
 class _Recurrence(torch.autograd.Function):
@@ -115,7 +117,7 @@ class _Recurrence(torch.autograd.Function):
         told = call.recurrence(inputs, parameters)
         x, c0 = cast(Tensor, given[0]), given[2]
         (steps, batch, features), hidden = x.shape, told.hidden
-        described, keeps = call.described, any(ctx.needs_input_grad)
+        described, keeps = call.described, call.has_gradient and any(ctx.needs_input_grad)
         stride, padded = call.kernels.normbench_stride(hidden), call.kernels.normbench_padded(hidden)
         y = x.new_empty(steps, batch, hidden)
         c = None if c0 is None else torch.empty_like(c0)
@@ -150,7 +152,7 @@ class _Recurrence(torch.autograd.Function):
     def backward(ctx: Any, grad_y: Tensor | None, grad_h: Tensor | None, grad_c: Tensor | None) -> Any:
         call: _Call = ctx.call
         y, *saved = ctx.saved_tensors
-        given, rest = saved[: len(call.given)], saved[len(call.given) :]
+        given, rest = saved[:GIVEN], saved[GIVEN:]
         inputs, parameters = dict(zip(INPUTS, given, strict=False)), given[len(INPUTS) :]
         told = call.recurrence(inputs, parameters)
         told.y = address(y)

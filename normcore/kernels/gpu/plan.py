@@ -49,6 +49,7 @@ class Plan:
         together: whether the input's term is added to the recurrent one before anything else.
         joint: whether the gates that the paper takes together are normalized together.
         mask: (T, B) of uint8, 0 where an example has no such step; None if all have it.
+        keeps: whether gradients may be asked for.
     """
 
     gates: int
@@ -58,6 +59,7 @@ class Plan:
     joint: bool
     carries_normalized: bool
     mask: Tensor | None
+    keeps: bool
 
     def meant_for_both(self, hidden: int) -> dict[str, Any]:
         """What the kernels of both passes are compiled for."""

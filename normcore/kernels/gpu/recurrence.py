@@ -32,7 +32,7 @@ class Recurrence(torch.autograd.Function):
         """Of the input's term (T, B, G H), the state before the first step (B, H), W_h (G H, H), the gain and the shift
         (G H) of the summed inputs, and those (H) of the cell."""
         (count, batch, _), hidden = term.shape, h0.shape[1]
-        keeps = any(ctx.needs_input_grad)
+        keeps = plan.keeps and any(ctx.needs_input_grad)
         plan.make_room(count, batch, hidden, term)
         of = Tensors(
             term=term,

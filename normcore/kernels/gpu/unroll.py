@@ -32,10 +32,10 @@ def unroll(cell: Cell[S], x: Tensor, state: S, t: int = 0, mask: Tensor | None =
     Raises:
         ValueError: as the reference, of one example where the minibatch decides.
     """
-    described = Described.of_pass(cell, x, state) if _runs_on(x.device) else None
+    described = Described.of_pass(cell, x, state, mask) if _runs_on(x.device) else None
     if described is None:
         return recurrent.unroll(cell, x, state, t, mask)
-    with torch.autocast(x.device.type, enabled=False):
+    with torch.autocast(x.device.type, enabled=False), torch.cuda.device_of(x):  # type: ignore[no-untyped-call]
         return _unrolled(cast(Any, cell), described, x, state, t, mask)
 
 
@@ -77,6 +77,7 @@ def _plan(cell: Any, described: Described, t: int, mask: Tensor | None, steps: i
         joint=described.kind in OVER_FEATURES and not described.per_gate,
         carries_normalized=described.carries_normalized,
         mask=None if mask is None else mask.to(torch.uint8).contiguous(),
+        keeps=torch.is_grad_enabled(),
     )
 
 

@@ -41,9 +41,22 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
     ("rnn", "recurrent_batch_norm", {"sites": ["input", "recurrent"]}),
 ]
 """Cell, method, and options that change the step."""
+SITES: list[tuple[str, str, dict[str, Any]]] = [
+    *[("lstm", "layer_norm", {"sites": sites}) for sites in (["input"], ["input", "cell"], ["recurrent", "cell"])],
+    ("gru", "layer_norm", {"sites": ["recurrent"]}),
+    *[("rnn", "layer_norm", {"sites": [site]}) for site in ("input", "recurrent")],
+    *[("lstm", "rms_norm", {"sites": [site]}) for site in ("sum", "input", "cell")],
+    *[
+        ("lstm", "recurrent_batch_norm", {"sites": sites})
+        for sites in (["input"], ["input", "recurrent"], ["recurrent", "cell"])
+    ],
+    ("gru", "recurrent_batch_norm", {"sites": ["input"]}),
+    *[("rnn", "recurrent_batch_norm", {"sites": [site]}) for site in ("input", "recurrent")],
+]
+"""More places for norms."""
 DEFAULTS = [case for case in CASES if not case[2]]
 OF_BATCH_NORM = [case for case in CASES if case[1] == "recurrent_batch_norm"]
-EXACT = 1e-11
+EXACT = 1e-12
 TINIEST = 1e-25
 
 
@@ -104,6 +117,10 @@ def relative(found: Tensor, expected: Tensor, nothing: float = TINIEST) -> float
 def of_both(unroll: Any, cell: Any, x: Tensor, start: Any, mask: Tensor | None = None) -> dict[str, float]:
     """How far the pass of a twin is from the reference's."""
     return differences(everything(unroll, cell, x, start, mask), everything(recurrent.unroll, cell, x, start, mask))
+
+
+def in_float32(cell: Any, x: Tensor, start: Any) -> tuple[Any, Tensor, Any]:
+    return cell.float(), x.float(), type(start)(*[part.float() for part in start])
 
 
 def some_mask(steps: int, batch: int) -> Tensor:

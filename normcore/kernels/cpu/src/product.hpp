@@ -87,7 +87,7 @@ inline void product(Left a, int rows, int depth, const real* b, ptrdiff_t b_row,
             const int wide = std::min(TILE_VECTORS, vectors - v);
             const int tiles = (rows + TILE_ROWS[wide - 1] - 1) / TILE_ROWS[wide - 1];
             for (int part = 0; part < tiles; ++part) {
-                const int m = rows * part / tiles, high = rows * (part + 1) / tiles - m;
+                const int m = int64_t(rows) * part / tiles, high = int64_t(rows) * (part + 1) / tiles - m;
                 real* to = c + m * c_row + v * W;
                 const Start from = block ? Start{to, c_row} : Start{start.at + m * start.row + v * W, start.row};
                 const Left left{a.at + m * a.row + k * a.column, a.row, a.column};
