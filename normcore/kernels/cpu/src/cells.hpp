@@ -12,13 +12,15 @@ struct LSTM {
 
     vec i, f, g, o;
 
+    // LN Eq. 20, RBN Eq. 14
     INLINE LSTM(const vec (&x)[gates], const vec (&h)[gates])
         : i(sigmoid(x[0] + h[0])), f(sigmoid(x[1] + h[1])), g(tanh(x[2] + h[2])), o(sigmoid(x[3] + h[3])) {}
 
     // c' = f c + i g: LN Eq. 21, RBN Eq. 15
     INLINE vec cell(vec c) const { return f * c + i * g; }
 
-    // Gradients of the summed inputs of i, f and g, from that of c'.
+    // Gradients of the summed inputs of i, f and g, from that of c' = f c + i g: the other factor times sigmoid' =
+    // sigmoid (1 - sigmoid), or tanh' = 1 - tanh^2.
     INLINE static void backward(vec dc, vec i, vec f, vec g, vec c, vec (&d)[gates]) {
         d[0] = dc * g * (i * (1 - i));
         d[1] = dc * c * (f * (1 - f));
@@ -40,7 +42,7 @@ struct GRU {
     // h' = z h + (1 - z) n: LN Eq. 28
     INLINE vec state(vec h) const { return n + z * (h - n); }
 
-    // Gradients of both terms, from that of h'; what is left of it goes to h directly.
+    // Gradients of both terms, from that of h' = z h + (1 - z) n; what of it goes to h directly is z times that.
     INLINE void backward(vec dh, vec h_before, const vec (&h)[gates], vec (&dx)[gates], vec (&dr)[gates], vec& direct) const {
         const vec dn = dh * (1 - z) * (1 - n * n);
         dx[0] = dr[0] = dn * h[2] * (r * (1 - r));

@@ -1,0 +1,260 @@
+// The gradients of one step of a line, from those of the state after it; its gates are computed anew.
+#pragma once
+
+#include "cells.hpp"
+#include "prepared.hpp"
+
+// The gradients of parameters, laid out, over steps and examples.
+struct Sums {
+    Array input, recurrent;            // of the two terms, after their norms
+    Array input_gain, recurrent_gain;  // times the normalized values
+    Array inside;                      // of the input's term before its norm
+    Array cell, cell_gain;
+
+    Sums(const Layout& gates, const Layout& units)
+        : input(gates.width), recurrent(gates.width), input_gain(gates.width), recurrent_gain(gates.width),
+          inside(gates.width), cell(units.width), cell_gain(units.width) {}
+
+    void add(const Sums& other, const Layout& gates, const Layout& units) {
+        add_to(input, other.input, gates.width);
+        add_to(recurrent, other.recurrent, gates.width);
+        add_to(input_gain, other.input_gain, gates.width);
+        add_to(recurrent_gain, other.recurrent_gain, gates.width);
+        add_to(inside, other.inside, gates.width);
+        add_to(cell, other.cell, units.width);
+        add_to(cell_gain, other.cell_gain, units.width);
+    }
+};
+
+// What lines read and write: gradients of W_h h and W_x x, and of the state that a step begins with. Where W_x x was not
+// kept it stands, computed anew, where its gradient will.
+struct Gradients {
+    Steps recurrents, inputs, h, c;
+};
+
+// Room for a line: normalized cells, the gradients of cells before their norms, and gates.
+struct GradientScratch {
+    Array c, read, gates;
+    GradientScratch(int count, int of_gates)
+        : c(size_t(count) * W), read(size_t(count) * W), gates(size_t(count) * of_gates * W) {}
+};
+
+template <class Cell, Method method>
+class BackwardLine {
+    static constexpr int G = Cell::gates;
+    static constexpr bool features = over_features(method);
+    static constexpr bool normalizes = method != Method::none;
+
+    const Prepared<Cell, method>& p;
+    const Recurrence& r;
+    const Line line;
+    const int t, row;
+    const ptrdiff_t of_gates, of_units, first;
+    const real *a, *x, *dy, *h_from;
+    real *to_h, *to_x, *dh_at, *dc_at;
+    const uint8_t* mask;
+    GradientScratch& scratch;
+    Sums& sums;
+    const Measured<G> of_h, of_x;
+    const Measured<1> of_c;
+    Centred<method, Cell> centred_h, centred_x;
+
+   public:
+    INLINE BackwardLine(const Prepared<Cell, method>& p, const Gradients& grads, int t, int index, GradientScratch& scratch,
+                        Sums& sums)
+        : p(p),
+          r(p.r),
+          line(p.line(index)),
+          t(t),
+          row(features ? index : 0),
+          of_gates(features ? 0 : p.gates.at(index, 0)),
+          of_units(features ? 0 : index * W),
+          first(ptrdiff_t(t) * p.B + row),
+          a(r.kept_recurrent + first * p.gates.stride + of_gates),
+          x(p.together      ? a
+            : r.kept_input  ? r.kept_input + first * p.gates.stride + of_gates
+                            : grads.inputs.at(t, row) + of_gates),
+          dy(r.grad_y ? r.grad_y + first * p.H + of_units : nullptr),
+          h_from((t ? r.y + (first - p.B) * p.H : r.h0 + ptrdiff_t(row) * p.H) + of_units),
+          to_h(grads.recurrents.at(t, row) + of_gates),
+          to_x(grads.inputs.at(t, row) + of_gates),
+          dh_at(grads.h.at(0, row) + of_units),
+          dc_at(Cell::has_cell ? grads.c.at(0, row) + of_units : nullptr),
+          mask(r.mask ? r.mask + first : nullptr),
+          scratch(scratch),
+          sums(sums),
+          of_h(measured<G>(r.recurrent, index)),
+          of_x(p.together ? Measured<G>::nothing() : measured<G>(r.input, index)),
+          of_c(Cell::has_cell ? measured<1>(r.cell, index) : Measured<1>::nothing()) {}
+
+    INLINE void run() {
+        if (features && mask && !*mask) return stay();
+        if constexpr (Cell::has_cell) {
+            outputs();
+            cell();
+        } else {
+            state();
+        }
+        norms();
+    }
+
+   private:
+    // Where there is only padding the state stayed.
+    INLINE void stay() {
+        for (int j = 0; j < line.count; ++j) {
+            store(dh_at + j * W, dh(j));
+            for (int g = 0; g < G; ++g) {
+                store(to_h + (j * G + g) * W, vec{});
+                store(to_x + (j * G + g) * W, vec{});
+            }
+        }
+    }
+
+    // Through h' = o tanh(gain n + shift), n the normalized c' (LN Eq. 22, RBN Eq. 16).
+    INLINE void outputs() {
+        Centred<method, OfCell> centred_c;
+        for (int j = 0; j < line.count; ++j) {
+            const ptrdiff_t at = of_units + j * line.of_units;
+            vec term_x[G], term_h[G];
+            terms(j, term_x, term_h);
+            const Cell cell(term_x, term_h);
+            const vec n = (cell.cell(c_before(j)) - of_c.mean[0]) * of_c.rstd[0], gain = load(p.cell.gain + at);
+            const vec shown = tanh(n * gain + load(p.shift_cell + at));
+            const vec dh_there = is_there(j) ? dh(j) : vec{};
+            vec read = dh_there * cell.o * (1 - shown * shown);
+            if (r.carries_normalized && is_there(j)) read += load(dc_at + j * line.units);
+            const vec gates[G] = {cell.i, cell.f, cell.g, dh_there * shown * (cell.o * (1 - cell.o))};
+            for (int g = 0; g < G; ++g) store(scratch.gates + (j * G + g) * W, gates[g]);
+            store(scratch.c + j * W, n);
+            store(scratch.read + j * W, read * gain);
+            accumulate(sums.cell + at, read);
+            if constexpr (normalizes) {
+                accumulate(sums.cell_gain + at, read * n);
+                centred_c.add(0, read * gain, n);
+            }
+        }
+        if (!normalizes || !p.cell.normalized) return;
+        centred_c.finish(line, Blocks<OfCell>{true}, p.H);
+        for (int j = 0; j < line.count; ++j) {
+            real* read = scratch.read + j * W;
+            store(read, centred_c.before(0, load(read), load(scratch.c + j * W), of_c.rstd[0]));
+        }
+    }
+
+    // Through c' = f c + i g and the gates (LN Eq. 20, 21; RBN Eq. 14, 15).
+    INLINE void cell() {
+        for (int j = 0; j < line.count; ++j) {
+            vec dc = load(scratch.read + j * W);
+            real* carried = dc_at + j * line.units;
+            if (!r.carries_normalized && is_there(j)) dc += load(carried);
+            const real* gates = scratch.gates + j * G * W;
+            const vec f = load(gates + W);
+            vec d[G];
+            Cell::backward(dc, load(gates), f, load(gates + 2 * W), c_before(j), d);
+            d[3] = load(gates + 3 * W);
+            collect(j, d, d);
+            const vec back = dc * f;
+            store(carried, is_there(j) ? back : back + load(carried));
+            store(dh_at + j * line.units, is_there(j) ? vec{} : dh(j));
+        }
+    }
+
+    // Through the state that follows from the gates of a cell without c (LN Eq. 4; 26 to 28).
+    INLINE void state() {
+        for (int j = 0; j < line.count; ++j) {
+            vec term_x[G], term_h[G], dx[G], dr[G], direct;
+            terms(j, term_x, term_h);
+            const Cell cell(term_x, term_h);
+            const vec dh_after = dh(j);
+            cell.backward(is_there(j) ? dh_after : vec{}, load(h_from + j * line.usual, line.in(j)), term_h, dx, dr, direct);
+            collect(j, dx, dr);
+            // Only the candidate's two gradients differ.
+            if constexpr (!Cell::adds_terms) store(scratch.c + j * W, dx[G - 1]);
+            store(dh_at + j * line.units, is_there(j) ? direct : dh_after);
+        }
+    }
+
+    // Through the norms of the summed inputs (LN Eq. 3, RBN Eq. 9), before which the products are.
+    INLINE void norms() {
+        const bool before_h = normalizes && p.recurrent.normalized;
+        const bool before_x = normalizes && p.input.normalized && !p.together;
+        if (before_h) centred_h.finish(line, p.blocks, p.H);
+        if (before_x) centred_x.finish(line, p.blocks, p.H);
+        for (int j = 0; j < line.count; ++j)
+            for (int g = 0; g < G; ++g) {
+                const ptrdiff_t at = j * line.gates + g * W;
+                real* inside = sums.inside + of_gates + j * line.of_gates + g * W;
+                const vec dr = load(to_h + at);
+                if (!p.together) {
+                    vec dx = !Cell::adds_terms && g == G - 1 ? load(scratch.c + j * W) : dr;
+                    if (before_x) dx = centred_x.before(g, gain_x(j, g) * dx, n_x(j, g), of_x.rstd[g]);
+                    if (r.bias_inside) accumulate(inside, dx);
+                    store(to_x + at, dx);
+                }
+                const vec before = before_h ? centred_h.before(g, gain_h(j, g) * dr, n_h(j, g), of_h.rstd[g]) : dr;
+                if (p.together && r.bias_inside) accumulate(inside, before);
+                if (before_h) store(to_h + at, before);
+            }
+    }
+
+    // Gradients after the norms are left where those before them will be.
+    INLINE void collect(int j, const vec (&dx)[G], const vec (&dr)[G]) {
+        for (int g = 0; g < G; ++g) {
+            const ptrdiff_t at = of_gates + j * line.of_gates + g * W;
+            store(to_h + j * line.gates + g * W, dr[g]);
+            accumulate(sums.input + at, dx[g]);
+            if constexpr (!Cell::adds_terms) accumulate(sums.recurrent + at, dr[g]);
+            if constexpr (normalizes) {
+                const vec n = n_h(j, g);
+                accumulate(sums.recurrent_gain + at, dr[g] * n);
+                centred_h.add(g, gain_h(j, g) * dr[g], n);
+                if (!p.together) {
+                    const vec n = n_x(j, g);
+                    accumulate(sums.input_gain + at, dx[g] * n);
+                    centred_x.add(g, gain_x(j, g) * dx[g], n);
+                }
+            }
+        }
+    }
+
+    INLINE void terms(int j, vec (&term_x)[G], vec (&term_h)[G]) const {
+        for (int g = 0; g < G; ++g) {
+            const ptrdiff_t at = of_gates + j * line.of_gates + g * W;
+            term_x[g] = load(p.shift + at);
+            if constexpr (normalizes) {
+                term_h[g] = n_h(j, g) * gain_h(j, g);
+                if (!p.together) term_x[g] += n_x(j, g) * gain_x(j, g);
+            } else {
+                term_h[g] = load(a + j * line.gates + g * W);
+                if (!p.together) term_x[g] += load(x + j * line.gates + g * W);
+            }
+            if constexpr (!Cell::adds_terms) term_h[g] += load(p.shift_recurrent + at);
+        }
+    }
+
+    INLINE vec n_h(int j, int g) const { return (load(a + j * line.gates + g * W) - of_h.mean[g]) * of_h.rstd[g]; }
+    INLINE vec n_x(int j, int g) const { return (load(x + j * line.gates + g * W) - of_x.mean[g]) * of_x.rstd[g]; }
+    INLINE vec gain_h(int j, int g) const { return load(p.recurrent.gain + of_gates + j * line.of_gates + g * W); }
+    INLINE vec gain_x(int j, int g) const { return load(p.input.gain + of_gates + j * line.of_gates + g * W); }
+
+    // Over examples: whether this one has such a step.
+    INLINE bool is_there(int j) const { return features || !mask || mask[j]; }
+
+    INLINE vec dh(int j) const {
+        const vec carried = load(dh_at + j * line.units);
+        return dy ? carried + load(dy + j * line.usual, line.in(j)) : carried;
+    }
+
+    INLINE vec c_before(int j) const {
+        return t ? load(r.kept_c + (first - p.B) * p.units.width + of_units + j * line.units)
+                 : load(r.c0 + ptrdiff_t(row) * p.H + of_units + j * line.usual, line.in(j));
+    }
+
+    template <int N>
+    INLINE Measured<N> measured(const Site& site, int index) const {
+        if (!normalizes || !site.normalized) return Measured<N>::nothing();
+        return Measured<N>::template kept<method>(p.statistics(site, N, t, index));
+    }
+
+    INLINE static void accumulate(real* sum, vec v) { store(sum, load(sum) + v); }
+};
