@@ -21,7 +21,7 @@ SHAPES = (
 )
 BATCHES = tuple(Shape(64, batch, 64, 128) for batch in (1, 2, 4, 8, 16, 32, 64, 128, 256))
 QUICK = (Shape(64, 64, 1, 100), Shape(20, 32, 64, 128))
-SECONDS, LEAST, MOST = 3.0, 7, 60  # for all pairs of one comparison, and how many these may be
+SECONDS, LEAST, MOST = 3.0, 5, 60  # for all pairs of one comparison, and how many these may be
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +65,7 @@ def measure(cell: str, shapes: Sequence[Shape], threads: int, *, seconds: float 
                 return lambda: contestant.evaluate(x)  # noqa: B023
 
             kept, theirs_kept = ours.kept(x), theirs.kept(x)
-            trained = in_turns([train(ours), train(theirs)], seconds)
-            by_reference = in_turns([train(slow)], seconds / 4, least=2)
+            trained = in_turns([train(ours), train(theirs), train(slow)], 2 * seconds)
             ours = evaluated(ours, shape.steps)
             shown = in_turns([evaluate(ours), evaluate(theirs)], seconds / 3)
             yield Times(
@@ -78,17 +77,17 @@ def measure(cell: str, shapes: Sequence[Shape], threads: int, *, seconds: float 
                 theirs_train=statistics.median(trained[1]),
                 evaluate=statistics.median(shown[0]),
                 theirs_evaluate=statistics.median(shown[1]),
-                pairs=tuple(mine / other for mine, other in zip(*trained, strict=True)),
-                reference=statistics.median(by_reference[0]),
+                pairs=tuple(mine / other for mine, other in zip(*trained[:2], strict=True)),
+                reference=statistics.median(trained[2]),
                 kept=kept,
                 theirs_kept=theirs_kept,
             )
 
 
-def in_turns(works: Sequence[Callable[[], None]], seconds: float, least: int = LEAST) -> list[list[float]]:
+def in_turns(works: Sequence[Callable[[], None]], seconds: float) -> list[list[float]]:
     """Seconds that each took, time after time, after one that does not count; as many as there is time for."""
     once = sum(_seconds(work) for work in works)
-    rounds = min(MOST, max(least, int(seconds / once)))
+    rounds = min(MOST, max(LEAST, int(seconds / once)))
     samples: list[list[float]] = [[] for _ in works]
     for _ in range(rounds):
         for of_work, work in zip(samples, works, strict=True):

@@ -36,8 +36,8 @@ class Training(Part):
     )
     precision: Literal["float32", "float64", "bfloat16"] = Field(
         "float32",
-        description="bfloat16 is mixed: products of matrices in it, by autocast; weights, statistics and losses stay"
-        " float32.",
+        description="bfloat16 is mixed: products of matrices in it, by autocast, except in fused kernels, which stay in"
+        " float32, as weights, statistics and losses do.",
     )
     kernel: Literal["auto", "reference", "fused"] = Field(
         "auto",
