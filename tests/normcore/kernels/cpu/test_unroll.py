@@ -227,7 +227,8 @@ from normcore.kernels import cpu
 from tests.normcore.kernels.compared import cell_of, drawn, in_float32
 
 hidden, threads, spare = map(int, sys.argv[1:])
-built, x, start = in_float32(*(lambda cell: (cell, *drawn(cell, 2, 8)))(cell_of("lstm", "layer_norm", {}, 2, hidden)))
+built = cell_of("lstm", "recurrent_batch_norm", {}, 2, hidden)  # whose threads wait for each other
+built, x, start = in_float32(built, *drawn(built, 2, 8))
 cpu.load("LSTM", torch.float32)
 torch.set_num_threads(threads)
 pages = int(open("/proc/self/statm").read().split()[0])
@@ -245,8 +246,8 @@ with torch.no_grad():
     ("hidden", "threads", "spare", "told"),
     [
         (2000, 1, 30_000_000, "there is not enough memory"),  # for 64 MB of weights
-        (64, 4, 4_000_000, "no thread could be started"),  # which takes 8 MB
-        (64, 4, 20_000_000, "no thread could be started"),  # but one can
+        (256, 4, 8_000_000, "no thread could be started"),  # which takes 8 MB
+        (256, 4, 22_000_000, "no thread could be started"),  # but one can
     ],
 )
 def test_without_memory_or_threads_it_fails_and_says_so(hidden: int, threads: int, spare: int, told: str) -> None:
