@@ -6,6 +6,7 @@ process leads a group, so that compilers end with it; and it ends if its worker 
 
 import logging
 import os
+import shutil
 import signal
 import threading
 from contextlib import suppress
@@ -44,8 +45,18 @@ def _missing_triton() -> str | None:
         installed = version("triton")
     except PackageNotFoundError:
         return "there is no triton; install normbench[gpu]"
-    fits = installed.startswith(tuple(f"{minor}." for minor in TRITON))
-    return None if fits else f"triton {installed} is installed, which does not compile all; install normbench[gpu]"
+    if not installed.startswith(tuple(f"{minor}." for minor in TRITON)):
+        return f"triton {installed} is installed, which does not compile all; install normbench[gpu]"
+    return _missing_c_compiler()
+
+
+def _missing_c_compiler() -> str | None:
+    """Triton looks for one where it starts its first kernel, and takes what CC names as it stands."""
+    named = os.environ.get("CC")
+    if any(map(shutil.which, ["gcc", "clang"] if named is None else [named])):
+        return None
+    missing = "there is no C compiler, which triton needs" if named is None else f"CC is {named!r}, which is no command"
+    return f"{missing}; install one (Debian: apt install gcc)"
 
 
 def _compiled() -> str | None:

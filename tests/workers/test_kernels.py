@@ -27,10 +27,10 @@ QUICKLY = f'exec {shutil.which("g++")} "$@" -O0'  # what it makes is slow, and a
 ASKED_ELSE = 'case "$1" in -dump*) echo 12;; *)'  # of a compiler that knows its version
 
 
-def compiler(folder: Path, text: str) -> str:
+def compiler(folder: Path, text: str, name: str = "g++") -> str:
     """A PATH whose g++ does this."""
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "g++"
+    path = folder / name
     path.write_text(f"#!/bin/sh\n{text}\n")
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
     return f"{folder}:{os.environ['PATH']}"
@@ -174,11 +174,37 @@ def test_a_worker_on_a_gpu_needs_triton_and_none_of_the_processors_kernels(
     installed = tmp_path / "triton.dist-info" / "METADATA"
     installed.parent.mkdir()
     installed.write_text("Name: triton\nVersion: 3.7.1\n")
+    monkeypatch.setenv("PATH", compiler(tmp_path / "bin", "", "gcc"))
+    monkeypatch.delenv("CC", raising=False)
     assert prepare("cuda:1") is None
     installed.write_text("Name: triton\nVersion: 3.9.0\n")
     told = "triton 3.9.0 is installed, which does not compile all; install normbench[gpu]"
     assert prepare("cuda:1") == told
     assert caplog.text == ""
+
+
+@pytest.mark.parametrize(
+    ("there", "named", "told"),
+    [
+        (["gcc"], None, None),
+        (["clang"], None, None),
+        (["cc", "g++"], None, "there is no C compiler, which triton needs; install one (Debian: apt install gcc)"),
+        (["mine"], "mine", None),
+        (["gcc"], "mine", "CC is 'mine', which is no command; install one (Debian: apt install gcc)"),
+        (["gcc"], "", "CC is '', which is no command; install one (Debian: apt install gcc)"),
+    ],
+)
+def test_a_worker_on_a_gpu_needs_the_c_compiler_that_triton_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: list[str], named: str | None, told: str | None
+) -> None:
+    monkeypatch.setattr(kernels, "version", lambda _: "3.8.0")
+    for name in there:
+        compiler(tmp_path, "", name)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CC", raising=False)
+    if named is not None:
+        monkeypatch.setenv("CC", named)
+    assert prepare("cuda") == told
 
 
 def test_a_process_that_cannot_compile_as_it_dies_is_told_and_costs_no_worker(
