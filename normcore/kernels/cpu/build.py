@@ -128,9 +128,20 @@ def _compile(variant: Variant, target: Path, limit: Limit) -> None:
     unfinished = target.with_suffix(f".{os.getpid()}")
     try:
         _output(variant.command(unfinished), limit)
+        _sync(unfinished)
         unfinished.replace(target)
+        _sync(target.parent)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def _sync(path: Path) -> None:
+    """Have it on the disk: a power cut could leave a name without its content."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _compiler() -> str:

@@ -102,9 +102,26 @@ def _found(variant: Variant, limit: Limit | None) -> ctypes.CDLL | str:
     """The object, or why there is none."""
     beforehand = PREBUILT / variant.file_name
     try:
-        return _loaded(beforehand) if os.path.exists(beforehand) else _loaded(built(variant, limit=limit))
+        return _loaded(beforehand) if os.path.exists(beforehand) else _cached(variant, limit)
     except (BuildFailed, OSError) as error:
         return str(error)
+
+
+def _cached(variant: Variant, limit: Limit | None) -> ctypes.CDLL:
+    """The object in the user's cache directory. One that was there and is broken, as by a failing disk, is built again.
+
+    Raises:
+        BuildFailed, OSError: it cannot be built, or not loaded.
+    """
+    was_there = os.path.exists(place_of(variant))
+    path = built(variant, limit=limit)
+    try:
+        return _loaded(path)
+    except OSError:
+        if not was_there:
+            raise
+        path.unlink(missing_ok=True)
+        return _loaded(built(variant, limit=limit))
 
 
 def _loaded(path: Path) -> ctypes.CDLL:

@@ -29,7 +29,7 @@ from normcore.kernels.cpu.build import (
     built,
     place_of,
 )
-from normcore.kernels.cpu.load import instruction_set
+from normcore.kernels.cpu.load import KernelsMissing, instruction_set, load
 from tests.processes import until
 
 RNN = Variant("RNN", False, instruction_set())
@@ -318,13 +318,60 @@ def test_who_interrupts_a_build_leaves_no_compiler_behind(fake: Path, tmp_path: 
     ended(hanging(tmp_path))
 
 
-def test_an_object_that_cannot_be_loaded_is_told(tmp_path: Path) -> None:
-    bin_ = command(
-        tmp_path / "bin", "g++", 'case "$1" in -dump*) echo 12;; *) for o; do :; done; echo no > "$o";; esac'
-    )
-    out, _ = chosen(PATH=f"{bin_}:{os.environ['PATH']}", XDG_CACHE_HOME=str(tmp_path / "cache"))
-    assert out[0] == "reference"
-    assert "file too short" in out[2]
+def test_an_object_is_on_the_disk_before_it_has_its_name(
+    fake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or a power cut could leave the name of an object that is empty."""
+    done: list[str] = []
+    fsync, replace = os.fsync, os.replace
+
+    def noted_fsync(descriptor: int) -> None:
+        done.append(f"synced {os.readlink(f'/proc/self/fd/{descriptor}')}")
+        fsync(descriptor)
+
+    def noted_replace(source: Path, target: Path) -> None:
+        done.append("renamed")
+        replace(source, target)
+
+    command(fake, "g++", 'for o; do :; done; echo object > "$o"')
+    monkeypatch.setattr(os, "fsync", noted_fsync)
+    monkeypatch.setattr(os, "replace", noted_replace)
+    target = built(RNN, tmp_path)
+    assert done == [f"synced {target.with_suffix(f'.{os.getpid()}')}", "renamed", f"synced {tmp_path}"]
+
+
+@pytest.mark.parametrize("content", [b"", bytes(100_000)], ids=["empty", "zeros"])
+def test_a_broken_object_in_the_cache_is_built_again(fake: Path, content: bytes) -> None:
+    command(fake, "g++", QUICKLY)
+    broken = place_of(RNN)
+    broken.parent.mkdir(parents=True)
+    broken.write_bytes(content)
+    out, err = chosen()
+    assert out == ["fused"] * 3, err
+
+
+def test_an_object_that_cannot_be_loaded_is_told_and_built_once_more_by_the_next(fake: Path, tmp_path: Path) -> None:
+    calls = tmp_path / "calls"
+    known = 'case "$1" in -dump*) echo 12;; *)'
+    command(fake, "g++", f'{known} echo >> {calls}; for o; do :; done; echo no > "$o";; esac')
+    for count in (1, 2):
+        out, _ = chosen()
+        assert out[0] == "reference"
+        assert "file too short" in out[2]
+        assert calls.read_text().count("\n") == count
+    command(fake, "g++", f"{known} {QUICKLY};; esac")
+    out, err = chosen()
+    assert out == ["fused"] * 3, err
+
+
+def test_a_broken_object_that_was_built_beforehand_is_told_and_left_alone(
+    fake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importlib.import_module("normcore.kernels.cpu.load"), "PREBUILT", tmp_path)
+    (tmp_path / RNN.file_name).write_text("broken")
+    with pytest.raises(KernelsMissing, match="file too short"):
+        load("RNN")
+    assert (tmp_path / RNN.file_name).read_text() == "broken"
 
 
 def test_what_was_built_beforehand_needs_no_compiler(tmp_path: Path) -> None:
