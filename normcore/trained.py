@@ -52,7 +52,7 @@ def load(content: bytes, datasets_dir: Path | None, device: str | torch.device =
     parts = _parts(content)
     spec = _spec(parts["spec"])
     with reproducible(parts["seed"], device, torch.get_num_threads()):
-        task, model = task_and_model(spec, device, datasets_dir)
+        task, model = task_and_model(_runnable_here(spec), device, datasets_dir)
     _fill(model, parts["state_dict"], spec)
     return Trained(spec, parts["seed"], task, model.eval())
 
@@ -83,6 +83,13 @@ def _spec(written: str) -> TrainingSpec:
     if not isinstance(spec, TrainingSpec):
         raise ValueError(f"expected a model that was trained, received one of {spec.task.name}")
     return spec
+
+
+def _runnable_here(spec: TrainingSpec) -> TrainingSpec:
+    """Fused kernels trained it, of which this machine may have none: they are asked for by name no more."""
+    if spec.training.kernel != "fused":
+        return spec
+    return spec.model_copy(update={"training": spec.training.model_copy(update={"kernel": "auto"})})
 
 
 def _fill(model: nn.Module, state_dict: dict[str, Any], spec: TrainingSpec) -> None:

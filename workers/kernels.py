@@ -1,13 +1,15 @@
 """The fused kernels of a worker's device, compiled before it claims its first run, once on a machine.
 
-That happens in a process of its own, forked from the fork server, because it takes torch to know the processor. The
-process leads a group, so that compilers end with it; and it ends if its worker is gone.
+That happens in a process of its own, forked from the fork server, because it takes torch to know the processor. It
+ends its compilers when it is told to end, and if its worker is gone.
 """
 
 import logging
 import os
+import shutil
 import signal
 import threading
+import time
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from multiprocessing.connection import Connection
@@ -19,7 +21,7 @@ from workers import warm
 log = logging.getLogger(__name__)
 
 COMPILING = "compiling"
-END_SECONDS = 1.0  # for compilers to remove what they have begun, before SIGKILL
+END_SECONDS = 3.0  # for the process to end its compilers, before SIGKILL
 
 
 def prepare(device: str) -> str | None:
@@ -32,8 +34,8 @@ def prepare(device: str) -> str | None:
         return _missing_triton()
     try:
         missing = _compiled()
-    except (OSError, EOFError) as error:  # of processes, files or memory; or it was killed
-        missing = f"the process that compiles them ended: {type(error).__name__}: {error}"
+    except (OSError, EOFError) as error:  # of processes, files or memory
+        missing = f"no process to compile them can be started: {type(error).__name__}: {error}"
     if missing is not None:
         log.warning("no fused kernels here, so recurrent networks run by the reference, more slowly: %s", missing)
     return missing
@@ -44,8 +46,18 @@ def _missing_triton() -> str | None:
         installed = version("triton")
     except PackageNotFoundError:
         return "there is no triton; install normbench[gpu]"
-    fits = installed.startswith(tuple(f"{minor}." for minor in TRITON))
-    return None if fits else f"triton {installed} is installed, which does not compile all; install normbench[gpu]"
+    if not installed.startswith(tuple(f"{minor}." for minor in TRITON)):
+        return f"triton {installed} is installed, which does not compile all; install normbench[gpu]"
+    return _missing_c_compiler()
+
+
+def _missing_c_compiler() -> str | None:
+    """Triton looks for one where it starts its first kernel, and takes what CC names as it stands."""
+    named = os.environ.get("CC")
+    if any(map(shutil.which, ["gcc", "clang"] if named is None else [named])):
+        return None
+    missing = "there is no C compiler, which triton needs" if named is None else f"CC is {named!r}, which is no command"
+    return f"{missing}; install one (Debian: apt install gcc)"
 
 
 def _compiled() -> str | None:
@@ -54,55 +66,55 @@ def _compiled() -> str | None:
     process.start()
     theirs.close()
     try:
-        told: str | None = ours.recv()
-        if told == COMPILING:
-            log.info("compiling kernels for this processor, once on this machine; it takes some seconds")
-            told = ours.recv()
-        process.join(END_SECONDS)
-        return told
+        return _told_by(process, ours)
     finally:  # also if this worker is told to stop meanwhile
         _end(process)
         ours.close()
 
 
+def _told_by(process: BaseProcess, connection: Connection) -> str | None:
+    try:
+        told: str | None = connection.recv()
+        if told == COMPILING:
+            log.info("compiling kernels for this processor, once on this machine; it takes some seconds")
+            told = connection.recv()
+    except (EOFError, ConnectionError):
+        process.join(END_SECONDS)
+        return f"the process that compiles them ended with {process.exitcode}"
+    process.join(END_SECONDS)
+    return told
+
+
 def _end(process: BaseProcess) -> None:
     """End the process with its compilers, if it has not ended."""
-    assert process.pid is not None
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        if not process.is_alive():
-            return
-        try:
-            os.killpg(process.pid, number)
-        except ProcessLookupError:  # it does not lead its group yet
-            with suppress(ProcessLookupError):
-                os.kill(process.pid, number)
-        process.join(END_SECONDS)
+    for end in (process.terminate, process.kill):
+        if process.is_alive():
+            end()
+            process.join(END_SECONDS)
 
 
 def _compile(worker: Connection) -> None:
     """Runs in a process of its own."""
     os.setsid()
-    signal.signal(signal.SIGTERM, _end_compilers)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(worker,), daemon=True).start()
+    from normcore.kernels.cpu.build import stop
     from normcore.kernels.cpu.load import KernelsMissing
     from normcore.kernels.cpu.load import prepare as prepare_all
 
-    try:
-        prepare_all(lambda: worker.send(COMPILING))
-        worker.send(None)
-    except KernelsMissing as error:
-        worker.send(str(error))
-
-
-def _end_compilers(*_: object) -> None:
-    """This process ends after them, once it has removed what they left."""
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    os.killpg(0, signal.SIGTERM)
+    signal.signal(signal.SIGTERM, lambda *_: stop())
+    with suppress(ConnectionError):  # the worker is gone
+        try:
+            prepare_all(lambda: worker.send(COMPILING))
+            worker.send(None)
+        except KernelsMissing as error:
+            worker.send(str(error))
 
 
 def _end_with(worker: Connection) -> None:
-    """Kill this process and its compilers once the worker is gone."""
+    """End this process with its compilers once the worker is gone."""
     with suppress(EOFError, OSError):
         worker.recv()
-    os.killpg(0, signal.SIGKILL)
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        os.kill(os.getpid(), number)
+        time.sleep(END_SECONDS)

@@ -1,6 +1,7 @@
 """What a run leaves behind becomes the model that it tested, or is refused."""
 
 import io
+import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -11,8 +12,9 @@ import pytest
 import torch
 
 from normcore.events import Finished
+from normcore.recurrent import Recurrent
 from normcore.spec import TrainingSpec, resolve
-from normcore.trained import load
+from normcore.trained import Trained, load
 from normcore.training.loop import train
 from tests.normcore.training_specs import recurrent_model
 
@@ -65,6 +67,26 @@ def test_the_generator_is_left_alone(content: bytes) -> None:
     before = torch.get_rng_state()
     load(content, None)
     assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_what_fused_kernels_trained_is_loaded_where_there_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = finished("permuted_digits", "layer_norm", kernel="fused")
+    monkeypatch.setattr(sys.modules["normcore.kernels.cpu.load"], "_forgone", "nobody has built them")
+    trained = load(run.model(), None)
+    assert (kernel_of(trained), trained.spec.training.kernel) == ("reference", "fused")
+    with torch.no_grad():
+        tested = trained.task.test(trained.model)
+    assert tested == pytest.approx(run.result.values, rel=1e-4)
+
+
+@pytest.mark.parametrize("kernel", ["fused", "reference"])
+def test_it_runs_as_it_was_trained_where_that_can_be(kernel: str) -> None:
+    assert kernel_of(load(finished("permuted_digits", "none", kernel=kernel).model(), None)) == kernel
+
+
+def kernel_of(trained: Trained) -> str:
+    (kernel,) = {module.kernel for module in trained.model.modules() if isinstance(module, Recurrent)}
+    return kernel
 
 
 @pytest.mark.parametrize("part", [0, 1, 4, 100, -1000, -1])

@@ -1,5 +1,6 @@
 """A worker has its kernels compiled before it claims a run; without them it trains by the reference, and says why."""
 
+import errno
 import logging
 import os
 import re
@@ -18,19 +19,20 @@ import pytest
 
 from normcore.kernels.cpu.build import CELLS
 from tests.processes import Service, service, until
-from workers import kernels
+from workers import kernels, warm
 from workers.kernels import prepare
 
 COMPILING = "INFO workers.kernels: compiling kernels for this processor, once on this machine; it takes some seconds"
+MISSING = "WARNING workers.kernels: no fused kernels here, so recurrent networks run by the reference, more slowly:"
 BRIEF = {"max_steps": 2, "eval_every": 2}
 QUICKLY = f'exec {shutil.which("g++")} "$@" -O0'  # what it makes is slow, and as good here
 ASKED_ELSE = 'case "$1" in -dump*) echo 12;; *)'  # of a compiler that knows its version
 
 
-def compiler(folder: Path, text: str) -> str:
+def compiler(folder: Path, text: str, name: str = "g++") -> str:
     """A PATH whose g++ does this."""
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "g++"
+    path = folder / name
     path.write_text(f"#!/bin/sh\n{text}\n")
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
     return f"{folder}:{os.environ['PATH']}"
@@ -88,10 +90,7 @@ def test_without_a_compiler_all_goes_on_by_the_reference_after_one_plain_line(tm
         run = running.run_of(experiment)
         assert (run["kernel"], run["attempt"], run["history"]) == ("reference", 1, [])
         assert fused(running) == [False]
-        assert told(running) == [
-            "WARNING workers.kernels: no fused kernels here, so recurrent networks run by the reference, more slowly:"
-            " there is no g++; install it (Debian: apt install g++)"
-        ]
+        assert told(running) == [f"{MISSING} there is no g++; install it (Debian: apt install g++)"]
         assert not re.search(r"Traceback|ERROR", running.logs())
         refused = running.http.post("/v1/experiments", json={**experiment["spec"], "training": {"kernel": "fused"}})
         assert refused.status_code == 422
@@ -109,10 +108,7 @@ def test_a_compiler_that_fails_is_asked_once_and_not_by_every_run(tmp_path: Path
         running.wait_succeeded(experiment)
         assert running.run_of(experiment)["kernel"] == "reference"
         assert calls.read_text() == asked
-        assert told(running)[1:] == [
-            "WARNING workers.kernels: no fused kernels here, so recurrent networks run by the reference, more slowly:"
-            " g++ ended with 3: no such flag"
-        ]
+        assert told(running)[1:] == [f"{MISSING} g++ ended with 3: no such flag"]
 
 
 @pytest.mark.parametrize("stubborn", [False, True], ids=["ends when told", "ends only when killed"])
@@ -154,7 +150,7 @@ def test_while_it_compiles_a_worker_is_known_claims_nothing_and_refuses_nothing(
     waits = f"while [ ! -e {go} ]; do sleep 0.1; done; {QUICKLY}"
     with bare(tmp_path, compiler(tmp_path / "bin", f"{ASKED_ELSE} {waits};; esac"), heartbeat_seconds=60) as running:
         running.up()
-        until(lambda: "compiling" in running.logs(), 60, running.logs)
+        until(lambda: "compiling" in running.logs() and fused(running), 60, running.logs)
         assert fused(running) == [None]
         experiment = running.submit(training=BRIEF | {"kernel": "fused"})
         time.sleep(1)  # it would have been claimed by now
@@ -174,6 +170,8 @@ def test_a_worker_on_a_gpu_needs_triton_and_none_of_the_processors_kernels(
     installed = tmp_path / "triton.dist-info" / "METADATA"
     installed.parent.mkdir()
     installed.write_text("Name: triton\nVersion: 3.7.1\n")
+    monkeypatch.setenv("PATH", compiler(tmp_path / "bin", "", "gcc"))
+    monkeypatch.delenv("CC", raising=False)
     assert prepare("cuda:1") is None
     installed.write_text("Name: triton\nVersion: 3.9.0\n")
     told = "triton 3.9.0 is installed, which does not compile all; install normbench[gpu]"
@@ -181,12 +179,73 @@ def test_a_worker_on_a_gpu_needs_triton_and_none_of_the_processors_kernels(
     assert caplog.text == ""
 
 
-def test_a_process_that_cannot_compile_as_it_dies_is_told_and_costs_no_worker(
+@pytest.mark.parametrize(
+    ("there", "named", "told"),
+    [
+        (["gcc"], None, None),
+        (["clang"], None, None),
+        (["cc", "g++"], None, "there is no C compiler, which triton needs; install one (Debian: apt install gcc)"),
+        (["mine"], "mine", None),
+        (["gcc"], "mine", "CC is 'mine', which is no command; install one (Debian: apt install gcc)"),
+        (["gcc"], "", "CC is '', which is no command; install one (Debian: apt install gcc)"),
+    ],
+)
+def test_a_worker_on_a_gpu_needs_the_c_compiler_that_triton_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: list[str], named: str | None, told: str | None
+) -> None:
+    monkeypatch.setattr(kernels, "version", lambda _: "3.8.0")
+    for name in there:
+        compiler(tmp_path, "", name)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CC", raising=False)
+    if named is not None:
+        monkeypatch.setenv("CC", named)
+    assert prepare("cuda") == told
+
+
+def test_a_process_that_cannot_be_started_is_told_and_costs_no_worker(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def dies() -> None:
-        raise EOFError
+    def fails() -> None:
+        raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
 
-    monkeypatch.setattr(kernels, "_compiled", dies)
-    assert prepare("cpu") == "the process that compiles them ended: EOFError: "
+    monkeypatch.setattr(warm.context, "Pipe", fails)
+    why = "BlockingIOError: [Errno 11] Resource temporarily unavailable"
+    assert prepare("cpu") == f"no process to compile them can be started: {why}"
     assert "no fused kernels here" in caplog.text
+
+
+def test_a_process_that_is_killed_as_it_compiles_is_told_and_costs_no_worker(tmp_path: Path) -> None:
+    waits = f"echo $$ >> {tmp_path}/pids; exec sleep 60"
+    with bare(tmp_path, compiler(tmp_path / "bin", f"{ASKED_ELSE} {waits};; esac")) as running:
+        running.up()
+        compilers = [psutil.Process(pid) for pid in hanging(tmp_path, running)]
+        builder = compilers[0].parent()
+        assert builder is not None
+        builder.kill()
+        try:
+            until(lambda: fused(running) == [False], 30, running.logs)
+        finally:
+            for process in compilers:
+                process.kill()
+        assert told(running)[1:] == [f"{MISSING} the process that compiles them ended with -9"]
+        assert "Traceback" not in running.logs()
+
+
+@pytest.mark.parametrize("what", ["compiler", "cache"])
+def test_what_may_not_be_used_is_told_in_one_plain_line(tmp_path: Path, what: str) -> None:
+    """Nobody can look into the cache, as its name is too long; root could into one that may not be searched."""
+    path = compiler(tmp_path / "bin", "")
+    if what == "compiler":
+        (tmp_path / "bin" / "g++").chmod(0o644)
+        path = str(tmp_path / "bin")
+    with bare(tmp_path, path) as running:
+        if what == "cache":
+            running.environment["XDG_CACHE_HOME"] = str(tmp_path / ("x" * 300))
+        running.up()
+        until(lambda: fused(running) == [False], 30, running.logs)
+        line = told(running)[-1]
+        why = {"compiler": "g++ cannot be started: Permission denied", "cache": "cannot be written: [Errno 36]"}[what]
+        assert line.startswith(MISSING)
+        assert why in line
+        assert "Traceback" not in running.logs()

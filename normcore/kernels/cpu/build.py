@@ -6,10 +6,14 @@ A cluster whose nodes have no compiler gets its objects beforehand: ``python -m 
 import hashlib
 import os
 import platform
+import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -26,14 +30,31 @@ FLAGS = (
     *(SELF_CONTAINED if sys.platform == "linux" else ()),
 )
 COMPILE_SECONDS = 180.0  # by which a compiler has ended that works at all
+VERSION_SECONDS = 10.0  # by which it has told its version
+END_SECONDS = 1.0  # for a compiler that is told to end, before SIGKILL
+LOOK_SECONDS = 0.1  # between two looks at whether it still may run
 CELLS = ("LSTM", "GRU", "RNN")
 PORTABLE = "portable"
 INSTRUCTION_SETS = ("x86-64-v4", "x86-64-v3", PORTABLE)
 """What objects are built for: AVX-512, AVX2, and whatever the compiler takes for granted."""
 
 
+_stopped = threading.Event()
+
+
 class BuildFailed(RuntimeError):
     """The kernels could not be compiled, and why."""
+
+
+class Limit:
+    """How long compilers may take, all those together that are given it."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self._until = seconds, time.monotonic() + seconds
+
+    @property
+    def left(self) -> float:
+        return max(0.0, self._until - time.monotonic())
 
 
 class Variant(NamedTuple):
@@ -67,64 +88,138 @@ def place_of(variant: Variant, folder: Path | None = None) -> Path:
     """Where the variant's object is, or will be: in ``folder``, or else in the user's cache directory.
 
     Raises:
-        BuildFailed: there is no compiler, whose version names the folder in the cache.
+        BuildFailed: there is no compiler that works, whose version names the folder in the cache.
     """
     folder = folder or platformdirs.user_cache_path("normbench") / "kernels" / _compiler()
     return folder / variant.file_name
 
 
-def built(variant: Variant, folder: Path | None = None) -> Path:
+def built(variant: Variant, folder: Path | None = None, limit: Limit | None = None) -> Path:
     """The variant's object in ``folder``, the user's cache directory by default; compiled if it is not there.
 
     Of several processes one compiles, the others wait.
 
     Raises:
-        BuildFailed: there is no compiler, it fails, or the folder cannot be written.
+        BuildFailed: there is no compiler, it fails or takes too long, or the folder cannot be written.
     """
     target = place_of(variant, folder)
-    if target.exists():
+    if os.path.exists(target):  # Path.exists() raises where one may not look
         return target
+    limit = limit or Limit(COMPILE_SECONDS)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with filelock.FileLock(f"{target}.lock", timeout=COMPILE_SECONDS):
+        with filelock.FileLock(f"{target}.lock", timeout=limit.left):
             if not target.exists():
-                _compile(variant, target)
-    except (OSError, filelock.Timeout) as error:
+                _compile(variant, target, limit)
+    except filelock.Timeout as error:
+        raise BuildFailed(f"another process did not finish {target} within {limit.seconds:.0f} s") from error
+    except OSError as error:
         raise BuildFailed(f"{target.parent} cannot be written: {error}") from error
     return target
 
 
-def _compile(variant: Variant, target: Path) -> None:
+def stop() -> None:
+    """End the compilers of this process and start no other: being in sessions of their own, they outlive it."""
+    _stopped.set()
+
+
+def _compile(variant: Variant, target: Path, limit: Limit) -> None:
     """Whatever happens, there is the whole object under its name, or none."""
     unfinished = target.with_suffix(f".{os.getpid()}")
     try:
-        _output(variant.command(unfinished))
+        _output(variant.command(unfinished), limit)
+        _sync(unfinished)
         unfinished.replace(target)
+        _sync(target.parent)
     finally:
         unfinished.unlink(missing_ok=True)
 
 
-@cache
+def _sync(path: Path) -> None:
+    """Have it on the disk: a power cut could leave a name without its content."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def _compiler() -> str:
-    return f"{COMPILER}-{_output([COMPILER, '-dumpfullversion']).strip()}"
+    version = _version()
+    if isinstance(version, BuildFailed):
+        raise BuildFailed(str(version))
+    return f"{COMPILER}-{version.strip()}"
 
 
-def _output(command: Sequence[str]) -> str:
-    """What a compiler printed.
+@cache
+def _version() -> str | BuildFailed:
+    """What the compiler says, or why it does not; in this process it is not asked again."""
+    try:
+        return _output([COMPILER, "-dumpfullversion"], Limit(VERSION_SECONDS))
+    except BuildFailed as error:
+        return error
+
+
+def _output(command: Sequence[str], limit: Limit) -> str:
+    """What a compiler printed. It leads a session of its own, so that what it starts can be ended with it.
 
     Raises:
-        BuildFailed: it is not there, failed, or did not end.
+        BuildFailed: it is not there, cannot be started, failed, or did not end.
     """
+    if _stopped.is_set():
+        raise BuildFailed(f"{COMPILER} was to be stopped")
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=COMPILE_SECONDS)
+        compiler = subprocess.Popen(
+            command,
+            env={**os.environ, "LC_ALL": "C"},  # its errors are looked for in English
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
     except FileNotFoundError as error:
         raise BuildFailed(f"there is no {COMPILER}; install it (Debian: apt install g++)") from error
-    except subprocess.TimeoutExpired as error:
-        raise BuildFailed(f"{COMPILER} did not end within {COMPILE_SECONDS:.0f} s") from error
-    if done.returncode != 0:
-        told = done.stderr.strip().splitlines()
-        raise BuildFailed(f"{COMPILER} ended with {done.returncode}: {told[0] if told else 'it said nothing'}")
-    return done.stdout
+    except OSError as error:
+        raise BuildFailed(f"{COMPILER} cannot be started: {error.strerror}") from error
+    with compiler:
+        try:
+            out, err = _awaited(compiler, limit)
+        except BaseException:
+            _end(compiler)
+            raise
+    if compiler.returncode != 0:
+        raise BuildFailed(f"{COMPILER} ended with {compiler.returncode}: {_reason(err)}")
+    return out
+
+
+def _awaited(compiler: "subprocess.Popen[str]", limit: Limit) -> tuple[str, str]:
+    """What it has printed, and its complaints.
+
+    Raises:
+        BuildFailed: it takes too long, or is to be stopped.
+    """
+    while limit.left and not _stopped.is_set():
+        with suppress(subprocess.TimeoutExpired):
+            return compiler.communicate(timeout=min(limit.left, LOOK_SECONDS))
+    raise BuildFailed(f"{COMPILER} did not end within {limit.seconds:.0f} s")
+
+
+def _end(compiler: "subprocess.Popen[str]") -> None:
+    """End it and all that it has started; where it heeds SIGTERM, it first removes what it has begun."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(ProcessLookupError):
+            os.killpg(compiler.pid, number)
+        with suppress(subprocess.TimeoutExpired):
+            compiler.wait(END_SECONDS)
+
+
+def _reason(complaints: str) -> str:
+    """The line that says what is wrong: of an error in a header that is not the first, and the linker's last word
+    only says that there is one."""
+    lines = complaints.strip().splitlines() or ["it said nothing"]
+    return next((line for line in lines if "error: " in line and not line.startswith("collect2: ")), lines[0])
 
 
 @cache
@@ -142,8 +237,12 @@ def main(instruction_sets: Sequence[str]) -> None:
     is_x86 = platform.machine() in ("x86_64", "AMD64")
     variants = [Variant(cell, False, name) for name in (instruction_sets if is_x86 else [PORTABLE]) for cell in CELLS]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for path in pool.map(lambda variant: built(variant, PREBUILT), variants):
-            print(path)
+        try:
+            for path in pool.map(lambda variant: built(variant, PREBUILT), variants):
+                print(path)
+        except BaseException:  # Ctrl-C does not reach the compilers
+            stop()
+            raise
 
 
 if __name__ == "__main__":

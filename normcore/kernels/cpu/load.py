@@ -7,17 +7,27 @@ import ctypes
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from pathlib import Path
 
 import torch
 
-from normcore.kernels.cpu.build import CELLS, PORTABLE, PREBUILT, BuildFailed, Variant, built, place_of
+from normcore.kernels.cpu.build import (
+    CELLS,
+    COMPILE_SECONDS,
+    PORTABLE,
+    PREBUILT,
+    BuildFailed,
+    Limit,
+    Variant,
+    built,
+    place_of,
+)
 from normcore.kernels.cpu.recurrence import Recurrence
 
 CAPABILITIES = {"AVX512": "x86-64-v4", "AVX2": "x86-64-v3"}
 PRECISIONS = (torch.float32, torch.float64)
 _forgone: str | None = None  # why this process does without
+_tried: dict[Variant, ctypes.CDLL | str] = {}  # the object, or why there is none
 
 
 class KernelsMissing(RuntimeError):
@@ -29,15 +39,21 @@ def instruction_set() -> str:
     return CAPABILITIES.get(torch.backends.cpu.get_cpu_capability(), PORTABLE)
 
 
-def load(cell: str, dtype: torch.dtype = torch.float32) -> ctypes.CDLL:
+def load(cell: str, dtype: torch.dtype = torch.float32, limit: Limit | None = None) -> ctypes.CDLL:
     """The kernels of a cell, its class's name.
+
+    Args:
+        limit: of compilers; by default one of its own.
 
     Raises:
         KernelsMissing: they can neither be found nor built; in this process that is not tried again.
     """
     if _forgone is not None:
         raise KernelsMissing(_forgone)
-    found = _found(Variant(cell, dtype == torch.float64, instruction_set()))
+    variant = Variant(cell, dtype == torch.float64, instruction_set())
+    if variant not in _tried:
+        _tried[variant] = _found(variant, limit)
+    found = _tried[variant]
     if isinstance(found, str):
         raise KernelsMissing(found)
     return found
@@ -70,25 +86,42 @@ def prepare(compiling: Callable[[], None] = lambda: None) -> None:
     """
     if any(_has_to_be_compiled(Variant(cell, False, instruction_set())) for cell in CELLS):
         compiling()
+    limit = Limit(COMPILE_SECONDS)
     with ThreadPoolExecutor(min(len(CELLS), os.cpu_count() or 1)) as pool:
-        list(pool.map(load, CELLS))
+        list(pool.map(lambda cell: load(cell, limit=limit), CELLS))
 
 
 def _has_to_be_compiled(variant: Variant) -> bool:
     try:
-        return not ((PREBUILT / variant.file_name).exists() or place_of(variant).exists())
+        return not (os.path.exists(PREBUILT / variant.file_name) or os.path.exists(place_of(variant)))
     except BuildFailed:
         return False  # as there is nothing to compile it with
 
 
-@cache
-def _found(variant: Variant) -> ctypes.CDLL | str:
+def _found(variant: Variant, limit: Limit | None) -> ctypes.CDLL | str:
     """The object, or why there is none."""
     beforehand = PREBUILT / variant.file_name
     try:
-        return _loaded(beforehand if beforehand.exists() else built(variant))
+        return _loaded(beforehand) if os.path.exists(beforehand) else _cached(variant, limit)
     except (BuildFailed, OSError) as error:
         return str(error)
+
+
+def _cached(variant: Variant, limit: Limit | None) -> ctypes.CDLL:
+    """The object in the user's cache directory. One that was there and is broken, as by a failing disk, is built again.
+
+    Raises:
+        BuildFailed, OSError: it cannot be built, or not loaded.
+    """
+    was_there = os.path.exists(place_of(variant))
+    path = built(variant, limit=limit)
+    try:
+        return _loaded(path)
+    except OSError:
+        if not was_there:
+            raise
+        path.unlink(missing_ok=True)
+        return _loaded(built(variant, limit=limit))
 
 
 def _loaded(path: Path) -> ctypes.CDLL:

@@ -1,6 +1,7 @@
 """What the demo advises can be typed as it stands."""
 
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -9,8 +10,9 @@ from pathlib import Path
 
 import httpx
 import pytest
+from typer.testing import CliRunner
 
-from normbench.cli import demo
+from normbench.cli import app, demo
 from tests.normbench.cli.commands import SECONDS, command_process
 from tests.processes import until
 from tests.servers import free_port
@@ -35,6 +37,21 @@ def test_the_demos_advice_works_as_it_stands_wherever_it_is_copied(
             ["sh", "-c", f"{line} --help"], cwd="/", env=environment, capture_output=True, text=True, timeout=SECONDS
         )
         assert helped.returncode == 0, helped.stderr
+
+
+def test_without_a_compiler_it_goes_on_as_it_does_with_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("NORMBENCH_DATA_DIR", "data"), ("XDG_CACHE_HOME", "cache"), ("PATH", "empty")):
+        monkeypatch.setenv(name, str(tmp_path / value))
+    monkeypatch.setattr(demo, "PROFILE", "smoke")
+    monkeypatch.setattr(demo, "SEEDS", [0])
+    result = CliRunner().invoke(app, ["demo", "--port", str(free_port())])
+    assert result.exit_code == 0, result.output
+    for method in demo.METHODS:
+        assert method in result.stdout
+    log = (tmp_path / "data" / "demo.log").read_text()
+    assert log.count("there is no g++; install it") == 1
+    assert not re.search(r"Traceback|ERROR", log)
+    assert not re.search(r"Traceback|ERROR|kernel|g\+\+", result.output)
 
 
 def test_ctrl_c_says_that_all_has_stopped_and_how_it_goes_on(tmp_path: Path) -> None:

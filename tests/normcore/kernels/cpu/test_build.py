@@ -1,18 +1,35 @@
 """The kernels are compiled once, and whatever hinders that costs no training: it is said, and the reference runs."""
 
+import errno
+import fcntl
+import importlib
 import os
 import platform
+import signal
 import stat
 import subprocess
 import sys
 import threading
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
+import filelock
+import psutil
 import pytest
 
 from normcore.kernels.cpu import build
-from normcore.kernels.cpu.build import INSTRUCTION_SETS, PREBUILT, SOURCES, Variant, built
-from normcore.kernels.cpu.load import instruction_set
+from normcore.kernels.cpu.build import (
+    INSTRUCTION_SETS,
+    PREBUILT,
+    SOURCES,
+    BuildFailed,
+    Limit,
+    Variant,
+    built,
+    place_of,
+)
+from normcore.kernels.cpu.load import KernelsMissing, instruction_set, load
 from tests.processes import until
 
 RNN = Variant("RNN", False, instruction_set())
@@ -41,6 +58,28 @@ try:
 except ValueError as error:
     print(error)
 """
+
+PREPARE = """
+import os, sys, time
+from normcore.kernels.cpu import build
+sys.modules["normcore.kernels.cpu.load"].COMPILE_SECONDS = 2.0
+from normcore.kernels.cpu.load import KernelsMissing, prepare
+os.cpu_count = lambda: 1
+began = time.monotonic()
+try:
+    prepare()
+except KernelsMissing as error:
+    print(error)
+print(time.monotonic() - began)
+"""
+BUILD = """
+import sys
+from pathlib import Path
+from normcore.kernels.cpu import build
+build.PREBUILT = Path(sys.argv[1])
+build.main(["x86-64-v3"])
+"""
+QUICKLY = 'exec /usr/bin/g++ "$@" -O0'  # what it makes is slow, and as good here
 
 
 def python(script: str, *arguments: str, cwd: Path | None = None, **environment: str) -> "subprocess.Popen[str]":
@@ -146,13 +185,193 @@ def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     assert "cannot be written" in err
 
 
-def test_an_object_that_cannot_be_loaded_is_told(tmp_path: Path) -> None:
-    bin_ = command(
-        tmp_path / "bin", "g++", 'case "$1" in -dump*) echo 12;; *) for o; do :; done; echo no > "$o";; esac'
-    )
-    out, _ = chosen(PATH=f"{bin_}:{os.environ['PATH']}", XDG_CACHE_HOME=str(tmp_path / "cache"))
+def test_a_cache_where_nobody_can_look_is_told(tmp_path: Path) -> None:
+    """As one that may not be searched, which root may: here its name is too long."""
+    cache = str(tmp_path / ("x" * 300))
+    out, _ = chosen(XDG_CACHE_HOME=cache)
     assert out[0] == "reference"
-    assert "file too short" in out[2]
+    prepared, err = python(PREPARE, XDG_CACHE_HOME=cache).communicate(timeout=120)
+    for told in (out[2], prepared):
+        assert "cannot be written: [Errno 36] File name too long" in told, err
+
+
+@pytest.fixture
+def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder whose g++, once there is one, is the only one; and a cache that is empty."""
+    build._version.cache_clear()
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(importlib.import_module("normcore.kernels.cpu.load"), "_tried", {})
+    yield folder
+    build._version.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("content", "mode", "why"),
+    [(b"#!/bin/sh\n", 0o644, "Permission denied"), (b"\x7fELF", 0o755, "Exec format error")],
+)
+def test_a_compiler_that_cannot_be_started_is_told(
+    fake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, mode: int, why: str
+) -> None:
+    (fake / "g++").write_bytes(content)
+    (fake / "g++").chmod(mode)
+    monkeypatch.setenv("PATH", str(fake))
+    for folder in (None, tmp_path):  # to ask its version, and to compile
+        with pytest.raises(BuildFailed, match=rf"^g\+\+ cannot be started: {why}$"):
+            built(RNN, folder)
+    prepared, err = python(PREPARE).communicate(timeout=120)
+    assert prepared.startswith(f"g++ cannot be started: {why}\n"), err
+
+
+@pytest.mark.parametrize(
+    ("printed", "told"),
+    [
+        ("In file included from a.cpp:1:\nb.hpp:3: error: no number\nb.hpp:4: error: more", "b.hpp:3: error: no"),
+        ("/usr/bin/ld: cannot find -lm\ncollect2: error: ld returned 1 exit status", "/usr/bin/ld: cannot find -lm"),
+        ("error: in $LC_ALL", "error: in C"),
+    ],
+)
+def test_what_a_compiler_complains_of_is_told_and_not_where(
+    fake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, printed: str, told: str
+) -> None:
+    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
+    command(fake, "g++", f"cat >&2 <<EOF\n{printed}\nEOF\nexit 1")
+    with pytest.raises(BuildFailed) as failed:
+        built(RNN, tmp_path)
+    assert str(failed.value).startswith(f"g++ ended with 1: {told}")
+
+
+def test_another_process_that_compiles_too_long_is_told(tmp_path: Path) -> None:
+    target = place_of(RNN, tmp_path)
+    with (
+        filelock.FileLock(f"{target}.lock"),
+        pytest.raises(BuildFailed, match=rf"^another process did not finish {target} within 1 s$"),
+    ):
+        built(RNN, tmp_path, Limit(1.0))
+
+
+def test_a_file_system_without_locks_serves(fake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(*_: object) -> None:
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    command(fake, "g++", 'for o; do :; done; echo object > "$o"')
+    monkeypatch.setattr(fcntl, "flock", missing)
+    with pytest.warns(UserWarning, match="flock not supported"):
+        assert built(RNN, tmp_path).read_text() == "object\n"
+
+
+def hang(fake: Path, folder: Path) -> None:
+    """The compiler and a program that it starts hang, and do not heed SIGTERM."""
+    hangs = f"trap : TERM; echo $$ >> {folder}/pids; for _ in $(seq 60); do sleep 1; done"
+    command(folder, "cc1plus", hangs)
+    command(fake, "g++", f"{folder}/cc1plus & {hangs}")
+
+
+def hanging(folder: Path) -> list[int]:
+    """The processes that have begun to hang."""
+    return [int(pid) for pid in (folder / "pids").read_text().split()]
+
+
+def ended(pids: list[int]) -> None:
+    assert len(pids) >= 2
+    until(lambda: not any(map(psutil.pid_exists, pids)), 10, lambda: str(list(map(psutil.pid_exists, pids))))
+
+
+def test_of_a_compiler_that_takes_too_long_nothing_goes_on(fake: Path, tmp_path: Path) -> None:
+    hang(fake, tmp_path)
+    began = time.monotonic()
+    with pytest.raises(BuildFailed, match=r"^g\+\+ did not end within 1 s$"):
+        built(RNN, tmp_path / "objects", Limit(1.0))
+    assert time.monotonic() - began < 10
+    ended(hanging(tmp_path))
+    assert [path.suffix for path in (tmp_path / "objects").iterdir()] == [".lock"]
+
+
+def test_a_compiler_that_is_asked_its_version_and_hangs_is_asked_once(
+    fake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command(fake, "g++", f"echo $$ >> {tmp_path}/pids; sleep 60")
+    monkeypatch.setattr(build, "VERSION_SECONDS", 1.0)
+    for _ in range(2):
+        with pytest.raises(BuildFailed, match=r"^g\+\+ did not end within 1 s$"):
+            place_of(RNN)
+    assert len(hanging(tmp_path)) == 1
+
+
+def test_all_objects_together_have_the_time_of_one(fake: Path, tmp_path: Path) -> None:
+    command(fake, "g++", 'case "$1" in -dump*) echo 12;; *) exec sleep 60;; esac')
+    out, err = python(PREPARE).communicate(timeout=120)
+    why, seconds = out.splitlines()
+    assert why == "g++ did not end within 2 s", err
+    assert float(seconds) < 3.5
+
+
+def test_who_interrupts_a_build_leaves_no_compiler_behind(fake: Path, tmp_path: Path) -> None:
+    hang(fake, tmp_path)
+    building = python(BUILD, str(tmp_path / "objects"))
+    until(lambda: (tmp_path / "pids").exists() and len(hanging(tmp_path)) >= 2, 60, str)
+    building.send_signal(signal.SIGINT)
+    _, err = building.communicate(timeout=20)
+    assert err.endswith("KeyboardInterrupt\n")
+    ended(hanging(tmp_path))
+
+
+def test_an_object_is_on_the_disk_before_it_has_its_name(
+    fake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or a power cut could leave the name of an object that is empty."""
+    done: list[str] = []
+    fsync, replace = os.fsync, os.replace
+
+    def noted_fsync(descriptor: int) -> None:
+        done.append(f"synced {os.readlink(f'/proc/self/fd/{descriptor}')}")
+        fsync(descriptor)
+
+    def noted_replace(source: Path, target: Path) -> None:
+        done.append("renamed")
+        replace(source, target)
+
+    command(fake, "g++", 'for o; do :; done; echo object > "$o"')
+    monkeypatch.setattr(os, "fsync", noted_fsync)
+    monkeypatch.setattr(os, "replace", noted_replace)
+    target = built(RNN, tmp_path)
+    assert done == [f"synced {target.with_suffix(f'.{os.getpid()}')}", "renamed", f"synced {tmp_path}"]
+
+
+@pytest.mark.parametrize("content", [b"", bytes(100_000)], ids=["empty", "zeros"])
+def test_a_broken_object_in_the_cache_is_built_again(fake: Path, content: bytes) -> None:
+    command(fake, "g++", QUICKLY)
+    broken = place_of(RNN)
+    broken.parent.mkdir(parents=True)
+    broken.write_bytes(content)
+    out, err = chosen()
+    assert out == ["fused"] * 3, err
+
+
+def test_an_object_that_cannot_be_loaded_is_told_and_built_once_more_by_the_next(fake: Path, tmp_path: Path) -> None:
+    calls = tmp_path / "calls"
+    known = 'case "$1" in -dump*) echo 12;; *)'
+    command(fake, "g++", f'{known} echo >> {calls}; for o; do :; done; echo no > "$o";; esac')
+    for count in (1, 2):
+        out, _ = chosen()
+        assert out[0] == "reference"
+        assert "file too short" in out[2]
+        assert calls.read_text().count("\n") == count
+    command(fake, "g++", f"{known} {QUICKLY};; esac")
+    out, err = chosen()
+    assert out == ["fused"] * 3, err
+
+
+def test_a_broken_object_that_was_built_beforehand_is_told_and_left_alone(
+    fake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importlib.import_module("normcore.kernels.cpu.load"), "PREBUILT", tmp_path)
+    (tmp_path / RNN.file_name).write_text("broken")
+    with pytest.raises(KernelsMissing, match="file too short"):
+        load("RNN")
+    assert (tmp_path / RNN.file_name).read_text() == "broken"
 
 
 def test_what_was_built_beforehand_needs_no_compiler(tmp_path: Path) -> None:
