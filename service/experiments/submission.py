@@ -13,7 +13,7 @@ from service.errors import Conflict
 from service.experiments import fused_kernels
 from service.experiments.schemas import ExperimentOut, experiment_out, submitted_out
 from service.experiments.tables import Experiment, Label, Run
-from service.experiments.turns import ROUND, next_turn
+from service.experiments.turns import ROUND, Line, next_turn
 from service.ids import new_id
 
 NEW_EXPERIMENT = insert(rows_of(Experiment))
@@ -46,7 +46,7 @@ def submit(
         "request_digest": request_digest,
         "created_at": utc_now(),
     }
-    first = next_turn(session, spec.device, spec.priority)
+    first = next_turn(session, Line(spec.device, fused_kernels.needed_by(spec)), spec.priority)
     turns = range(first, first + ROUND * len(spec.seeds), ROUND)
     runs = [
         _queued_run(row["id"], seed, turn, spec, row["created_at"])

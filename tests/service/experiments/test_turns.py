@@ -43,7 +43,7 @@ def pauses_are_over(db: Database) -> None:
 
 def position(db: Database, queue: str = "auto", priority: int = 5) -> int:
     with db.snapshot() as session:
-        return turns.queue_position(session, queue, priority)
+        return turns.queue_position(session, turns.Line(queue, needs_fused=False), priority)
 
 
 def test_a_thousand_queued_runs_delay_another_experiment_by_one_run(db: Database) -> None:
@@ -199,6 +199,17 @@ def test_a_queue_that_no_live_worker_serves_puts_newcomers_behind_nobody_elses_s
     sweep = submitted(db, seeds=range(40), device="cpu")
     single = submitted(db)
     assert [claim_on_cpu(db) for _ in range(3)] == [sweep.id, single.id, sweep.id]
+
+
+def test_runs_for_a_device_that_no_live_worker_has_are_not_ahead_of_anybody(db: Database) -> None:
+    with db.transaction() as session:
+        registration.heartbeat(session, WorkerIdentity("wrk_1", "here", 1, "cpu", ("auto", "cpu")))
+    submitted(db, device="cuda", seeds=range(3))
+    assert position(db) == 1
+    submitted(db, device="cpu", priority=9)
+    assert position(db) == 2
+    newcomer = submitted(db)
+    assert [claim_on_cpu(db) for _ in range(2)][-1] == newcomer.id
 
 
 def claim_on_cpu(db: Database) -> str:
