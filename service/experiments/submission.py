@@ -1,5 +1,6 @@
 """Store a submitted spec: an experiment, with one queued run for each seed."""
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
@@ -22,9 +23,17 @@ NEW_LABEL = insert(rows_of(Label))
 
 
 def submit(
-    session: Session, spec: ExperimentSpec, *, request_digest: str, idempotency_key: str | None = None
+    session: Session,
+    spec: ExperimentSpec,
+    *,
+    request_digest: str,
+    idempotency_key: str | None = None,
+    check: Callable[[], None] = lambda: None,
 ) -> tuple[ExperimentOut, bool]:
     """Store an experiment with one queued run for each seed.
+
+    Args:
+        check: raises if what the spec asks for is not there now; not called for an experiment that was accepted before.
 
     Returns:
         What to show of the experiment, and whether it is new: the same key with the same request finds the first one.
@@ -38,6 +47,7 @@ def submit(
             if known.request_digest != request_digest:
                 raise Conflict("this Idempotency-Key was used with another body; use a new key for a new experiment")
             return experiment_out(known), False
+    check()
 
     row: dict[str, Any] = {
         "id": new_id("exp"),

@@ -46,7 +46,12 @@ def submit(client: TestClient, *, dry_run: bool = False, **parts: Any) -> Any:
 @pytest.mark.parametrize(
     ("workers", "device", "accepted"),
     [
-        ([], "cpu", True),  # it waits
+        *(([], device, True) for device in ALL_QUEUES),  # it waits
+        ([("cuda", True)], "cpu", True),  # likewise, for a worker on the CPU
+        ([("cuda", False)], "cpu", True),
+        ([("cpu", False), ("cuda", True)], "cpu", False),
+        ([("cpu", False), ("cuda", True)], "auto", True),
+        ([("cpu", False), ("cuda", False)], "auto", False),
         ([("cpu", True)], "cpu", True),
         ([("cpu", False)], "cpu", False),
         ([("cpu", False)], "auto", False),
@@ -86,6 +91,19 @@ def test_workers_that_fell_silent_do_not_count(client: TestClient, db: Database)
     assert submit(client) != 201
     silence(db, "wrk_2")
     assert submit(client) == 201
+
+
+def test_one_that_was_accepted_waits_for_a_worker_that_has_some_whoever_comes_first(
+    client: TestClient, db: Database
+) -> None:
+    key = {"Idempotency-Key": "once"}
+    first = client.post("/v1/experiments", json=written(**FUSED), headers=key)
+    assert first.status_code == 201
+    join(db, "wrk_1", False)
+    assert claim(db, fused=False) is None
+    again = client.post("/v1/experiments", json=written(**FUSED), headers=key)
+    assert (again.status_code, again.json()) == (200, first.json())
+    assert claim(db, fused=True) == first.json()["runs"][0]["id"]
 
 
 def test_only_a_worker_that_has_some_claims_its_runs(db: Database) -> None:
