@@ -1,6 +1,7 @@
 """Workers say whether they have fused kernels, runs whether they need them, and entries which kernel their runs had.
 
-Workers and runs of before have none and need none. Columns are added in place: SQLite would otherwise make the table
+Workers and runs of before have none and need none. The queue's index has the column: workers without kernels would read
+all runs that need some to find one that does not. Columns are added in place: SQLite would otherwise make the table
 anew, and measurements refer to it.
 """
 
@@ -25,11 +26,17 @@ OF_ITS_RUNS = """
 def upgrade() -> None:
     op.add_column("workers", sa.Column("fused", sa.Boolean(), nullable=True, server_default=sa.false()))
     op.add_column("runs", sa.Column("needs_fused", sa.Boolean(), nullable=False, server_default=sa.false()))
+    op.drop_index("ix_runs_state_queue_turn", table_name="runs")
+    op.create_index(
+        "ix_runs_state_queue_turn", "runs", ["state", "queue", "needs_fused", sa.text("priority DESC"), "turn", "id"]
+    )
     op.add_column("entries", sa.Column("kernel", sa.String(length=64), nullable=True))
     op.execute(f"UPDATE entries SET kernel = ({OF_ITS_RUNS})")
 
 
 def downgrade() -> None:
     op.drop_column("entries", "kernel")
+    op.drop_index("ix_runs_state_queue_turn", table_name="runs")
+    op.create_index("ix_runs_state_queue_turn", "runs", ["state", "queue", sa.text("priority DESC"), "turn", "id"])
     op.drop_column("runs", "needs_fused")
     op.drop_column("workers", "fused")

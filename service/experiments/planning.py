@@ -8,9 +8,9 @@ from sqlalchemy import Row, select
 from sqlalchemy.orm import Session
 
 from normcore.spec import ExperimentSpec
-from service.experiments import schemas
+from service.experiments import fused_kernels, schemas
 from service.experiments.tables import Experiment, Run
-from service.experiments.turns import queue_position
+from service.experiments.turns import Line, queue_position
 
 NEWEST = 50  # runs that an estimate is based on; older ones may be of older code
 
@@ -34,7 +34,7 @@ def plan(session: Session, spec: ExperimentSpec) -> schemas.PlanOut:
         seconds_per_run=seconds,
         total_seconds=None if seconds is None else round(seconds * len(spec.seeds), 3),
         basis=basis,
-        queue_position=queue_position(session, spec.device, spec.priority),
+        queue_position=queue_position(session, Line(spec.device, fused_kernels.needed_by(spec)), spec.priority),
     )
 
 

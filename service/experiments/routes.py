@@ -1,5 +1,6 @@
 """Experiments and runs over HTTP."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -110,8 +111,13 @@ async def _submit(
     earlier."""
 
     def store(session: Session) -> tuple[schemas.ExperimentOut, bool]:
-        _check(session, parts, spec)
-        return submission.submit(session, spec, request_digest=request_digest, idempotency_key=idempotency_key)
+        return submission.submit(
+            session,
+            spec,
+            request_digest=request_digest,
+            idempotency_key=idempotency_key,
+            check=partial(_check, session, parts, spec),
+        )
 
     try:
         return await parts.group_commit.write(store)

@@ -51,8 +51,14 @@ class RunOut(BaseModel):
     progress: ProgressOut
     result: AnyResult
     device: str | None
-    kernel: str | None = Field(description="The implementation that ran: `reference` or `fused`.")
-    environment: Environment | None = Field(description="Packages, hardware, code version and data checksums.")
+    kernel: str | None = Field(
+        description="The implementation that ran: `reference`, `fused`, or `fused reference` if both did, in one model"
+        " or one after the other, as the run resumed on another worker."
+    )
+    environment: Environment | None = Field(
+        description="Packages, hardware, code version and data checksums of its last attempt; `kernels`: what all fused"
+        " ones that ran were compiled for."
+    )
     error: str | None
     history: list[HistoryEntry]
     created_at: datetime

@@ -1,5 +1,6 @@
 """Store a submitted spec: an experiment, with one queued run for each seed."""
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
@@ -13,7 +14,7 @@ from service.errors import Conflict
 from service.experiments import fused_kernels
 from service.experiments.schemas import ExperimentOut, experiment_out, submitted_out
 from service.experiments.tables import Experiment, Label, Run
-from service.experiments.turns import ROUND, next_turn
+from service.experiments.turns import ROUND, Line, next_turn
 from service.ids import new_id
 
 NEW_EXPERIMENT = insert(rows_of(Experiment))
@@ -22,9 +23,17 @@ NEW_LABEL = insert(rows_of(Label))
 
 
 def submit(
-    session: Session, spec: ExperimentSpec, *, request_digest: str, idempotency_key: str | None = None
+    session: Session,
+    spec: ExperimentSpec,
+    *,
+    request_digest: str,
+    idempotency_key: str | None = None,
+    check: Callable[[], None] = lambda: None,
 ) -> tuple[ExperimentOut, bool]:
     """Store an experiment with one queued run for each seed.
+
+    Args:
+        check: raises if what the spec asks for is not there now; not called for an experiment that was accepted before.
 
     Returns:
         What to show of the experiment, and whether it is new: the same key with the same request finds the first one.
@@ -38,6 +47,7 @@ def submit(
             if known.request_digest != request_digest:
                 raise Conflict("this Idempotency-Key was used with another body; use a new key for a new experiment")
             return experiment_out(known), False
+    check()
 
     row: dict[str, Any] = {
         "id": new_id("exp"),
@@ -46,7 +56,7 @@ def submit(
         "request_digest": request_digest,
         "created_at": utc_now(),
     }
-    first = next_turn(session, spec.device, spec.priority)
+    first = next_turn(session, Line(spec.device, fused_kernels.needed_by(spec)), spec.priority)
     turns = range(first, first + ROUND * len(spec.seeds), ROUND)
     runs = [
         _queued_run(row["id"], seed, turn, spec, row["created_at"])

@@ -92,7 +92,9 @@ class Run(Base):
 
     experiment: Mapped[Experiment] = relationship(back_populates="runs")
 
-    __table_args__ = (Index("ix_runs_state_queue_turn", "state", "queue", text("priority DESC"), "turn", "id"),)
+    __table_args__ = (
+        Index("ix_runs_state_queue_turn", "state", "queue", "needs_fused", text("priority DESC"), "turn", "id"),
+    )
 
 
 class Measurement(Base):

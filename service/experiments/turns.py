@@ -2,19 +2,20 @@
 
 The queue is worked off in rounds, and each experiment has one run in each round. ``turn`` counts half rounds. The first
 run of a new experiment is placed half a round after the run that is next at that moment, so it waits for at most one
-run of every other experiment. Newcomers are never placed before the run that is next, so no run waits for ever. (Runs
-for a kind of worker of which none is live do not count as next, nor do runs that need fused kernels while no worker has
-any.)
+run of every other experiment. Newcomers are never placed before the run that is next, so no run waits for ever.
+
+Which run is next depends on who asks: workers differ in their kind of device and in whether they have fused kernels,
+and each kind takes other runs. Runs that no live worker takes, for want of a device or of kernels, are nobody's next.
 
 A run that its worker gives back goes before all others, as it has had its turn. A run that waits for trouble to pass is
 not in the queue; it comes back behind the other runs of its experiment, so that a thousand of them delay nobody else.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Select, bindparam, false, func, or_, select, tuple_
+from sqlalchemy import ColumnElement, Select, bindparam, false, func, select, tuple_
 from sqlalchemy.orm import Session
 
 from service.experiments.tables import Run
@@ -28,75 +29,95 @@ QUEUED = Run.state == "queued"
 READY = (QUEUED, Run.cancel_requested == false(), Run.not_before.is_(None))
 
 
-def takeable(fused: bool) -> tuple[ColumnElement[bool], ...]:
-    """The conditions that a worker with or without fused kernels may take a run that is ready."""
-    return READY if fused else (*READY, Run.needs_fused == false())
+class Line(NamedTuple):
+    """The runs of a queue that need fused kernels, or those that do not: a worker that takes one may take all."""
+
+    queue: str
+    needs_fused: bool
+
+    @property
+    def ready(self) -> tuple[ColumnElement[bool], ...]:
+        """The conditions that a run stands in it and is ready."""
+        return (*READY, Run.queue == self.queue, Run.needs_fused == self.needs_fused)
 
 
-def first_ready(queue: str, *, fused: bool) -> Select[str]:
-    """The id of the next run of a queue, locked. On PostgreSQL, runs that another worker is claiming are skipped.
+class Kind(NamedTuple):
+    """A kind of worker."""
 
-    Args:
-        fused: whether the worker has fused kernels.
-    """
-    ready = select(Run.id).where(Run.queue == queue, *takeable(fused))
-    return ready.order_by(*ORDER).limit(1).with_for_update(skip_locked=True)
+    device: str
+    fused: bool
 
 
-def by_urgency(session: Session, queues: Sequence[str], *, fused: bool) -> list[str]:
-    """The queues in which a run is ready that a worker with or without fused kernels takes, ordered by these runs."""
-    fronts = []
-    for queue in queues:
-        ready = select(Run.priority, Run.turn, Run.id).where(Run.queue == queue, *takeable(fused))
-        front = session.execute(ready.order_by(*ORDER).limit(1)).one_or_none()
-        if front is not None:
-            fronts.append((-front.priority, front.turn, front.id, queue))
-    return [queue for *_, queue in sorted(fronts)]
+def lines_of(queues: Iterable[str], *, fused: bool) -> tuple[Line, ...]:
+    """The lines from which a worker takes runs that listens to these queues, and has fused kernels or not."""
+    return tuple(Line(queue, needs_fused) for queue in queues for needs_fused in ((False, True) if fused else (False,)))
 
 
-def next_turn(session: Session, queue: str, priority: int) -> int:
+TAKEN_BY = {
+    Kind(device, fused): lines_of(queues, fused=fused)
+    for device, queues in SERVED_TOGETHER.items()
+    for fused in (False, True)
+}
+
+
+def first_ready(line: Line) -> Select[str]:
+    """The id of the next run of a line, locked. On PostgreSQL, runs that another worker is claiming are skipped."""
+    return _front(line).with_for_update(skip_locked=True)
+
+
+def by_urgency(session: Session, lines: Iterable[Line]) -> list[Line]:
+    """The lines in which a run is ready, ordered by these runs."""
+    fronts = [_front(line).scalar_subquery() for line in lines]
+    found = session.execute(select(Run.queue, Run.needs_fused).where(Run.id.in_(fronts)).order_by(*ORDER))
+    return [Line(queue, needs_fused) for queue, needs_fused in found]
+
+
+def _front(line: Line) -> Select[str]:
+    return select(Run.id).where(*line.ready).order_by(*ORDER).limit(1)
+
+
+def next_turn(session: Session, line: Line, priority: int) -> int:
     """The turn of a new experiment's first run; each further one comes a ``ROUND`` later.
 
-    The run that is next has the smallest turn of all ready runs. If two kinds of live worker serve the queue, the
-    larger of their two smallest turns counts, because the workers of that kind have already passed the other.
+    The run that is next has the smallest turn of all ready runs. If several kinds of live worker take runs from the
+    line, the largest of their smallest turns counts, because the workers of that kind have already passed the others.
     """
-    names, kinds = _competing(queue), _serving(queue)
-    found = session.connection().execute(_waiting(names, kinds), {"priority": priority}).one()
-    turns = dict(zip(names, found[: len(names)], strict=True))
-    live = [kind for kind, is_there in zip(kinds, found[len(names) :], strict=True) if is_there]
+    return _turn_behind(*_takers_and_turns(session, line, priority))
+
+
+def _turn_behind(takers: Sequence[Kind], turns: Mapping[Line, int | None]) -> int:
     fronts = [
         min(waiting)
-        for kind in live or kinds
-        if (waiting := [turn for name in SERVED_TOGETHER[kind] if (turn := turns[name]) is not None])
+        for kind in takers
+        if (waiting := [turn for line in TAKEN_BY[kind] if (turn := turns[line]) is not None])
     ]
     return max(fronts) + ROUND // 2 if fronts else 0
 
 
-def _serving(queue: str) -> tuple[str, ...]:
-    """The kinds of worker that serve a queue."""
-    return tuple(kind for kind, served in SERVED_TOGETHER.items() if queue in served)
-
-
-def _competing(queue: str) -> tuple[str, ...]:
-    """The queues that some worker serves together with this one."""
-    return tuple(sorted({name for kind in _serving(queue) for name in SERVED_TOGETHER[kind]}))
+def _takers_and_turns(session: Session, line: Line, priority: int) -> tuple[Sequence[Kind], Mapping[Line, int | None]]:
+    """Which kinds of live worker take runs from a line (all that could, if none is live), and the smallest turn at this
+    priority in each line from which these take runs."""
+    kinds = tuple(kind for kind, lines in TAKEN_BY.items() if line in lines)
+    lines = tuple(sorted({competing for kind in kinds for competing in TAKEN_BY[kind]}))
+    found = session.connection().execute(_waiting(lines, kinds), {"priority": priority}).one()
+    live = [kind for kind, is_there in zip(kinds, found[len(lines) :], strict=True) if is_there]
+    return live or kinds, dict(zip(lines, found[: len(lines)], strict=True))
 
 
 @cache  # building the statement takes longer than executing it
-def _waiting(names: tuple[str, ...], kinds: tuple[str, ...]) -> Select[Any]:
-    """A query for the smallest turn in each of these queues at the bound ``priority``, and for whether a worker of each
+def _waiting(lines: tuple[Line, ...], kinds: tuple[Kind, ...]) -> Select[Any]:
+    """A query for the smallest turn in each of these lines at the bound ``priority``, and for whether a worker of each
     of these kinds is registered."""
     at_priority = Run.priority == bindparam("priority")
-    is_served = or_(Run.needs_fused == false(), registration.any_fused())
     least = [
         select(Run.turn)
-        .where(*READY, Run.queue == name, at_priority, Run.turn > AT_ONCE, is_served)
+        .where(*line.ready, at_priority, Run.turn > AT_ONCE)
         .order_by(Run.turn)
         .limit(1)
         .scalar_subquery()
-        for name in names
+        for line in lines
     ]
-    return select(*least, *(registration.any_on(kind) for kind in kinds))
+    return select(*least, *(registration.any_on(kind.device, fused=kind.fused) for kind in kinds))
 
 
 def turn_behind_its_own(session: Session, run: Run) -> int:
@@ -104,12 +125,18 @@ def turn_behind_its_own(session: Session, run: Run) -> int:
     its_own = select(func.max(Run.turn)).where(*READY, Run.experiment_id == run.experiment_id)
     last = session.scalars(its_own).one()
     behind = AT_ONCE if last is None else last + ROUND
-    return max(behind, next_turn(session, run.queue, run.priority))
+    return max(behind, next_turn(session, Line(run.queue, run.needs_fused), run.priority))
 
 
-def queue_position(session: Session, queue: str, priority: int) -> int:
-    """Which place the first run of a new experiment would have; 1 is claimed next."""
-    own = (-priority, next_turn(session, queue, priority))
+def queue_position(session: Session, line: Line, priority: int) -> int:
+    """Which place the first run of a new experiment would have; 1 is claimed next.
+
+    Each kind of live worker has a queue of its own, of the runs that it takes: the first of the places in them.
+    """
+    takers, turns = _takers_and_turns(session, line, priority)
+    own = (-priority, _turn_behind(takers, turns))
     ahead = tuple_(-Run.priority, Run.turn) <= tuple_(*own)
-    query = select(func.count()).select_from(Run).where(*READY, Run.queue.in_(_competing(queue)), ahead)
-    return 1 + session.scalars(query).one()
+    counts = [select(func.count()).select_from(Run).where(*of.ready, ahead).scalar_subquery() for of in turns]
+    before = dict(zip(turns, session.execute(select(*counts)).one(), strict=True))
+    places: list[int] = [1 + sum(before[taken] for taken in TAKEN_BY[kind]) for kind in takers]
+    return min(places)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, delete, exists, null, select, true, update
+from sqlalchemy import ColumnElement, delete, exists, not_, null, select, true, update
 from sqlalchemy.orm import Session
 
 from service.db import epoch_now, utc_now
@@ -81,11 +81,8 @@ def none_is_fused(session: Session, queue: str, heartbeat_seconds: float) -> boo
     return bool(listening) and all(fused is False for fused in listening)
 
 
-def any_fused() -> ColumnElement[bool]:
-    """Whether a worker is registered that has fused kernels, as a condition in a query."""
-    return exists().where(Worker.fused == true())
-
-
-def any_on(kind: str) -> ColumnElement[bool]:
-    """Whether a worker is registered on this kind of device, as a condition in a query."""
-    return exists().where(Worker.device.startswith(kind))
+def any_on(kind: str, *, fused: bool) -> ColumnElement[bool]:
+    """Whether a worker is registered on this kind of device that has fused kernels, or one that has none or does not
+    know yet, as a condition in a query."""
+    has_some = Worker.fused.is_(true())
+    return exists().where(Worker.device.startswith(kind), has_some if fused else not_(has_some))

@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 from normcore.events import Analysed, Measured, Outcome, Result, Started
 from service.db import epoch_now
 from service.experiments import measurements
+from service.experiments.lifecycle import kernels
 from service.experiments.lifecycle.history import attempt_entry, storable, with_entries
 from service.experiments.lifecycle.lease import Lease, LeaseLost, end_values, held, held_run, write
 from service.experiments.tables import Experiment, Run
@@ -27,7 +28,7 @@ def start(
     """Store what the training runs on and at which step it starts; delete measurements after that step.
 
     If it resumes from a later step than the attempt before, the run makes progress: the counts of losses and pauses
-    start at zero again.
+    start at zero again. A run that resumes has had the kernels of its earlier attempts, too.
 
     Args:
         resumed_from: the step of the checkpoint that it resumes from, if there is one.
@@ -39,17 +40,18 @@ def start(
     """
     run = held_run(session, lease)
     progress = {"times_lost": 0, "times_deferred": 0} if (resumed_from or 0) > (run.resumed_from_step or 0) else {}
+    kernel, environment, changed = kernels.had(run, started, resumes=resumed_from is not None)
     write(
         session,
         lease,
         device=device,
-        kernel=started.kernel,
-        environment=dict(started.environment),
+        kernel=kernel,
+        environment=environment,
         step=started.step,
         max_steps=started.max_steps,
         started_attempt=lease.attempt,
         resumed_from_step=resumed_from,
-        history=with_entries(run.history, *(attempt_entry(lease, note) for note in notes)),
+        history=with_entries(run.history, *(attempt_entry(lease, note) for note in (*notes, *changed))),
         **progress,
     )
     measurements.undo(session, lease.run_id, after=started.step)

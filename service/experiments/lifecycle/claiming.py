@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from service.db import epoch_now, utc_now
 from service.experiments.lifecycle.lease import Lease
 from service.experiments.tables import Experiment, Run
-from service.experiments.turns import by_urgency, first_ready
+from service.experiments.turns import by_urgency, first_ready, lines_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +39,10 @@ def claim(
     Args:
         fused: whether the worker has fused kernels; runs that need them are left to others if it has none.
     """
-    for queue in by_urgency(session, queues, fused=fused):
+    for line in by_urgency(session, lines_of(queues, fused=fused)):
         run = session.execute(
             update(Run)
-            .where(Run.id == first_ready(queue, fused=fused).scalar_subquery(), Run.state == "queued")
+            .where(Run.id == first_ready(line).scalar_subquery(), Run.state == "queued")
             .values(
                 state="running",
                 worker_id=worker_id,

@@ -11,7 +11,7 @@ from service.experiments.lifecycle.history import ending_entry, with_entries
 from service.experiments.lifecycle.lease import locked
 from service.experiments.lifecycle.states import WAITING
 from service.experiments.tables import Experiment, Run
-from service.experiments.turns import ROUND, next_turn
+from service.experiments.turns import ROUND, Line, next_turn
 from service.queue import Notification
 
 
@@ -47,7 +47,7 @@ def retry(session: Session, experiment_id: str) -> list[Notification]:
     ended = locked(session, Run.experiment_id == experiment_id, Run.state.in_(("failed", "cancelled")))
     if not ended:
         return []
-    first = next_turn(session, ended[0].queue, ended[0].priority)
+    first = next_turn(session, Line(ended[0].queue, ended[0].needs_fused), ended[0].priority)
     again: dict[str, Any] = {
         "state": "queued",
         "times_lost": 0,

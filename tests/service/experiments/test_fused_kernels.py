@@ -1,5 +1,6 @@
 """A spec that asks for fused kernels by name is trained by workers that have some, and by nobody else."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from service.fleet import registration
 from service.fleet.registration import WorkerIdentity
 from service.fleet.tables import Worker
 from service.queue import Notification
-from tests.service.experiments.lifecycle.verbs import lost, released
+from tests.service.experiments.lifecycle.verbs import cancel, lost, released, retry
 from tests.service.given import ALL_QUEUES, failed, run_of, submitted, written
 
 FUSED: dict[str, Any] = {"training": {"kernel": "fused"}}
@@ -31,9 +32,9 @@ def silence(db: Database, id: str) -> None:
         worker.heartbeat_at -= 1000
 
 
-def claim(db: Database, *, fused: bool) -> str | None:
+def claim(db: Database, *, fused: bool, queues: Sequence[str] = ALL_QUEUES) -> str | None:
     with db.transaction() as session:
-        got = lifecycle.claim(session, queues=ALL_QUEUES, worker_id="wrk_1", lease_seconds=60, fused=fused)
+        got = lifecycle.claim(session, queues=queues, worker_id="wrk_1", lease_seconds=60, fused=fused)
         return got.lease.run_id if got else None
 
 
@@ -45,7 +46,12 @@ def submit(client: TestClient, *, dry_run: bool = False, **parts: Any) -> Any:
 @pytest.mark.parametrize(
     ("workers", "device", "accepted"),
     [
-        ([], "cpu", True),  # it waits
+        *(([], device, True) for device in ALL_QUEUES),  # it waits
+        ([("cuda", True)], "cpu", True),  # likewise, for a worker on the CPU
+        ([("cuda", False)], "cpu", True),
+        ([("cpu", False), ("cuda", True)], "cpu", False),
+        ([("cpu", False), ("cuda", True)], "auto", True),
+        ([("cpu", False), ("cuda", False)], "auto", False),
         ([("cpu", True)], "cpu", True),
         ([("cpu", False)], "cpu", False),
         ([("cpu", False)], "auto", False),
@@ -85,6 +91,19 @@ def test_workers_that_fell_silent_do_not_count(client: TestClient, db: Database)
     assert submit(client) != 201
     silence(db, "wrk_2")
     assert submit(client) == 201
+
+
+def test_one_that_was_accepted_waits_for_a_worker_that_has_some_whoever_comes_first(
+    client: TestClient, db: Database
+) -> None:
+    key = {"Idempotency-Key": "once"}
+    first = client.post("/v1/experiments", json=written(**FUSED), headers=key)
+    assert first.status_code == 201
+    join(db, "wrk_1", False)
+    assert claim(db, fused=False) is None
+    again = client.post("/v1/experiments", json=written(**FUSED), headers=key)
+    assert (again.status_code, again.json()) == (200, first.json())
+    assert claim(db, fused=True) == first.json()["runs"][0]["id"]
 
 
 def test_only_a_worker_that_has_some_claims_its_runs(db: Database) -> None:
@@ -129,22 +148,73 @@ def test_a_submission_sends_its_message_to_those_who_have_some(client: TestClien
     assert [notification.queue for notification in sent] == ["fused", "cpu"]
 
 
-def test_runs_that_nobody_can_take_do_not_disturb_the_turns_of_the_others(db: Database) -> None:
+@pytest.mark.parametrize("elsewhere", [[], ["cuda"], ["cpu"]], ids=["nobody", "another device", "busy"])
+def test_runs_that_who_claims_cannot_take_do_not_disturb_the_turns_of_the_others(
+    db: Database, elsewhere: list[str]
+) -> None:
     join(db, "wrk_1", False)
-    submitted(db, **FUSED)
-    ahead = submitted(db, seeds=range(10))
-    for _ in range(5):
-        assert claim(db, fused=False) in {run.id for run in ahead.runs}
-    newcomer = submitted(db)
+    for device in elsewhere:
+        join(db, "wrk_2", True, device)
+    needing = submitted(db, device="cpu", **FUSED)
+    ahead = submitted(db, device="cpu", seeds=range(10))
+    assert [claim(db, fused=False) for _ in range(5)] == [run.id for run in ahead.runs[:5]]
+    newcomer = submitted(db, device="cpu")
     got = [claim(db, fused=False) for _ in range(2)]
     assert got == [ahead.runs[5].id, newcomer.runs[0].id], "behind the run that was next, and not before it"
+    assert claim(db, fused=True) == needing.runs[0].id
+
+
+@pytest.mark.parametrize("retried", [False, True])
+def test_a_newcomer_that_needs_them_is_placed_behind_what_is_next_for_those_who_have_some(
+    db: Database, retried: bool
+) -> None:
+    join(db, "wrk_1", False)
     join(db, "wrk_2", True)
-    assert claimed_by_fused(db) == "fused"
+    sweep = submitted(db, seeds=range(40), **FUSED)
+    passed = submitted(db, seeds=range(40))
+    assert [claim(db, fused=False) for _ in range(20)] == [run.id for run in passed.runs[:20]]
+    newcomer = submitted(db, **FUSED)
+    if retried:
+        cancel(db, newcomer.id)
+        retry(db, newcomer.id)
+    assert [claim(db, fused=True) for _ in range(2)] == [sweep.runs[0].id, newcomer.runs[0].id]
 
 
-def claimed_by_fused(db: Database) -> str:
-    with db.transaction() as session:
-        got = lifecycle.claim(session, queues=ALL_QUEUES, worker_id="wrk_2", lease_seconds=60, fused=True)
-    assert got is not None
-    kernel: str = got.spec["training"]["kernel"]
-    return kernel
+def test_while_no_worker_is_live_newcomers_are_placed_behind_all_who_wait(db: Database) -> None:
+    ahead = submitted(db, seeds=range(10), **FUSED)
+    for _ in range(5):
+        claim(db, fused=True)
+    newcomer = submitted(db)
+    assert [claim(db, fused=True) for _ in range(2)] == [ahead.runs[5].id, newcomer.runs[0].id]
+
+
+@pytest.mark.parametrize(
+    ("workers", "waiting", "kernel", "expected"),
+    [
+        ([("cpu", False)], [("cpu", "fused", 3)], "auto", 1),
+        ([("cpu", True)], [("cpu", "fused", 3)], "auto", 2),
+        ([("cpu", False), ("cuda", True)], [("cpu", "fused", 3)], "auto", 1),
+        ([("cpu", False), ("cuda", True)], [("cpu", "fused", 3), ("cpu", "auto", 3), ("auto", "auto", 1)], "auto", 3),
+        ([("cpu", False), ("cpu", True)], [("cpu", "fused", 3)], "auto", 1),
+        ([("cpu", True)], [("cpu", "auto", 3), ("cpu", "fused", 3)], "fused", 3),
+        ([], [("cpu", "auto", 3), ("cpu", "fused", 3)], "fused", 3),  # for whoever comes
+    ],
+)
+def test_the_place_in_the_queue_counts_only_runs_that_live_workers_take(
+    client: TestClient,
+    db: Database,
+    workers: list[tuple[str, bool]],
+    waiting: list[tuple[str, str, int]],
+    kernel: str,
+    expected: int,
+) -> None:
+    for k, (device, fused) in enumerate(workers):
+        join(db, f"wrk_{k}", fused, device)
+    for device, needed, runs in waiting:
+        submitted(db, device=device, seeds=range(runs), training={"kernel": needed})
+    planned = client.post("/v1/experiments?dry_run=true", json=written(device="cpu", training={"kernel": kernel}))
+    assert planned.json()["queue_position"] == expected
+    newcomer = submitted(db, device="cpu", training={"kernel": kernel})
+    fused = kernel == "fused" or workers[0][1]
+    got = [claim(db, fused=fused, queues=("auto", "cpu")) for _ in range(expected)]
+    assert got[-1] == newcomer.runs[0].id

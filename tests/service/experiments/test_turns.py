@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import text, update
 
 from service.db import Database, epoch_now
 from service.experiments import lifecycle, turns
@@ -43,7 +43,7 @@ def pauses_are_over(db: Database) -> None:
 
 def position(db: Database, queue: str = "auto", priority: int = 5) -> int:
     with db.snapshot() as session:
-        return turns.queue_position(session, queue, priority)
+        return turns.queue_position(session, turns.Line(queue, needs_fused=False), priority)
 
 
 def test_a_thousand_queued_runs_delay_another_experiment_by_one_run(db: Database) -> None:
@@ -199,6 +199,37 @@ def test_a_queue_that_no_live_worker_serves_puts_newcomers_behind_nobody_elses_s
     sweep = submitted(db, seeds=range(40), device="cpu")
     single = submitted(db)
     assert [claim_on_cpu(db) for _ in range(3)] == [sweep.id, single.id, sweep.id]
+
+
+def test_runs_for_a_device_that_no_live_worker_has_are_not_ahead_of_anybody(db: Database) -> None:
+    with db.transaction() as session:
+        registration.heartbeat(session, WorkerIdentity("wrk_1", "here", 1, "cpu", ("auto", "cpu")))
+    submitted(db, device="cuda", seeds=range(3))
+    assert position(db) == 1
+    submitted(db, device="cpu", priority=9)
+    assert position(db) == 2
+    newcomer = submitted(db)
+    assert [claim_on_cpu(db) for _ in range(2)][-1] == newcomer.id
+
+
+@pytest.mark.parametrize("needs_fused", [False, True])
+def test_the_next_run_is_found_by_the_index_without_a_look_at_runs_for_other_workers(
+    db: Database, needs_fused: bool
+) -> None:
+    with db.snapshot() as session:
+        query = turns.first_ready(turns.Line("cpu", needs_fused))
+        statement = query.compile(session.get_bind(), compile_kwargs={"literal_binds": True})
+        if not db.is_sqlite:
+            session.execute(text("SET enable_seqscan = off"))
+        explain = "EXPLAIN QUERY PLAN" if db.is_sqlite else "EXPLAIN"
+        plan = [str(row[-1]).strip() for row in session.execute(text(f"{explain} {statement}"))]
+    if db.is_sqlite:
+        index = "USING INDEX ix_runs_state_queue_turn (state=? AND queue=? AND needs_fused=?)"
+        assert plan == [f"SEARCH runs {index}"], "and sorts nothing"
+    else:
+        (condition,) = (line for line in plan if line.startswith("Index Cond"))
+        assert f"(needs_fused = {str(needs_fused).lower()})" in condition
+        assert "Sort" not in " ".join(plan)
 
 
 def claim_on_cpu(db: Database) -> str:

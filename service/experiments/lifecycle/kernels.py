@@ -1,0 +1,38 @@
+"""Which kernels a run had: those of all attempts since it last began at the beginning.
+
+An attempt may resume on another worker, which has no fused kernels, or has them for other instructions. What was
+measured before the checkpoint is then of the one, what comes after it of the other, and the seconds are of both.
+"""
+
+from typing import Any
+
+from normcore.events import Started
+from service.experiments.tables import Run
+
+
+def had(run: Run, started: Started, *, resumes: bool) -> tuple[str | None, dict[str, Any], list[str]]:
+    """What to store of a run whose attempt has started, written as of a model that has several kernels.
+
+    Returns:
+        The kernels; the attempt's environment, in which ``kernels`` says what all of them were compiled for; and for
+        the run's history, whether they are more than before.
+    """
+    environment = dict(started.environment)
+    if not resumes:
+        return started.kernel, environment, []
+    before, now = run.environment or {}, environment
+    kernel = _united(" ", run.kernel, started.kernel)
+    compiled = _united("; ", before.get("kernels"), now.get("kernels"))
+    is_new = run.kernel is not None and (kernel, compiled) != (run.kernel, before.get("kernels"))
+    earlier, own = _described(run.kernel, before), _described(started.kernel, now)
+    notes = [f"training goes on by kernel {own}, after {earlier}"] if is_new else []
+    return kernel, environment | ({"kernels": compiled} if compiled else {}), notes
+
+
+def _united(separator: str, *lists: str | None) -> str | None:
+    return separator.join(sorted({part for parts in lists if parts for part in parts.split(separator)})) or None
+
+
+def _described(kernel: str | None, environment: dict[str, Any]) -> str:
+    compiled = environment.get("kernels")
+    return f"{kernel} ({compiled})" if compiled else f"{kernel}"
