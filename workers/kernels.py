@@ -98,7 +98,7 @@ def _compile(worker: Connection) -> None:
     os.setsid()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(worker,), daemon=True).start()
-    from normcore.kernels.cpu.build import stop
+    from normcore.kernels.cpu.compiler import stop
     from normcore.kernels.cpu.load import KernelsMissing
     from normcore.kernels.cpu.load import prepare as prepare_all
 

@@ -6,14 +6,9 @@ A cluster whose nodes have no compiler gets its objects beforehand: ``python -m 
 import hashlib
 import os
 import platform
-import signal
-import subprocess
 import sys
-import threading
-import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -21,40 +16,21 @@ from typing import NamedTuple
 import filelock
 import platformdirs
 
+from normcore.kernels.cpu.compiler import COMPILER, BuildFailed, Limit, output, stop, version
+from normcore.norms.recurrent_batch_norm import ROUNDING
+
 SOURCES = Path(__file__).parent / "src"
 PREBUILT = Path(__file__).parent / "prebuilt"
-COMPILER = "g++"
 SELF_CONTAINED = ("-static-libstdc++", "-static-libgcc", "-Wl,--exclude-libs,ALL")  # they run beside any libstdc++
 FLAGS = (
     *("-std=c++20", "-O3", "-fno-math-errno", "-shared", "-fPIC", "-pthread"),
     *(SELF_CONTAINED if sys.platform == "linux" else ()),
 )
 COMPILE_SECONDS = 180.0  # by which a compiler has ended that works at all
-VERSION_SECONDS = 10.0  # by which it has told its version
-END_SECONDS = 1.0  # for a compiler that is told to end, before SIGKILL
-LOOK_SECONDS = 0.1  # between two looks at whether it still may run
 CELLS = ("LSTM", "GRU", "RNN")
 PORTABLE = "portable"
 INSTRUCTION_SETS = ("x86-64-v4", "x86-64-v3", PORTABLE)
 """What objects are built for: AVX-512, AVX2, and whatever the compiler takes for granted."""
-
-
-_stopped = threading.Event()
-
-
-class BuildFailed(RuntimeError):
-    """The kernels could not be compiled, and why."""
-
-
-class Limit:
-    """How long compilers may take, all those together that are given it."""
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds, self._until = seconds, time.monotonic() + seconds
-
-    @property
-    def left(self) -> float:
-        return max(0.0, self._until - time.monotonic())
 
 
 class Variant(NamedTuple):
@@ -73,7 +49,9 @@ class Variant(NamedTuple):
 
     @property
     def flags(self) -> list[str]:
-        flags = [*FLAGS, f"-DNORMBENCH_CELL={self.cell}", f'-DNORMBENCH_BUILT="{self.instruction_set}, {COMPILER} "']
+        built_for = f"{self.instruction_set}, {COMPILER} "
+        told = {"CELL": self.cell, "ROUNDING": ROUNDING, "BUILT": f'"{built_for}"'}
+        flags = [*FLAGS, *(f"-DNORMBENCH_{name}={value}" for name, value in told.items())]
         if self.float64:
             flags.append("-DNORMBENCH_FLOAT64")
         if self.instruction_set != PORTABLE:
@@ -90,7 +68,7 @@ def place_of(variant: Variant, folder: Path | None = None) -> Path:
     Raises:
         BuildFailed: there is no compiler that works, whose version names the folder in the cache.
     """
-    folder = folder or platformdirs.user_cache_path("normbench") / "kernels" / _compiler()
+    folder = folder or platformdirs.user_cache_path("normbench") / "kernels" / f"{COMPILER}-{version()}"
     return folder / variant.file_name
 
 
@@ -118,16 +96,11 @@ def built(variant: Variant, folder: Path | None = None, limit: Limit | None = No
     return target
 
 
-def stop() -> None:
-    """End the compilers of this process and start no other: being in sessions of their own, they outlive it."""
-    _stopped.set()
-
-
 def _compile(variant: Variant, target: Path, limit: Limit) -> None:
     """Whatever happens, there is the whole object under its name, or none."""
     unfinished = target.with_suffix(f".{os.getpid()}")
     try:
-        _output(variant.command(unfinished), limit)
+        output(variant.command(unfinished), limit)
         _sync(unfinished)
         unfinished.replace(target)
         _sync(target.parent)
@@ -142,84 +115,6 @@ def _sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _compiler() -> str:
-    version = _version()
-    if isinstance(version, BuildFailed):
-        raise BuildFailed(str(version))
-    return f"{COMPILER}-{version.strip()}"
-
-
-@cache
-def _version() -> str | BuildFailed:
-    """What the compiler says, or why it does not; in this process it is not asked again."""
-    try:
-        return _output([COMPILER, "-dumpfullversion"], Limit(VERSION_SECONDS))
-    except BuildFailed as error:
-        return error
-
-
-def _output(command: Sequence[str], limit: Limit) -> str:
-    """What a compiler printed. It leads a session of its own, so that what it starts can be ended with it.
-
-    Raises:
-        BuildFailed: it is not there, cannot be started, failed, or did not end.
-    """
-    if _stopped.is_set():
-        raise BuildFailed(f"{COMPILER} was to be stopped")
-    try:
-        compiler = subprocess.Popen(
-            command,
-            env={**os.environ, "LC_ALL": "C"},  # its errors are looked for in English
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-            start_new_session=True,
-        )
-    except FileNotFoundError as error:
-        raise BuildFailed(f"there is no {COMPILER}; install it (Debian: apt install g++)") from error
-    except OSError as error:
-        raise BuildFailed(f"{COMPILER} cannot be started: {error.strerror}") from error
-    with compiler:
-        try:
-            out, err = _awaited(compiler, limit)
-        except BaseException:
-            _end(compiler)
-            raise
-    if compiler.returncode != 0:
-        raise BuildFailed(f"{COMPILER} ended with {compiler.returncode}: {_reason(err)}")
-    return out
-
-
-def _awaited(compiler: "subprocess.Popen[str]", limit: Limit) -> tuple[str, str]:
-    """What it has printed, and its complaints.
-
-    Raises:
-        BuildFailed: it takes too long, or is to be stopped.
-    """
-    while limit.left and not _stopped.is_set():
-        with suppress(subprocess.TimeoutExpired):
-            return compiler.communicate(timeout=min(limit.left, LOOK_SECONDS))
-    raise BuildFailed(f"{COMPILER} did not end within {limit.seconds:.0f} s")
-
-
-def _end(compiler: "subprocess.Popen[str]") -> None:
-    """End it and all that it has started; where it heeds SIGTERM, it first removes what it has begun."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        with suppress(ProcessLookupError):
-            os.killpg(compiler.pid, number)
-        with suppress(subprocess.TimeoutExpired):
-            compiler.wait(END_SECONDS)
-
-
-def _reason(complaints: str) -> str:
-    """The line that says what is wrong: of an error in a header that is not the first, and the linker's last word
-    only says that there is one."""
-    lines = complaints.strip().splitlines() or ["it said nothing"]
-    return next((line for line in lines if "error: " in line and not line.startswith("collect2: ")), lines[0])
 
 
 @cache

@@ -11,17 +11,8 @@ from pathlib import Path
 
 import torch
 
-from normcore.kernels.cpu.build import (
-    CELLS,
-    COMPILE_SECONDS,
-    PORTABLE,
-    PREBUILT,
-    BuildFailed,
-    Limit,
-    Variant,
-    built,
-    place_of,
-)
+from normcore.kernels.cpu.build import CELLS, COMPILE_SECONDS, PORTABLE, PREBUILT, Variant, built, place_of
+from normcore.kernels.cpu.compiler import BuildFailed, Limit
 from normcore.kernels.cpu.recurrence import Recurrence
 
 CAPABILITIES = {"AVX512": "x86-64-v4", "AVX2": "x86-64-v3"}

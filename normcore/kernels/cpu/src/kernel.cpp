@@ -1,4 +1,5 @@
-// The functions that Python calls. An object is built for one cell: -DNORMBENCH_CELL=LSTM, GRU or RNN.
+// The functions that Python calls. `build.py` says what NORMBENCH_CELL (LSTM, GRU or RNN), NORMBENCH_ROUNDING,
+// NORMBENCH_BUILT and NORMBENCH_FLOAT64 are.
 #include "backward.hpp"
 #include "forward.hpp"
 

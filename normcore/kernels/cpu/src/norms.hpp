@@ -115,7 +115,7 @@ INLINE Measured<G> over_the_features(const real* a, const Line& line, const Bloc
     return m;
 }
 
-constexpr int ROUNDING = 6;  // as in `normcore/norms/recurrent_batch_norm.py`
+constexpr int ROUNDING = NORMBENCH_ROUNDING;  // of `normcore/norms/recurrent_batch_norm.py`
 
 // RBN Eq. 9: mean and variance over the examples of each feature. A feature that does not vary by more than rounding
 // explains, in products of this size, is normalized to 0.

@@ -18,17 +18,9 @@ import filelock
 import psutil
 import pytest
 
-from normcore.kernels.cpu import build
-from normcore.kernels.cpu.build import (
-    INSTRUCTION_SETS,
-    PREBUILT,
-    SOURCES,
-    BuildFailed,
-    Limit,
-    Variant,
-    built,
-    place_of,
-)
+from normcore.kernels.cpu import build, compiler
+from normcore.kernels.cpu.build import INSTRUCTION_SETS, PREBUILT, SOURCES, Variant, built, place_of
+from normcore.kernels.cpu.compiler import BuildFailed, Limit
 from normcore.kernels.cpu.load import KernelsMissing, instruction_set, load
 from tests.processes import until
 
@@ -198,14 +190,14 @@ def test_a_cache_where_nobody_can_look_is_told(tmp_path: Path) -> None:
 @pytest.fixture
 def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder whose g++, once there is one, is the only one; and a cache that is empty."""
-    build._version.cache_clear()
+    compiler._told_version.cache_clear()
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(importlib.import_module("normcore.kernels.cpu.load"), "_tried", {})
     yield folder
-    build._version.cache_clear()
+    compiler._told_version.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -293,7 +285,7 @@ def test_a_compiler_that_is_asked_its_version_and_hangs_is_asked_once(
     fake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     command(fake, "g++", f"echo $$ >> {tmp_path}/pids; sleep 60")
-    monkeypatch.setattr(build, "VERSION_SECONDS", 1.0)
+    monkeypatch.setattr(compiler, "VERSION_SECONDS", 1.0)
     for _ in range(2):
         with pytest.raises(BuildFailed, match=r"^g\+\+ did not end within 1 s$"):
             place_of(RNN)
