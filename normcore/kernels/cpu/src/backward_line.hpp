@@ -70,7 +70,7 @@ class BackwardLine {
           of_gates(features ? 0 : p.gates.at(index, 0)),
           of_units(features ? 0 : index * W),
           first(ptrdiff_t(t) * p.B + row),
-          a(r.kept_recurrent + first * p.gates.stride + of_gates),
+          a(r.kept_recurrent ? r.kept_recurrent + first * p.gates.stride + of_gates : nullptr),
           x(p.together      ? a
             : r.kept_input  ? r.kept_input + first * p.gates.stride + of_gates
                             : grads.inputs.at(t, row) + of_gates),
@@ -163,14 +163,22 @@ class BackwardLine {
     INLINE void state() {
         for (int j = 0; j < line.count; ++j) {
             vec term_x[G], term_h[G], dx[G], dr[G], direct;
-            terms(j, term_x, term_h);
-            const Cell cell(term_x, term_h);
+            if constexpr (!Cell::is_its_output) terms(j, term_x, term_h);
+            const Cell cell = gates(j, term_x, term_h);
             const vec dh_after = dh(j);
             cell.backward(is_there(j) ? dh_after : vec{}, load(h_from + j * line.usual, line.in(j)), term_h, dx, dr, direct);
             collect(j, dx, dr);
             // Only the candidate's two gradients differ.
             if constexpr (!Cell::adds_terms) store(scratch.c + j * W, dx[G - 1]);
             store(dh_at + j * line.units, is_there(j) ? direct : dh_after);
+        }
+    }
+
+    INLINE Cell gates(int j, const vec (&term_x)[G], const vec (&term_h)[G]) const {
+        if constexpr (Cell::is_its_output) {
+            return Cell(load(r.y + first * p.H + of_units + j * line.usual, line.in(j)));
+        } else {
+            return Cell(term_x, term_h);
         }
     }
 

@@ -31,7 +31,7 @@ struct LSTM {
 struct GRU {
     static constexpr int gates = 3;  // r, z, n
     static constexpr int block_of[] = {0, 0, 1};
-    static constexpr bool has_cell = false, adds_terms = false;
+    static constexpr bool has_cell = false, adds_terms = false, is_its_output = false;
 
     vec r, z, n;
 
@@ -56,9 +56,11 @@ struct GRU {
 struct RNN {
     static constexpr int gates = 1;
     static constexpr int block_of[] = {0};
-    static constexpr bool has_cell = false, adds_terms = true;
+    static constexpr bool has_cell = false, adds_terms = true, is_its_output = true;
 
     vec y;
+
+    INLINE explicit RNN(vec y) : y(y) {}
 
     // LN Eq. 4
     INLINE RNN(const vec (&x)[gates], const vec (&h)[gates]) : y(tanh(x[0] + h[0])) {}
