@@ -76,6 +76,22 @@ def test_nothing_is_kept_where_nobody_wants_gradients(monkeypatch: pytest.Monkey
     assert kept[1] is None
 
 
+def test_an_rnn_without_norm_keeps_its_outputs_alone() -> None:
+    built = cell_of("rnn", "none", {}, inputs=3, hidden=5)
+    x, start = drawn(built, steps=4, batch=3)
+    given = {tensor.data_ptr() for tensor in (x, *start, *built.parameters())}
+    kept: dict[int, int] = {}
+
+    def note(tensor: Tensor) -> Tensor:
+        if tensor.data_ptr() not in given:
+            kept[tensor.data_ptr()] = tensor.nbytes
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
+        y = cpu.unroll(built, x, start).y
+    assert kept == {y.data_ptr(): y.nbytes}
+
+
 @pytest.mark.parametrize("method", ["layer_norm", "recurrent_batch_norm"])
 def test_products_of_several_blocks_and_gradients_of_several_chunks(method: str) -> None:
     built = cell_of("lstm", method, {}, inputs=600, hidden=270)
