@@ -12,7 +12,7 @@ def leaderboard(board: Leaderboard) -> Table:
     """Ranked entries with their intervals and times to the target."""
     unit = f", {board['unit']}" if board["unit"] else ""
     differs = any(_differs(entry) for entry in board["entries"])
-    kernels = {entry.get("kernel") for entry in board["entries"]} - {None}
+    kernels = {entry["kernel"] for entry in board["entries"]} - {None}
     marked = len(kernels) > 1 or "mixed" in kernels  # so that nobody compares their times
     columns = [
         Column("#"),
@@ -34,7 +34,7 @@ def leaderboard(board: Leaderboard) -> Table:
             _seeds(entry),
             _time(entry["steps_to_target"], "{:g}"),
             _time(entry["seconds_to_target"], "{:.1f} s"),
-            *([entry.get("kernel")] if marked else []),
+            *([entry["kernel"]] if marked else []),
             _speedup(entry["speedup"]),
         )
         for entry in board["entries"]

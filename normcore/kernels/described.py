@@ -62,12 +62,14 @@ class Described:
 
     Attributes:
         kind: what all its norms do in this pass.
+        gates: how many summed inputs a unit has.
         sites: the input's, the recurrent one or that of the sum of both, and the cell's.
         together: whether the input's term is added to the recurrent one before that is normalized.
         per_gate: whether each gate is normalized by itself.
     """
 
     kind: NormKind
+    gates: int
     sites: tuple[DescribedSite, DescribedSite, DescribedSite]
     together: bool
     per_gate: bool
@@ -89,6 +91,7 @@ class Described:
         apart = sites[0].norm is not None or (sites[1].norm is not None and not summed)
         return cls(
             kind=kind,
+            gates=cell.weight_hh.shape[0] // cell.weight_hh.shape[1],
             sites=sites,  # type: ignore[arg-type]
             together=not isinstance(cell, GRU) and not apart,
             per_gate=any(isinstance(norm, LayerNormalized) and _is_by_gate(norm) for norm in norms),

@@ -76,7 +76,7 @@ def test_a_number_that_a_paper_quotes_says_whose_it_is() -> None:
 
 
 def entry(rank: int = 1, **parts: Any) -> dict[str, Any]:
-    times = {"steps_to_target": None, "seconds_to_target": None, "speedup": None}
+    times = {"steps_to_target": None, "seconds_to_target": None, "speedup": None, "kernel": None}
     value = {"mean": 0.5, "ci95": [0.4, 0.6]}
     seeds = {"n_seeds": 3, "n_diverged": 0, "source": "measured", "over_budget": False}
     whose = {"citation": None, "model": None, "origin": None, "note": None}

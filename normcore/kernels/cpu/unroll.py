@@ -54,7 +54,6 @@ class _Call:
         self.mask = None if mask is None else mask.to(torch.uint8).contiguous()
         self.dtype = cell.weight_hh.dtype if cell.weight_hh.dtype in PRECISIONS else torch.float32
         self.kernels = load(type(cell).__name__, self.dtype)
-        self.gates = cell.weight_hh.shape[0] // cell.weight_hh.shape[1]
         self.first = t
         self.population = [
             None if known is None else tuple(part.to(self.dtype).contiguous() for part in known)
@@ -136,7 +135,7 @@ class _Recurrence(torch.autograd.Function):
             setattr(told, name, address(tensor))
         statistics: list[Tensor | None] = []
         for name, site in zip(SITES, described.sites, strict=True):
-            gates = 1 if name == "cell" else call.gates
+            gates = 1 if name == "cell" else described.gates
             lines = padded if described.kind is NormKind.BATCH_NORM else batch
             measured = keeps and site.norm is not None
             statistics.append(x.new_empty(steps, lines, 2 * gates) if measured else None)

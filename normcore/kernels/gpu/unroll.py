@@ -67,11 +67,10 @@ def _unrolled(cell: Any, described: Described, x: Tensor, state: State, t: int, 
 
 
 def _plan(cell: Any, described: Described, t: int, mask: Tensor | None, steps: int) -> Plan:
-    gates = cell.weight_hh.shape[0] // cell.weight_hh.shape[1]
     _, sums, of_cell = described.sites
     return Plan(
-        gates=gates,
-        sums=_place(described, sums, gates, cell.weight_hh, t, steps),
+        gates=described.gates,
+        sums=_place(described, sums, described.gates, cell.weight_hh, t, steps),
         cell=_place(described, of_cell, 1, cell.weight_hh, t, steps),
         together=not isinstance(cell, GRU) and (sums.norm is None or sums.name == "norm_sum"),
         joint=described.kind in OVER_FEATURES and not described.per_gate,

@@ -20,11 +20,11 @@ def had(run: Run, started: Started, *, resumes: bool) -> tuple[str | None, dict[
     environment = dict(started.environment)
     if not resumes:
         return started.kernel, environment, []
-    before, now = run.environment or {}, environment
+    before = run.environment or {}
     kernel = _united(" ", run.kernel, started.kernel)
-    compiled = _united("; ", before.get("kernels"), now.get("kernels"))
+    compiled = _united("; ", before.get("kernels"), environment.get("kernels"))
     is_new = run.kernel is not None and (kernel, compiled) != (run.kernel, before.get("kernels"))
-    earlier, own = _described(run.kernel, before), _described(started.kernel, now)
+    earlier, own = _described(run.kernel, before), _described(started.kernel, environment)
     notes = [f"training goes on by kernel {own}, after {earlier}"] if is_new else []
     return kernel, environment | ({"kernels": compiled} if compiled else {}), notes
 
