@@ -1,0 +1,21 @@
+import importlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from normcore.kernels.cpu import compiler
+
+
+@pytest.fixture
+def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder whose g++, once there is one, is the only one; and a cache that is empty."""
+    compiler._told_version.cache_clear()
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(importlib.import_module("normcore.kernels.cpu.load"), "_tried", {})
+    yield folder
+    compiler._told_version.cache_clear()
