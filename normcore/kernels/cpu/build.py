@@ -23,7 +23,7 @@ SOURCES = Path(__file__).parent / "src"
 PREBUILT = Path(__file__).parent / "prebuilt"
 SELF_CONTAINED = ("-static-libstdc++", "-static-libgcc", "-Wl,--exclude-libs,ALL")  # they run beside any libstdc++
 FLAGS = (
-    *("-std=c++20", "-O3", "-fno-math-errno", "-shared", "-fPIC", "-pthread"),
+    *("-std=c++20", "-O3", "-fno-math-errno", "-shared", "-fPIC", "-fopenmp"),
     *(SELF_CONTAINED if sys.platform == "linux" else ()),
 )
 COMPILE_SECONDS = 180.0  # by which a compiler has ended that works at all

@@ -24,7 +24,7 @@ SITES = ("input", "recurrent", "cell")
 
 
 class KernelFailed(RuntimeError):
-    """A kernel could not do its work: there is no memory, or no thread."""
+    """A kernel could not do its work: there is no memory."""
 
 
 def unroll(cell: Cell[S], x: Tensor, state: S, t: int = 0, mask: Tensor | None = None) -> Unrolled:
@@ -34,7 +34,7 @@ def unroll(cell: Cell[S], x: Tensor, state: S, t: int = 0, mask: Tensor | None =
     population statistics, and norms of which only some use the minibatch's.
 
     Raises:
-        KernelFailed: there is no memory, or no thread.
+        KernelFailed: there is no memory.
         KernelsMissing: there are no compiled kernels here.
         ValueError: as the reference, of one example where the minibatch decides.
     """

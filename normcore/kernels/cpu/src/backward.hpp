@@ -1,6 +1,8 @@
 // The gradients of a cell over a sequence, from what its forward pass kept.
 #pragma once
 
+#include <vector>
+
 #include "backward_line.hpp"
 
 // Steps whose gradients of summed inputs are collected, so that the weights' gradients are large products.
@@ -48,20 +50,21 @@ class Backward {
         if (Cell::has_cell && r.grad_c) p.padded(r.grad_c, grads.c.data);
         const int threads = std::min<int>(r.threads, features ? p.B : (p.gates.groups + 3) / 4);
         std::vector<Sums> sums;
+        std::vector<GradientScratch> scratch;
         for (int thread = 0; thread < (features ? threads : 1); ++thread) sums.emplace_back(p.gates, p.units);
-        in_threads(threads, [&](int thread, Barrier& barrier) {
-            work(thread, threads, barrier, sums[features ? thread : 0]);
+        for (int thread = 0; thread < threads; ++thread) scratch.emplace_back(features ? p.gates.groups : p.B, G);
+        in_threads(threads, [&](int thread, int threads) {
+            work(thread, threads, scratch[thread], sums[features ? thread : 0]);
         });
         for (size_t thread = 1; thread < sums.size(); ++thread) sums[0].add(sums[thread], p.gates, p.units);
         finish(sums[0]);
     }
 
    private:
-    void work(int thread, int threads, Barrier& barrier, Sums& sums) {
+    void work(int thread, int threads, GradientScratch& scratch, Sums& sums) {
         const Range rows = features ? share(p.B, thread, threads) : Range{0, p.B};
         const Range panels = p.own_panels(thread, threads), groups = p.own_groups(thread, threads);
         const int chunks = (p.T + chunk - 1) / chunk;
-        GradientScratch scratch(features ? p.gates.groups : p.B, G);
         for (int k = chunks - 1; k >= 0; --k) {
             const int begin = k * chunk, end = std::min(begin + chunk, p.T);
             if (projects_anew) p.project(begin, end, rows, features ? p.all_panels() : panels, grads.inputs);
@@ -71,14 +74,14 @@ class Backward {
                     back(t, rows, {0, back_hh.count()});
                 } else {
                     for (int group = groups.from; group < groups.to; ++group) Step(p, grads, t, group, scratch, sums).run();
-                    barrier.arrive_and_wait();
+                    wait_for_all();
                     back(t, rows, {groups.from / TILE_VECTORS, (groups.to + TILE_VECTORS - 1) / TILE_VECTORS});
                 }
             }
-            barrier.arrive_and_wait();
+            wait_for_all();
             weights(begin, end, panels);
             if (r.grad_x) inputs(begin, share((end - begin) * p.B, thread, threads));
-            barrier.arrive_and_wait();
+            wait_for_all();
         }
     }
 
@@ -113,9 +116,10 @@ class Backward {
     }
 
     void inputs(int begin, Range rows) {
-        Array room(size_t(64) * TILE_VECTORS * W);
-        for (int from = rows.from; from < rows.to; from += 64) {
-            const int n = std::min(64, rows.to - from);
+        constexpr int ROWS = 64;
+        alignas(64) real room[ROWS * TILE_VECTORS * W];
+        for (int from = rows.from; from < rows.to; from += ROWS) {
+            const int n = std::min(ROWS, rows.to - from);
             for (int panel = 0; panel < back_ih.count(); ++panel) {
                 const int column = panel * back_ih.wide * W, vectors = back_ih.vectors_of(panel);
                 product({grads.inputs.data + ptrdiff_t(from) * p.gates.stride, p.gates.stride, 1}, n, p.gates.width,

@@ -1,6 +1,8 @@
 // A cell over a sequence.
 #pragma once
 
+#include <vector>
+
 #include "forward_line.hpp"
 
 constexpr int LINES_IN_TURN = 8;
@@ -34,10 +36,14 @@ class Forward {
         p.padded(r.h0, buffers.states.at(1));
         const int threads = std::min<int>(r.threads, over_features(method) ? p.B : (p.gates.groups + 3) / 4);
         if constexpr (over_features(method)) {
-            in_threads(threads, [&](int thread, Barrier&) { rows(share(p.B, thread, threads)); });
+            std::vector<Working> working;
+            for (int thread = 0; thread < threads; ++thread) working.emplace_back(r, p);
+            in_threads(threads, [&](int thread, int threads) { rows(share(p.B, thread, threads), working[thread]); });
         } else {
             measure_products(threads);
-            in_threads(threads, [&](int thread, Barrier& barrier) { columns(thread, threads, barrier); });
+            std::vector<Scratch> scratch;
+            for (int thread = 0; thread < threads; ++thread) scratch.emplace_back(p.B);
+            in_threads(threads, [&](int thread, int threads) { columns(thread, threads, scratch[thread]); });
         }
         if constexpr (Cell::has_cell) p.usual(buffers.cells.at(p.T - 1), r.end_c);
     }
@@ -50,25 +56,35 @@ class Forward {
         return {own, row, p.B, steps};
     }
 
-    void rows(Range rows) {
+    // What a thread works in whose lines are over features.
+    struct Working {
         std::vector<Scratch> scratch;
         std::vector<Step> steps;
-        Population population(r, p.gates, p.units, p.affine(), Cell::adds_terms);
-        for (int k = 0; k < LINES_IN_TURN; ++k) scratch.emplace_back(p.gates.groups);
+        Population population;
+
+        Working(const Recurrence& r, const Prepared<Cell, method>& p)
+            : population(r, p.gates, p.units, p.affine(), Cell::adds_terms) {
+            for (int k = 0; k < LINES_IN_TURN; ++k) scratch.emplace_back(p.gates.groups);
+            steps.reserve(LINES_IN_TURN);
+        }
+    };
+
+    void rows(Range rows, Working& working) {
         for (int t = 0; t < p.T; ++t) {
             if (t % chunk == 0) p.project(t, std::min(t + chunk, p.T), rows, p.all_panels(), buffers.inputs);
             for (int panel = 0; panel < p.weight_hh.count(); ++panel)
                 p.recur(buffers.states.at(t + 1), buffers.states.row, rows, panel, buffers.recurrents.at(t));
-            const Affine affine = method == Method::population ? population.at(t) : p.affine();
+            const Affine affine = method == Method::population ? working.population.at(t) : p.affine();
             for (int b = rows.from; b < rows.to; b += LINES_IN_TURN)
-                in_turn(t, {b, std::min(b + LINES_IN_TURN, rows.to)}, affine, scratch, steps);
+                in_turn(t, {b, std::min(b + LINES_IN_TURN, rows.to)}, affine, working);
         }
     }
 
-    void in_turn(int t, Range rows, const Affine& affine, std::vector<Scratch>& scratch, std::vector<Step>& steps) {
+    void in_turn(int t, Range rows, const Affine& affine, Working& working) {
+        std::vector<Step>& steps = working.steps;
         steps.clear();
         for (int b = rows.from; b < rows.to; ++b) {
-            steps.emplace_back(p, buffers, t, b, affine, scratch[b - rows.from]);
+            steps.emplace_back(p, buffers, t, b, affine, working.scratch[b - rows.from]);
             if (steps.back().is_padding()) {
                 steps.back().stay();
                 steps.pop_back();
@@ -82,10 +98,9 @@ class Forward {
         }
     }
 
-    void columns(int thread, int threads, Barrier& barrier) {
+    void columns(int thread, int threads, Scratch& scratch) {
         const Range panels = p.own_panels(thread, threads), groups = p.own_groups(thread, threads);
         const int of_panel = p.weight_hh.wide / G;
-        Scratch scratch(p.B);
         for (int t = 0; t < p.T; ++t) {
             if (t % chunk == 0) p.project(t, std::min(t + chunk, p.T), {0, p.B}, panels, buffers.inputs);
             const real largest_h = longest(t, threads);
@@ -96,7 +111,7 @@ class Forward {
                 for (int group = panel * of_panel; group < std::min((panel + 1) * of_panel, groups.to); ++group)
                     column(t, group, scratch, own, largest_h);
             }
-            barrier.arrive_and_wait();
+            wait_for_all();
         }
     }
 

@@ -34,8 +34,6 @@ const char* told(void (*pass)(const Recurrence&), const Recurrence& r) {
         return nullptr;
     } catch (const std::bad_alloc&) {
         return "there is not enough memory";
-    } catch (const std::exception&) {
-        return "no thread could be started";
     }
 }
 

@@ -1,10 +1,8 @@
-// Threads that work on one recurrence together.
+// Threads that work on one recurrence together: those of OpenMP, which are torch's own. They stay between calls, and
+// wait for each other without sleeping; threads beside them would take turns with them on the same cores.
 #pragma once
 
-#include <barrier>
-#include <exception>
-#include <thread>
-#include <vector>
+#include <omp.h>
 
 #if defined(__x86_64__)
 #include <xmmintrin.h>
@@ -20,41 +18,27 @@ inline Range share(int n, int thread, int threads) {
     return {int(int64_t(n) * thread / threads), int(int64_t(n) * (thread + 1) / threads)};
 }
 
-using Barrier = std::barrier<>;
+// Until all threads are here.
+inline void wait_for_all() {
+#pragma omp barrier
+}
 
-// Run work(thread, barrier) in each of so many threads. They treat numbers below the normal range as the caller does.
-// Where one fails, or cannot be started, nobody waits for it at the barrier; in the end its exception is the caller's.
+// Run work(thread, threads) in each of at most so many threads: OpenMP may have fewer. They treat numbers below the
+// normal range as the caller does. The work must not fail: the others would wait for it.
 template <class Work>
-void in_threads(int threads, Work work) {
-    Barrier barrier(threads);
-    std::vector<std::exception_ptr> failures(threads);
-    const auto guarded = [&](int thread) {
-        try {
-            work(thread, barrier);
-        } catch (...) {
-            failures[thread] = std::current_exception();
-            barrier.arrive_and_drop();
-        }
-    };
+void in_threads(int most, Work work) {
 #if defined(__x86_64__)
     const unsigned control = _mm_getcsr();
 #endif
-    std::vector<std::jthread> others;
-    try {
-        others.reserve(threads);
-        for (int thread = 1; thread < threads; ++thread)
-            others.emplace_back([&, thread] {
+#pragma omp parallel num_threads(most)
+    {
 #if defined(__x86_64__)
-                _mm_setcsr(control);
+        const unsigned own = _mm_getcsr();
+        _mm_setcsr(control);
 #endif
-                guarded(thread);
-            });
-    } catch (...) {
-        for (int missing = int(others.size()); missing < threads; ++missing) barrier.arrive_and_drop();
-        throw;
+        work(omp_get_thread_num(), omp_get_num_threads());
+#if defined(__x86_64__)
+        _mm_setcsr(own);
+#endif
     }
-    guarded(0);
-    others.clear();
-    for (const std::exception_ptr& failure : failures)
-        if (failure) std::rethrow_exception(failure);
 }

@@ -3,7 +3,6 @@
 import importlib
 import subprocess
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -28,26 +27,9 @@ from tests.normcore.kernels.compared import (
 from tests.normcore.kernels.twin import Twin, case, default
 
 
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 class TestCompiled(Twin):
     unroll = staticmethod(cpu.unroll)
     steps, batch, hidden = 5, 7, 21
-
-
-@case
-def test_two_threads_give_what_the_reference_gives(cell: str, method: str, options: dict[str, Any]) -> None:
-    torch.set_num_threads(2)
-    built = cell_of(cell, method, options, inputs=3, hidden=70)
-    x, start = drawn(built, steps=5, batch=7)
-    found = of_both(cpu.unroll, built, x, start, some_mask(5, 7))
-    assert max(found.values()) < EXACT, found
 
 
 @case
@@ -151,33 +133,6 @@ def test_float32_over_16_steps_is_close_to_float64(cell: str, method: str) -> No
 
 
 @default
-def test_the_same_call_gives_the_same_bits_in_one_thread_and_in_two(cell: str, method: str) -> None:
-    built = cell_of(cell, method, {}, inputs=3, hidden=50).float()
-    x, start = drawn(built, steps=20, batch=33)
-    for threads in (1, 2):
-        torch.set_num_threads(threads)
-        first, second = (everything(cpu.unroll, built, x, start) for _ in range(2))
-        for name, tensor in first.items():
-            assert torch.equal(tensor, second[name]), name
-
-
-@default
-def test_what_differs_with_the_number_of_threads(cell: str, method: str) -> None:
-    """Sums over the examples, for the gradients of biases and gains, where threads share the examples."""
-    built = cell_of(cell, method, {}, inputs=3, hidden=50).float()
-    x, start = drawn(built, steps=20, batch=33)
-    of_threads = []
-    for threads in (1, 2):
-        torch.set_num_threads(threads)
-        of_threads.append(everything(cpu.unroll, built, x, start))
-    differ = {name for name, tensor in of_threads[0].items() if not torch.equal(tensor, of_threads[1][name])}
-    assert all(of_threads[0][name].dim() == 1 for name in differ), differ
-    if method == "recurrent_batch_norm":
-        assert differ == set()
-    assert max(differences(of_threads[0], of_threads[1]).values()) < 1e-5
-
-
-@default
 def test_a_sequence_in_two_parts_has_the_same_bits(cell: str, method: str) -> None:
     built = cell_of(cell, method, {}, inputs=3, hidden=50).float()
     x, start = drawn(built, steps=20, batch=33)
@@ -242,13 +197,11 @@ import resource, sys, torch
 from normcore.kernels import cpu
 from tests.normcore.kernels.compared import cell_of, drawn, in_float32
 
-hidden, threads, spare = map(int, sys.argv[1:])
-built = cell_of("lstm", "recurrent_batch_norm", {}, 2, hidden)  # whose threads wait for each other
+built = cell_of("lstm", "recurrent_batch_norm", {}, 2, 2000)  # whose weights are 64 MB
 built, x, start = in_float32(built, *drawn(built, 2, 8))
 cpu.load("LSTM", torch.float32)
-torch.set_num_threads(threads)
 pages = int(open("/proc/self/statm").read().split()[0])
-most = pages * resource.getpagesize() + spare
+most = pages * resource.getpagesize() + 30_000_000
 resource.setrlimit(resource.RLIMIT_AS, (most, most))
 with torch.no_grad():
     try:
@@ -258,19 +211,6 @@ with torch.no_grad():
 """
 
 
-@pytest.mark.parametrize(
-    ("hidden", "threads", "spare", "told"),
-    [
-        (2000, 1, 30_000_000, "there is not enough memory"),  # for 64 MB of weights
-        (256, 4, 8_000_000, "no thread could be started"),  # which takes 8 MB
-        (256, 4, 22_000_000, "no thread could be started"),  # but one can
-    ],
-)
-def test_without_memory_or_threads_it_fails_and_says_so(hidden: int, threads: int, spare: int, told: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", SHORT_OF_MEMORY, str(hidden), str(threads), str(spare)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert (done.stdout, done.returncode) == (f"{told}\n", 0), done.stderr
+def test_without_memory_it_fails_and_says_so() -> None:
+    done = subprocess.run([sys.executable, "-c", SHORT_OF_MEMORY], capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.returncode) == ("there is not enough memory\n", 0), done.stderr
