@@ -50,7 +50,7 @@ class _Call:
     def __init__(self, cell: Any, described: Described, x: Tensor, t: int, mask: Tensor | None) -> None:
         self.described = described
         self.has_gradient = torch.is_grad_enabled()
-        self.reads_sums = described.kind is not NormKind.NONE or not isinstance(cell, RNN)  # whose outputs tell them
+        self.keeps_sums = not isinstance(cell, RNN)  # which outputs as many numbers as it sums up
         self.mask = None if mask is None else mask.to(torch.uint8).contiguous()
         self.dtype = cell.weight_hh.dtype if cell.weight_hh.dtype in PRECISIONS else torch.float32
         self.kernels = load(type(cell).__name__, self.dtype)
@@ -124,9 +124,9 @@ class _Recurrence(torch.autograd.Function):
         c = None if c0 is None else torch.empty_like(c0)
         kept: dict[str, Tensor] = {}
         if keeps:
-            if call.reads_sums:
+            if call.keeps_sums:
                 kept["kept_recurrent"] = x.new_empty(steps, batch, stride)
-            if features >= KEPT_INPUTS and not described.together:
+            if call.keeps_sums and features >= KEPT_INPUTS and not described.together:
                 kept["kept_input"] = x.new_empty(steps, batch, stride)
             if c0 is not None:
                 kept["kept_c"] = x.new_empty(steps, batch, padded)

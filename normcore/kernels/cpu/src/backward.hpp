@@ -20,7 +20,7 @@ class Backward {
     const Recurrence& r;
     const Prepared<Cell, method> p;
     const int chunk;
-    const bool projects_anew;
+    const bool recurs_anew, projects_anew;
     const Panels back_hh, back_ih;
     Panels grad_hh, grad_ih;
     Array own_recurrent, own_input, own_h, own_c;
@@ -31,7 +31,8 @@ class Backward {
         : r(r),
           p(r),
           chunk(steps_collected(r.steps, r.batch, p.gates.width)),
-          projects_anew(!p.together && !r.kept_input),
+          recurs_anew(method != Method::none && !r.kept_recurrent),
+          projects_anew(p.together ? recurs_anew : !r.kept_input),
           back_hh(backwards(r.weight_hh, r.hidden, p.gates)),
           back_ih(r.grad_x ? backwards(r.weight_ih, r.inputs, p.gates) : Panels(0, 0, 1)),
           grad_hh(r.hidden, p.gates.width / W, vectors_of_panel(G)),
@@ -68,6 +69,7 @@ class Backward {
         for (int k = chunks - 1; k >= 0; --k) {
             const int begin = k * chunk, end = std::min(begin + chunk, p.T);
             if (projects_anew) p.project(begin, end, rows, features ? p.all_panels() : panels, grads.inputs);
+            if (recurs_anew) recur(begin, end, rows, features ? p.all_panels() : panels);
             for (int t = end - 1; t >= begin; --t) {
                 if constexpr (features) {
                     for (int b = rows.from; b < rows.to; ++b) Step(p, grads, t, b, scratch, sums).run();
@@ -83,6 +85,15 @@ class Backward {
             if (r.grad_x) inputs(begin, share((end - begin) * p.B, thread, threads));
             wait_for_all();
         }
+    }
+
+    // W_h h of the steps of a chunk.
+    void recur(int begin, int end, Range rows, Range panels) {
+        for (int panel = panels.from; panel < panels.to; ++panel)
+            for (int t = begin; t < end; ++t) {
+                const real* h = t ? r.y + ptrdiff_t(t - 1) * p.B * p.H : r.h0;
+                p.recur(h, p.H, rows, panel, grads.recurrents.at(t));
+            }
     }
 
     // What reaches the state before step t through W_h.
@@ -146,8 +157,8 @@ class Backward {
         write(p.gates, shift_h, r.recurrent.grad_shift);
         write(p.units, sums.cell_gain, r.cell.grad_gain);
         write(p.units, sums.cell, r.cell.grad_shift);
-        p.usual(grads.h.data, r.grad_h0);
-        if (Cell::has_cell) p.usual(grads.c.data, r.grad_c0);
+        p.usual(grads.h.data, r.grad_h0, {0, p.B});
+        if (Cell::has_cell) p.usual(grads.c.data, r.grad_c0, {0, p.B});
     }
 
     static void write(const Layout& layout, const real* laid, real* usual) {

@@ -26,13 +26,14 @@ struct Sums {
     }
 };
 
-// What lines read and write: gradients of W_h h and W_x x, and of the state that a step begins with. Where W_x x was not
-// kept it stands, computed anew, where its gradient will.
+// What lines read and write: gradients of W_h h and W_x x, and of the state that a step begins with. Where a product was
+// not kept it stands, computed anew, where its gradient will.
 struct Gradients {
     Steps recurrents, inputs, h, c;
 };
 
-// Room for a line: normalized cells, the gradients of cells before their norms, and gates.
+// Room for a line: normalized cells, the gradients of cells before their norms, and gates, whose place the gradients
+// after the norm of W_h h take.
 struct GradientScratch {
     Array c, read, gates;
     GradientScratch(int count, int of_gates)
@@ -51,7 +52,7 @@ class BackwardLine {
     const int t, row;
     const ptrdiff_t of_gates, of_units, first;
     const real *a, *x, *dy, *h_from;
-    real *to_h, *to_x, *dh_at, *dc_at;
+    real *to_h, *after_h, *to_x, *dh_at, *dc_at;
     const uint8_t* mask;
     GradientScratch& scratch;
     Sums& sums;
@@ -70,13 +71,15 @@ class BackwardLine {
           of_gates(features ? 0 : p.gates.at(index, 0)),
           of_units(features ? 0 : index * W),
           first(ptrdiff_t(t) * p.B + row),
-          a(r.kept_recurrent ? r.kept_recurrent + first * p.gates.stride + of_gates : nullptr),
+          a(r.kept_recurrent ? r.kept_recurrent + first * p.gates.stride + of_gates
+                             : grads.recurrents.at(t, row) + of_gates),
           x(p.together      ? a
             : r.kept_input  ? r.kept_input + first * p.gates.stride + of_gates
                             : grads.inputs.at(t, row) + of_gates),
           dy(r.grad_y ? r.grad_y + first * p.H + of_units : nullptr),
           h_from((t ? r.y + (first - p.B) * p.H : r.h0 + ptrdiff_t(row) * p.H) + of_units),
           to_h(grads.recurrents.at(t, row) + of_gates),
+          after_h(normalizes ? scratch.gates : to_h),
           to_x(grads.inputs.at(t, row) + of_gates),
           dh_at(grads.h.at(0, row) + of_units),
           dc_at(Cell::has_cell ? grads.c.at(0, row) + of_units : nullptr),
@@ -192,7 +195,7 @@ class BackwardLine {
             for (int g = 0; g < G; ++g) {
                 const ptrdiff_t at = j * line.gates + g * W;
                 real* inside = sums.inside + of_gates + j * line.of_gates + g * W;
-                const vec dr = load(to_h + at);
+                const vec dr = load(after_h + (j * G + g) * W);
                 if (!p.together) {
                     vec dx = !Cell::adds_terms && g == G - 1 ? load(scratch.c + j * W) : dr;
                     if (before_x) dx = centred_x.before(g, gain_x(j, g) * dx, n_x(j, g), of_x.rstd[g]);
@@ -201,15 +204,14 @@ class BackwardLine {
                 }
                 const vec before = before_h ? centred_h.before(g, gain_h(j, g) * dr, n_h(j, g), of_h.rstd[g]) : dr;
                 if (p.together && r.bias_inside) accumulate(inside, before);
-                if (before_h) store(to_h + at, before);
+                if (normalizes) store(to_h + at, before);
             }
     }
 
-    // Gradients after the norms are left where those before them will be.
     INLINE void collect(int j, const vec (&dx)[G], const vec (&dr)[G]) {
         for (int g = 0; g < G; ++g) {
             const ptrdiff_t at = of_gates + j * line.of_gates + g * W;
-            store(to_h + j * line.gates + g * W, dr[g]);
+            store(after_h + (j * G + g) * W, dr[g]);
             accumulate(sums.input + at, dx[g]);
             if constexpr (!Cell::adds_terms) accumulate(sums.recurrent + at, dr[g]);
             if constexpr (normalizes) {

@@ -45,7 +45,7 @@ class Forward {
             for (int thread = 0; thread < threads; ++thread) scratch.emplace_back(p.B);
             in_threads(threads, [&](int thread, int threads) { columns(thread, threads, scratch[thread]); });
         }
-        if constexpr (Cell::has_cell) p.usual(buffers.cells.at(p.T - 1), r.end_c);
+        if constexpr (Cell::has_cell) p.usual(buffers.cells.at(p.T - 1), r.end_c, {0, p.B});
     }
 
    private:
@@ -77,6 +77,7 @@ class Forward {
             const Affine affine = method == Method::population ? working.population.at(t) : p.affine();
             for (int b = rows.from; b < rows.to; b += LINES_IN_TURN)
                 in_turn(t, {b, std::min(b + LINES_IN_TURN, rows.to)}, affine, working);
+            output(t, rows);
         }
     }
 
@@ -112,8 +113,12 @@ class Forward {
                     column(t, group, scratch, own, largest_h);
             }
             wait_for_all();
+            output(t, share(p.B, thread, threads));
         }
     }
+
+    // h as the caller has it. Of rows that are not whole cache lines threads would share some, had each its columns.
+    void output(int t, Range rows) const { p.usual(buffers.states.at(t), r.y + ptrdiff_t(t) * p.B * p.H, rows); }
 
     void column(int t, int group, Scratch& scratch, real* squares, real largest_h) {
         vec size_h[G], size_x[G];

@@ -28,7 +28,7 @@ class ForwardLine {
     const int t, index, row;
     const ptrdiff_t of_gates, of_units;
     const real *x, *a, *h_before, *c_before;
-    real *h_after, *c_after, *y;
+    real *h_after, *c_after;
     const uint8_t* mask;
     Scratch& scratch;
     const Affine affine;
@@ -51,7 +51,6 @@ class ForwardLine {
           c_before(Cell::has_cell && t ? buffers.cells.at(t - 1, row) + of_units : nullptr),
           h_after(buffers.states.at(t, row) + of_units),
           c_after(Cell::has_cell ? buffers.cells.at(t, row) + of_units : nullptr),
-          y(r.y + (ptrdiff_t(t) * p.B + row) * p.H + of_units),
           mask(r.mask ? r.mask + ptrdiff_t(t) * p.B + row : nullptr),
           scratch(scratch),
           affine(affine) {}
@@ -62,9 +61,7 @@ class ForwardLine {
     // Where there is only padding the state stays.
     void stay() {
         for (int j = 0; j < line.count; ++j) {
-            const vec h = load(h_before + j * line.units);
-            store(h_after + j * line.units, h);
-            store(y + j * line.usual, h, line.in(j));
+            store(h_after + j * line.units, load(h_before + j * line.units));
             if constexpr (Cell::has_cell) store(c_after + j * line.units, c_at(j));
         }
     }
@@ -128,7 +125,6 @@ class ForwardLine {
             if constexpr (Cell::has_cell) c = c_at(j);
         }
         store(h_after + j * line.units, h);
-        store(y + j * line.usual, h, line.in(j));
         if constexpr (Cell::has_cell) store(c_after + j * line.units, c);
         if constexpr (!features) store(squares + j * W, load(squares + j * W) + h * h);
     }

@@ -110,12 +110,12 @@ struct Prepared {
                 gates.stride);
     }
 
-    // A state (B, H), in rows of whole vectors.
+    // A state (B, H), in rows of whole vectors, and back.
     void padded(const real* usual, real* to) const {
         for (int b = 0; b < B; ++b) std::memcpy(to + ptrdiff_t(b) * units.width, usual + ptrdiff_t(b) * H, H * sizeof(real));
     }
-    void usual(const real* padded, real* to) const {
-        for (int b = 0; b < B; ++b)
+    void usual(const real* padded, real* to, Range rows) const {
+        for (int b = rows.from; b < rows.to; ++b)
             std::memcpy(to + ptrdiff_t(b) * H, padded + ptrdiff_t(b) * units.width, H * sizeof(real));
     }
 

@@ -58,9 +58,17 @@ def test_nothing_is_kept_where_nobody_wants_gradients(monkeypatch: pytest.Monkey
     assert kept[1] is None
 
 
-def test_an_rnn_without_norm_keeps_its_outputs_alone() -> None:
-    built = cell_of("rnn", "none", {}, inputs=3, hidden=5)
-    x, start = drawn(built, steps=4, batch=3)
+BATCH = 3
+PADDED = cpu.load("RNN", torch.float64).normbench_padded(5)
+
+
+@pytest.mark.parametrize(
+    ("method", "of_a_step"), [("none", 0), ("layer_norm", 2 * BATCH), ("recurrent_batch_norm", 2 * 2 * PADDED)]
+)
+def test_an_rnn_keeps_its_outputs_and_what_its_norms_measured(method: str, of_a_step: int) -> None:
+    """Of each norm a mean and a factor: for each example, or for each feature."""
+    built = cell_of("rnn", method, {}, inputs=70, hidden=5)
+    x, start = drawn(built, steps=4, batch=BATCH)
     given = {tensor.data_ptr() for tensor in (x, *start, *built.parameters())}
     kept: dict[int, int] = {}
 
@@ -71,7 +79,8 @@ def test_an_rnn_without_norm_keeps_its_outputs_alone() -> None:
 
     with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
         y = cpu.unroll(built, x, start).y
-    assert kept == {y.data_ptr(): y.nbytes}
+    assert kept.pop(y.data_ptr()) == y.nbytes
+    assert sum(kept.values()) == 4 * of_a_step * y.element_size()
 
 
 @pytest.mark.parametrize("method", ["layer_norm", "recurrent_batch_norm"])
