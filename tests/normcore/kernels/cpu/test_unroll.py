@@ -63,10 +63,10 @@ PADDED = cpu.load("RNN", torch.float64).normbench_padded(5)
 
 
 @pytest.mark.parametrize(
-    ("method", "of_a_step"), [("none", 0), ("layer_norm", 2 * BATCH), ("recurrent_batch_norm", 2 * 2 * PADDED)]
+    ("method", "of_a_step"), [("none", 0), ("layer_norm", 2 * BATCH), ("recurrent_batch_norm", 2 * PADDED)]
 )
 def test_an_rnn_keeps_its_outputs_and_what_its_norms_measured(method: str, of_a_step: int) -> None:
-    """Of each norm a mean and a factor: for each example, or for each feature."""
+    """A mean and a factor for each example, or for each feature."""
     built = cell_of("rnn", method, {}, inputs=70, hidden=5)
     x, start = drawn(built, steps=4, batch=BATCH)
     given = {tensor.data_ptr() for tensor in (x, *start, *built.parameters())}
