@@ -80,9 +80,9 @@ class Described:
     @classmethod
     def of(cls, cell: Any) -> "Described | None":
         """None if its norms disagree whether the minibatch decides."""
-        summed = not isinstance(getattr(cell, "norm_sum", Identity()), Identity)
+        summed = not isinstance(getattr(cell, "norm_sum", None), Identity | None)
         names = ("norm_x", "norm_sum" if summed else "norm_h", "norm_c")
-        sites = tuple(_site(name, getattr(cell, name, Identity())) for name in names)
+        sites = tuple(_site(name, getattr(cell, name, None)) for name in names)
         norms = [site.norm for site in sites if site.norm is not None]
         kinds = {_kind(norm) for norm in norms} or {NormKind.NONE}
         if len(kinds) > 1:
@@ -141,7 +141,7 @@ def _fits(cell: Any, x: Tensor, state: Iterable[Tensor], mask: Tensor | None) ->
     )
 
 
-def _site(name: str, module: nn.Module) -> DescribedSite:
+def _site(name: str, module: nn.Module | None) -> DescribedSite:
     gain, shift = getattr(module, "weight", None), getattr(module, "bias", None)
     return DescribedSite(name, module if type(module) in KINDS else None, gain, shift)
 

@@ -69,6 +69,12 @@ class Panels {
     int vectors_of(int panel) const { return std::min(wide, vectors - panel * wide); }
     real* of(int panel) const { return data + size_t(panel) * wide * W * depth; }
 
+    // Row k of a column of vectors.
+    real* at(int vector, int k) const {
+        const int panel = vector / wide;
+        return of(panel) + (size_t(k) * vectors_of(panel) + vector % wide) * W;
+    }
+
    private:
     Array data;
 };
@@ -79,36 +85,34 @@ inline int vectors_of_panel(int gates) { return gates == 1 ? 4 : gates; }
 // W' of W (G H, n), n deep, whose columns are laid out.
 inline Panels forwards(const real* weight, int n, const Layout& layout) {
     Panels out(n, layout.width / W, vectors_of_panel(layout.gates));
-    constexpr int BLOCK = 64;
-    for (int k = 0; k < n; k += BLOCK)
-        for (int group = 0; group < layout.groups; ++group)
-            for (int gate = 0; gate < layout.gates; ++gate) {
-                const int vector = group * layout.gates + gate, panel = vector / out.wide;
-                const int row = out.vectors_of(panel) * W;
-                real* to = out.of(panel) + vector % out.wide * W;
-                for (int unit = 0; unit < layout.units(group); ++unit) {
-                    const real* from = weight + (size_t(gate) * layout.hidden + group * W + unit) * n;
-                    for (int j = k; j < std::min(n, k + BLOCK); ++j) to[j * row + unit] = from[j];
-                }
+    for (int group = 0; group < layout.groups; ++group)
+        for (int gate = 0; gate < layout.gates; ++gate) {
+            const int vector = group * layout.gates + gate;
+            const real* from = weight + (size_t(gate) * layout.hidden + group * W) * n;
+            for (int k = 0; k < n; k += W) {
+                vec rows[W] = {};
+                for (int unit = 0; unit < layout.units(group); ++unit) rows[unit] = load(from + size_t(unit) * n + k, n - k);
+                transpose(rows);
+                for (int j = 0; j < std::min(W, n - k); ++j) store(out.at(vector, k + j), rows[j]);
             }
+        }
     return out;
 }
 
 // The other way round: a gradient of the panels, as that of W (G H, n).
 inline void from_forwards(const Panels& panels, const Layout& layout, real* weight) {
     const int n = panels.depth;
-    constexpr int BLOCK = 64;
-    for (int k = 0; k < n; k += BLOCK)
-        for (int group = 0; group < layout.groups; ++group)
-            for (int gate = 0; gate < layout.gates; ++gate) {
-                const int vector = group * layout.gates + gate, panel = vector / panels.wide;
-                const int row = panels.vectors_of(panel) * W;
-                const real* from = panels.of(panel) + vector % panels.wide * W;
-                for (int unit = 0; unit < layout.units(group); ++unit) {
-                    real* to = weight + (size_t(gate) * layout.hidden + group * W + unit) * n;
-                    for (int j = k; j < std::min(n, k + BLOCK); ++j) to[j] = from[j * row + unit];
-                }
+    for (int group = 0; group < layout.groups; ++group)
+        for (int gate = 0; gate < layout.gates; ++gate) {
+            const int vector = group * layout.gates + gate;
+            real* to = weight + (size_t(gate) * layout.hidden + group * W) * n;
+            for (int k = 0; k < n; k += W) {
+                vec rows[W] = {};
+                for (int j = 0; j < std::min(W, n - k); ++j) rows[j] = load(panels.at(vector, k + j));
+                transpose(rows);
+                for (int unit = 0; unit < layout.units(group); ++unit) store(to + size_t(unit) * n + k, rows[unit], n - k);
             }
+        }
 }
 
 // W (G H, n) itself, whose rows, in the order of the layout, are the depth.

@@ -81,6 +81,25 @@ INLINE vec sum(vec v) {
     }
 }
 
+// Rows and columns of W by W numbers exchanged, in blocks of half the size at a time.
+template <int half = W / 2>
+INLINE void transpose(vec (&rows)[W]) {
+    if constexpr (half > 0) {
+        lanes upper, lower;
+        for (int lane = 0; lane < W; ++lane) {
+            upper[lane] = lane & half ? W + lane - half : lane;
+            lower[lane] = lane & half ? W + lane : lane + half;
+        }
+        for (int row = 0; row < W; ++row) {
+            if (row & half) continue;
+            const vec above = rows[row], below = rows[row + half];
+            rows[row] = __builtin_shuffle(above, below, upper);
+            rows[row + half] = __builtin_shuffle(above, below, lower);
+        }
+        transpose<half / 2>(rows);
+    }
+}
+
 // e^x = 2^n (1 + p), where n is x / ln 2 rounded, and p = e^r - 1 of what remains, |r| <= ln(2) / 2.
 struct Exponential {
     vec power;  // 2^n
