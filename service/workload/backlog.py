@@ -2,6 +2,7 @@
 
 import statistics
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import get_args
@@ -12,7 +13,7 @@ from sqlalchemy.orm import Session
 from normcore.spec import ExperimentSpec
 from service.db import utc_now
 from service.experiments.tables import Run
-from service.experiments.turns import SERVED_TOGETHER
+from service.experiments.turns import SERVED_TOGETHER, Line, lines_of
 from service.workload import queries
 
 DEVICES: tuple[str, ...] = get_args(ExperimentSpec.model_fields["device"].annotation)
@@ -20,9 +21,9 @@ NEWEST = 50  # runs that an estimate is based on
 
 
 _COUNTS = (
-    select(Run.queue, Run.state, func.count())
+    select(Run.queue, Run.needs_fused, Run.state, func.count())
     .where(Run.state.in_(("queued", "running")))
-    .group_by(Run.queue, Run.state)
+    .group_by(Run.queue, Run.needs_fused, Run.state)
 )
 _OLDEST = select(Run.queue, func.min(Run.created_at)).where(Run.state == "queued").group_by(Run.queue)
 
@@ -47,28 +48,37 @@ class Backlog:
 
 def backlogs(session: Session, heartbeat_seconds: float) -> list[Backlog]:
     """One for each device that a spec may ask for."""
-    counts = {(queue, state): count for queue, state, count in session.execute(_COUNTS)}
+    counts = {(Line(queue, fused), state): count for queue, fused, state, count in session.execute(_COUNTS)}
     oldest: dict[str, datetime] = dict(session.execute(_OLDEST).all())
     live = queries.live(session, heartbeat_seconds)
     workers = Counter(queue for worker, _ in live for queue in worker.queues.split(","))
+    taken = {line for worker, _ in live for line in lines_of(worker.queues.split(","), fused=bool(worker.fused))}
+    before: Counter[str] = Counter()
+    for (line, _), count in counts.items():
+        before[line.queue] += count if line in taken else 0
     now = utc_now()
     return [
         Backlog(
             device=device,
-            queued=counts.get((device, "queued"), 0),
-            running=counts.get((device, "running"), 0),
+            queued=_sum(counts, device, "queued"),
+            running=_sum(counts, device, "running"),
             oldest_seconds=(now - oldest[device]).total_seconds() if device in oldest else None,
             workers=workers[device],
-            expected_wait_seconds=_wait(session, device, counts, workers[device]),
+            expected_wait_seconds=_wait(session, device, before, workers[device]),
         )
         for device in DEVICES
     ]
 
 
-def _wait(session: Session, device: str, counts: dict[tuple[str, str], int], workers: int) -> float | None:
-    """The time for all runs before it, at the mean time of the runs that ended last, shared by the workers."""
+def _sum(counts: Mapping[tuple[Line, str], int], device: str, state: str) -> int:
+    return sum(counts.get((line, state), 0) for line in lines_of([device], fused=True))
+
+
+def _wait(session: Session, device: str, before: Mapping[str, int], workers: int) -> float | None:
+    """The time for all runs before it that a live worker takes, at the mean time of the runs that ended last, shared by
+    the workers."""
     together = {queue for served in SERVED_TOGETHER.values() if device in served for queue in served}
-    waiting = sum(count for (queue, _), count in counts.items() if queue in together)
+    waiting = sum(before[queue] for queue in together)
     if not workers:
         return None
     if waiting < workers:

@@ -9,7 +9,6 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from normcore import recurrent
 from normcore.cells import Cell, State
@@ -17,6 +16,7 @@ from normcore.cells.rnn import RNN
 from normcore.kernels.cpu.load import PRECISIONS, load
 from normcore.kernels.cpu.recurrence import Recurrence, Site, address
 from normcore.kernels.described import Described, NormKind
+from normcore.kernels.gradient import taken_once
 from normcore.recurrent.unroll import S, Unrolled
 
 KEPT_INPUTS = 60  # features from which on W_x x is kept for backward, as computing it again would take longer
@@ -150,7 +150,7 @@ class _Recurrence(torch.autograd.Function):
         return y, y[-1].clone(), c
 
     @staticmethod
-    @once_differentiable
+    @taken_once
     def backward(ctx: Any, grad_y: Tensor | None, grad_h: Tensor | None, grad_c: Tensor | None) -> Any:
         call: _Call = ctx.call
         y, *saved = ctx.saved_tensors

@@ -7,10 +7,10 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from normcore.kernels.gpu import sequence, steps
 from normcore.kernels.gpu.plan import Gradients, Plan, Tensors, Tiles
+from normcore.kernels.gradient import taken_once
 
 
 class Recurrence(torch.autograd.Function):
@@ -53,7 +53,7 @@ class Recurrence(torch.autograd.Function):
         return of.states[1:], of.states[-1].clone(), None if of.cells is None else of.cells[-1].clone()
 
     @staticmethod
-    @once_differentiable
+    @taken_once
     def backward(ctx: Any, grad_y: Tensor | None, grad_h: Tensor | None, grad_c: Tensor | None) -> Any:
         plan: Plan = ctx.plan
         of = Tensors(*ctx.saved_tensors)

@@ -17,10 +17,10 @@ def queue(client: TestClient, device: str) -> Any:
     return items[device]
 
 
-def join(db: Database, *workers: str) -> None:
+def join(db: Database, *workers: str, fused: bool = False) -> None:
     with db.transaction() as session:
         for name in workers:
-            registration.heartbeat(session, WorkerIdentity(name, "host", 1, "cpu", ("auto", "cpu")))
+            registration.heartbeat(session, WorkerIdentity(name, "host", 1, "cpu", ("auto", "cpu"), fused=fused))
 
 
 def test_an_empty_queue_without_workers_promises_nothing(client: TestClient) -> None:
@@ -76,6 +76,17 @@ def test_what_waits_for_other_devices_is_not_waited_for(client: TestClient, db: 
     assert queue(client, "cpu")["expected_wait_seconds"] == 0.0
     submitted(db, device="cpu")
     assert queue(client, "cpu")["expected_wait_seconds"] == 4.0, "of one run, by the one worker"
+
+
+def test_what_waits_for_kernels_that_nobody_has_is_not_waited_for(client: TestClient, db: Database) -> None:
+    join(db, "wrk_1")
+    submitted(db)
+    finished(db, claimed(db).lease, train_seconds=4.0)
+    submitted(db, seeds=range(3), training={"kernel": "fused"})
+    auto = queue(client, "auto")
+    assert (auto["queued"], auto["expected_wait_seconds"]) == (3, 0.0)
+    join(db, "wrk_2", fused=True)
+    assert queue(client, "auto")["expected_wait_seconds"] == 4.0, "of the second of three, by one of two workers"
 
 
 def test_only_the_runs_that_ended_last_say_how_long_one_takes(client: TestClient, db: Database) -> None:

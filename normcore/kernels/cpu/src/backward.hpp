@@ -25,6 +25,7 @@ class Backward {
     Panels grad_hh, grad_ih;
     Array own_recurrent, own_input, own_h, own_c;
     const Gradients grads;  // of the products, for the steps of a chunk
+    Meeting meeting;
 
    public:
     explicit Backward(const Recurrence& r)
@@ -54,7 +55,7 @@ class Backward {
         std::vector<GradientScratch> scratch;
         for (int thread = 0; thread < (features ? threads : 1); ++thread) sums.emplace_back(p.gates, p.units);
         for (int thread = 0; thread < threads; ++thread) scratch.emplace_back(features ? p.gates.groups : p.B, G);
-        in_threads(threads, [&](int thread, int threads) {
+        in_threads(r.threads, threads, [&](int thread, int threads) {
             work(thread, threads, scratch[thread], sums[features ? thread : 0]);
         });
         for (size_t thread = 1; thread < sums.size(); ++thread) sums[0].add(sums[thread], p.gates, p.units);
@@ -76,14 +77,14 @@ class Backward {
                     back(t, rows, {0, back_hh.count()});
                 } else {
                     for (int group = groups.from; group < groups.to; ++group) Step(p, grads, t, group, scratch, sums).run();
-                    wait_for_all();
+                    meeting.wait_for(threads);
                     back(t, rows, {groups.from / TILE_VECTORS, (groups.to + TILE_VECTORS - 1) / TILE_VECTORS});
                 }
             }
-            wait_for_all();
+            meeting.wait_for(threads);
             weights(begin, end, panels);
             if (r.grad_x) inputs(begin, share((end - begin) * p.B, thread, threads));
-            wait_for_all();
+            meeting.wait_for(threads);
         }
     }
 

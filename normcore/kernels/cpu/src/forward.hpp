@@ -21,6 +21,7 @@ class Forward {
     Array squares;            // over examples: of each thread, at even and at odd steps, h^2 by example and lane
     Array rows_hh, rows_ih;   // over examples: the lengths of the rows of W_h and W_x
     Array largest_x;          // over examples: the length of the longest x of each step
+    Meeting meeting;
 
    public:
     explicit Forward(const Recurrence& r)
@@ -38,12 +39,12 @@ class Forward {
         if constexpr (over_features(method)) {
             std::vector<Working> working;
             for (int thread = 0; thread < threads; ++thread) working.emplace_back(r, p);
-            in_threads(threads, [&](int thread, int threads) { rows(share(p.B, thread, threads), working[thread]); });
+            in_threads(r.threads, threads, [&](int thread, int threads) { rows(share(p.B, thread, threads), working[thread]); });
         } else {
             measure_products(threads);
             std::vector<Scratch> scratch;
             for (int thread = 0; thread < threads; ++thread) scratch.emplace_back(p.B);
-            in_threads(threads, [&](int thread, int threads) { columns(thread, threads, scratch[thread]); });
+            in_threads(r.threads, threads, [&](int thread, int threads) { columns(thread, threads, scratch[thread]); });
         }
         if constexpr (Cell::has_cell) p.usual(buffers.cells.at(p.T - 1), r.end_c, {0, p.B});
     }
@@ -112,7 +113,7 @@ class Forward {
                 for (int group = panel * of_panel; group < std::min((panel + 1) * of_panel, groups.to); ++group)
                     column(t, group, scratch, own, largest_h);
             }
-            wait_for_all();
+            meeting.wait_for(threads);
             output(t, share(p.B, thread, threads));
         }
     }

@@ -1,8 +1,11 @@
-// Threads that work on one recurrence together: those of OpenMP, which are torch's own. They stay between calls, and
-// wait for each other without sleeping; threads beside them would take turns with them on the same cores.
+// Threads that work on one recurrence together: those of OpenMP, which are torch's own and stay between calls. Where
+// there is none to start, OpenMP ends the process, as it would in torch.
 #pragma once
 
 #include <omp.h>
+
+#include <algorithm>
+#include <atomic>
 
 #if defined(__x86_64__)
 #include <xmmintrin.h>
@@ -18,25 +21,48 @@ inline Range share(int n, int thread, int threads) {
     return {int(int64_t(n) * thread / threads), int(int64_t(n) * (thread + 1) / threads)};
 }
 
-// Until all threads are here.
-inline void wait_for_all() {
-#pragma omp barrier
-}
+// Where threads wait for each other: busily for a while, as the others come within microseconds, and to be put to sleep
+// and woken takes longer. OpenMP's own barrier sleeps at once in runs, as `normcore/__init__.py` says.
+class Meeting {
+    static constexpr int LOOKS = 4000;  // some 50 to 100 us
+    alignas(64) std::atomic<int> arrived{0};
+    alignas(64) std::atomic<int> round{0};
 
-// Run work(thread, threads) in each of at most so many threads: OpenMP may have fewer. They treat numbers below the
-// normal range as the caller does. The work must not fail: the others would wait for it.
+   public:
+    void wait_for(int threads) {
+        const int now = round.load(std::memory_order_relaxed);
+        if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == threads) {
+            arrived.store(0, std::memory_order_relaxed);
+            round.store(now + 1, std::memory_order_release);
+            round.notify_all();
+            return;
+        }
+        for (int look = 0; look < LOOKS; ++look) {
+            if (round.load(std::memory_order_acquire) != now) return;
+#if defined(__x86_64__)
+            _mm_pause();
+#endif
+        }
+        round.wait(now, std::memory_order_acquire);
+    }
+};
+
+// Run work(thread, threads) in at most `most` threads of a team as large as torch's: of a smaller one OpenMP would end the
+// rest, and start them anew for torch. It may have fewer than were asked for. They treat numbers below the normal range as
+// the caller does. The work must not fail: the others would wait for it.
 template <class Work>
-void in_threads(int most, Work work) {
+void in_threads(int team, int most, Work work) {
 #if defined(__x86_64__)
     const unsigned control = _mm_getcsr();
 #endif
-#pragma omp parallel num_threads(most)
+#pragma omp parallel num_threads(most > 1 ? team : 1)
     {
+        const int thread = omp_get_thread_num(), threads = std::min(most, omp_get_num_threads());
 #if defined(__x86_64__)
         const unsigned own = _mm_getcsr();
         _mm_setcsr(control);
 #endif
-        work(omp_get_thread_num(), omp_get_num_threads());
+        if (thread < threads) work(thread, threads);
 #if defined(__x86_64__)
         _mm_setcsr(own);
 #endif

@@ -12,11 +12,13 @@ from pathlib import Path
 
 import filelock
 import pytest
+import torch
 
 from normcore.kernels.cpu import build
 from normcore.kernels.cpu.build import INSTRUCTION_SETS, PREBUILT, SOURCES, Variant, built, place_of
 from normcore.kernels.cpu.compiler import BuildFailed, Limit
 from normcore.kernels.cpu.load import KernelsMissing, instruction_set, load
+from tests.normcore.kernels.compared import EXACT
 from tests.normcore.kernels.cpu.building import PREPARE, RNN, command, python
 from tests.processes import until
 
@@ -24,13 +26,19 @@ COMPARE = """
 import sys, torch
 from normcore.kernels import cpu
 from normcore.kernels.cpu.load import instruction_set
-from tests.normcore.kernels.compared import cell_of, drawn, of_both
-worst = 0.0
+from normcore import recurrent
+from tests.normcore.kernels.compared import cell_of, differences, drawn, everything, in_float32, some_mask
+worst, in_short = 0.0, 0.0
+mask = some_mask(5, 7)
 for cell in sys.argv[1:]:
     for method in ("none", "layer_norm", "recurrent_batch_norm", "rms_norm"):
         built = cell_of(cell, method, {}, inputs=3, hidden=21)
-        worst = max(worst, *of_both(cpu.unroll, built, *drawn(built, 5, 7)).values())
-print(instruction_set(), worst)
+        x, start = drawn(built, 5, 7)
+        exact = everything(recurrent.unroll, built, x, start, mask)
+        worst = max(worst, *differences(everything(cpu.unroll, built, x, start, mask), exact).values())
+        found = everything(cpu.unroll, *in_float32(built, x, start), mask)
+        in_short = max(in_short, *differences(found, exact).values())
+print(instruction_set(), worst, in_short)
 """
 CHOOSE = """
 import logging, torch
@@ -62,9 +70,10 @@ def test_every_instruction_set_gives_what_the_reference_gives(capability: str) -
         expected = instruction_set()  # this processor has no better
     out, err = python(COMPARE, "lstm", "gru", "rnn", ATEN_CPU_CAPABILITY=capability).communicate(timeout=300)
     assert not err
-    name, worst = out.split()
+    name, worst, in_float32 = out.split()
     assert name == expected
-    assert float(worst) < 1e-11
+    assert float(worst) < EXACT
+    assert float(in_float32) < 1e-5
 
 
 def test_an_object_is_built_once(tmp_path: Path) -> None:
@@ -268,12 +277,15 @@ def test_a_machine_of_another_kind_builds_what_it_can(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the flags are those of Linux")
-def test_an_object_needs_no_library_of_the_compiler(tmp_path: Path) -> None:
-    """A node may have none, or an older one than the machine that compiled."""
+def test_an_object_needs_no_library_of_the_compiler_but_that_of_threads(tmp_path: Path) -> None:
+    """A node may have none, or an older one than the machine that compiled. That of threads came with torch."""
     needs = subprocess.run(["ldd", built(RNN, tmp_path)], capture_output=True, text=True, check=True).stdout
     assert "libc.so" in needs
     assert "libstdc++" not in needs
     assert "libgcc_s" not in needs
+    load("RNN", torch.float32)
+    loaded = Path("/proc/self/maps").read_text().splitlines()
+    assert len({line.split()[-1] for line in loaded if "libgomp" in line}) == 1
 
 
 def test_waiting_for_another_builder_ends_when_it_is_done(tmp_path: Path) -> None:

@@ -1,0 +1,23 @@
+"""What the gradients of all fused kernels have in common."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import torch
+
+
+def taken_once(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """The backward pass of a ``torch.autograd.Function`` whose gradients have no gradients.
+
+    Raises:
+        RuntimeError: by the pass, where the graph of the gradients is asked for (``create_graph=True``).
+    """
+
+    @wraps(backward)
+    def checked(ctx: Any, *grads: Any) -> Any:
+        if torch.is_grad_enabled():
+            raise RuntimeError("fused kernels give no gradients of gradients: set training.kernel to reference")
+        return backward(ctx, *grads)
+
+    return checked
