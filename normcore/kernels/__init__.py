@@ -49,7 +49,7 @@ def choose(
         except (cpu.KernelsMissing, ImportError) as error:
             missing = f"there are no fused kernels on this machine: {error}"
             if kernel == "auto":
-                _warn_once(f"{missing}; recurrent networks run by the reference, two to four times slower")
+                _warn_once(f"{missing}; recurrent networks run by the reference, small ones several times slower")
     if kernel == "auto":
         return "reference", unroll
     raise KernelUnavailable(f"{missing}; use auto or reference")

@@ -50,12 +50,12 @@ class Backward {
     void run() {
         if (r.grad_h) p.padded(r.grad_h, grads.h.data);
         if (Cell::has_cell && r.grad_c) p.padded(r.grad_c, grads.c.data);
-        const int threads = std::min<int>(r.threads, features ? p.B : (p.gates.groups + 3) / 4);
+        const int most = std::min<int>(r.threads, features ? p.B : (p.gates.groups + 3) / 4);
         std::vector<Sums> sums;
         std::vector<GradientScratch> scratch;
-        for (int thread = 0; thread < (features ? threads : 1); ++thread) sums.emplace_back(p.gates, p.units);
-        for (int thread = 0; thread < threads; ++thread) scratch.emplace_back(features ? p.gates.groups : p.B, G);
-        in_threads(r.threads, threads, [&](int thread, int threads) {
+        for (int thread = 0; thread < (features ? most : 1); ++thread) sums.emplace_back(p.gates, p.units);
+        for (int thread = 0; thread < most; ++thread) scratch.emplace_back(features ? p.gates.groups : p.B, G);
+        in_threads(r.threads, most, [&](int thread, int threads) {
             work(thread, threads, scratch[thread], sums[features ? thread : 0]);
         });
         for (size_t thread = 1; thread < sums.size(); ++thread) sums[0].add(sums[thread], p.gates, p.units);

@@ -35,16 +35,18 @@ class Forward {
 
     void run() {
         p.padded(r.h0, buffers.states.at(1));
-        const int threads = std::min<int>(r.threads, over_features(method) ? p.B : (p.gates.groups + 3) / 4);
+        const int most = std::min<int>(r.threads, over_features(method) ? p.B : (p.gates.groups + 3) / 4);
         if constexpr (over_features(method)) {
             std::vector<Working> working;
-            for (int thread = 0; thread < threads; ++thread) working.emplace_back(r, p);
-            in_threads(r.threads, threads, [&](int thread, int threads) { rows(share(p.B, thread, threads), working[thread]); });
+            for (int thread = 0; thread < most; ++thread) working.emplace_back(r, p);
+            in_threads(r.threads, most, [&](int thread, int threads) {
+                rows(share(p.B, thread, threads), working[thread]);
+            });
         } else {
-            measure_products(threads);
+            measure_products(most);
             std::vector<Scratch> scratch;
-            for (int thread = 0; thread < threads; ++thread) scratch.emplace_back(p.B);
-            in_threads(r.threads, threads, [&](int thread, int threads) { columns(thread, threads, scratch[thread]); });
+            for (int thread = 0; thread < most; ++thread) scratch.emplace_back(p.B);
+            in_threads(r.threads, most, [&](int thread, int threads) { columns(thread, threads, scratch[thread]); });
         }
         if constexpr (Cell::has_cell) p.usual(buffers.cells.at(p.T - 1), r.end_c, {0, p.B});
     }
