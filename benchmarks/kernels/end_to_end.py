@@ -26,7 +26,7 @@ TASKS: Mapping[str, dict[str, Any]] = {
     "char_lm (ptb)": {"name": "char_lm", "profile": "small", "corpus": "ptb"},
 }
 METHODS = ("none", "layer_norm", "recurrent_batch_norm")
-UPDATES = 10
+UPDATES = 40
 FLOOR = Target("ratio", "at most", 0.5)
 
 
