@@ -248,6 +248,13 @@ class Twin:
                 grads.append(built.weight_hh.grad)
             assert relative(*grads) < EXACT
 
+    def test_without_norm_too_what_the_output_reads_may_be_carried_on(self) -> None:
+        """The cell and its bias, as a method of one's own may have it."""
+        built, x, start = self.drawn("lstm", "none")
+        built.carries_normalized_cell = True
+        found = of_both(self.unroll, built, x, start)
+        assert max(found.values()) < EXACT, found
+
     def test_the_gradient_of_the_gradient_is_refused(self) -> None:
         built, x, start = self.drawn("lstm", "none")
         loss = self.unroll(built, x, start).y.square().sum()

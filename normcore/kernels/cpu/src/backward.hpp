@@ -148,7 +148,8 @@ class Backward {
         from_forwards(grad_hh, p.gates, r.grad_weight_hh);
         from_forwards(grad_ih, p.gates, r.grad_weight_ih);
         Array bias(p.gates.width);
-        if (r.bias_inside) add_to(bias, sums.inside, p.gates.width);
+        const bool is_one_term = method == Method::none && p.together;
+        if (r.bias_inside) add_to(bias, is_one_term ? sums.input : sums.inside, p.gates.width);
         if (r.bias_outside) add_to(bias, sums.input, p.gates.width);
         p.gates.in_usual_order(bias, r.grad_bias);
         const Array& shift_h = Cell::adds_terms ? sums.input : sums.recurrent;

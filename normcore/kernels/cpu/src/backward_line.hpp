@@ -92,13 +92,15 @@ class BackwardLine {
 
     INLINE void run() {
         if (features && mask && !*mask) return stay();
-        if constexpr (Cell::has_cell) {
+        if constexpr (keeps_gates<Cell, method>) {
+            without_norm();
+        } else if constexpr (Cell::has_cell) {
             outputs();
             cell();
         } else {
             state();
         }
-        norms();
+        if (normalizes || !p.together) norms();
     }
 
    private:
@@ -110,6 +112,27 @@ class BackwardLine {
                 store(to_h + (j * G + g) * W, vec{});
                 store(to_x + (j * G + g) * W, vec{});
             }
+        }
+    }
+
+    // Through h' = o tanh(c' + shift), c' and the gates, all at once.
+    INLINE void without_norm() {
+        for (int j = 0; j < line.count; ++j) {
+            const real* gates = a + j * G * W;
+            const vec i = load(gates), f = load(gates + W), g = load(gates + 2 * W), o = load(gates + 3 * W);
+            const vec before = c_before(j), dh_after = dh(j);
+            const vec shown = tanh(f * before + i * g + load(p.shift_cell + j * W));
+            real* carried = dc_at + j * W;
+            vec read = dh_after * o * (1 - shown * shown);
+            if (r.carries_normalized) read += load(carried);
+            accumulate(sums.cell + j * W, read);
+            const vec dc = r.carries_normalized ? read : read + load(carried);
+            vec d[G];
+            Cell::backward(dc, i, f, g, before, d);
+            d[3] = dh_after * shown * (o * (1 - o));
+            collect(j, d, d);
+            store(carried, dc * f);
+            store(dh_at + j * W, vec{});
         }
     }
 

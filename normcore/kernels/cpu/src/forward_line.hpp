@@ -27,8 +27,8 @@ class ForwardLine {
     const Line line;
     const int t, index, row;
     const ptrdiff_t of_gates, of_units;
-    const real *x, *a, *h_before, *c_before;
-    real *h_after, *c_after;
+    const real *x, *h_before, *c_before;
+    real *a, *h_after, *c_after;
     const uint8_t* mask;
     Scratch& scratch;
     const Affine affine;
@@ -46,9 +46,9 @@ class ForwardLine {
           of_gates(features ? 0 : p.gates.at(index, 0)),
           of_units(features ? 0 : index * W),
           x(buffers.inputs.at(t, row) + of_gates),
-          a(buffers.recurrents.at(t, row) + of_gates),
           h_before(buffers.states.at(t + 1, row) + of_units),
           c_before(Cell::has_cell && t ? buffers.cells.at(t - 1, row) + of_units : nullptr),
+          a(buffers.recurrents.at(t, row) + of_gates),
           h_after(buffers.states.at(t, row) + of_units),
           c_after(Cell::has_cell ? buffers.cells.at(t, row) + of_units : nullptr),
           mask(r.mask ? r.mask + ptrdiff_t(t) * p.B + row : nullptr),
@@ -79,6 +79,7 @@ class ForwardLine {
             terms(j, term_x, term_h);
             const Cell cell(term_x, term_h);
             if constexpr (Cell::has_cell) {
+                if (keeps_gates<Cell, method> && r.kept_recurrent) keep(j, cell);
                 store(scratch.c + j * W, cell.cell(c_at(j)));
                 store(scratch.o + j * W, cell.o);
             } else {
@@ -117,6 +118,11 @@ class ForwardLine {
             if (!p.together) term_x[g] += normalized<G>(load(x + j * line.gates + g * W), of_x, g, affine.gain_x + at);
             if constexpr (!Cell::adds_terms) term_h[g] += load(affine.shift_h + at);
         }
+    }
+
+    INLINE void keep(int j, const Cell& cell) const {
+        const vec gates[G] = {cell.i, cell.f, cell.g, cell.o};
+        for (int g = 0; g < G; ++g) store(a + j * line.gates + g * W, gates[g]);
     }
 
     INLINE void goes_on(int j, vec h, vec c, real* squares) {

@@ -28,6 +28,10 @@ inline void add_to(Array& sum, const Array& more, int size) {
     for (int at = 0; at < size; at += W) store(sum + at, load(sum + at) + load(more + at));
 }
 
+// Whether an LSTM keeps its gates in place of their sums: no norm asks backward for these.
+template <class Cell, Method method>
+constexpr bool keeps_gates = Cell::has_cell && method == Method::none;
+
 template <class Cell, Method method>
 struct Prepared {
     static constexpr int G = Cell::gates;
