@@ -154,12 +154,10 @@ class BackwardLine {
             store(scratch.c + j * W, n);
             store(scratch.read + j * W, read * gain);
             accumulate(sums.cell + at, read);
-            if constexpr (normalizes) {
-                accumulate(sums.cell_gain + at, read * n);
-                centred_c.add(0, read * gain, n);
-            }
+            accumulate(sums.cell_gain + at, read * n);
+            centred_c.add(0, read * gain, n);
         }
-        if (!normalizes || !p.cell.normalized) return;
+        if (!p.cell.normalized) return;
         centred_c.finish(line, Blocks<OfCell>{true}, p.H);
         for (int j = 0; j < line.count; ++j) {
             real* read = scratch.read + j * W;
