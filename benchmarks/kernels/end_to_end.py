@@ -14,19 +14,26 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmarks.against import checkout
 from benchmarks.number import Number, Target, number
 from benchmarks.processes import ROOT
 from benchmarks.table import markdown
 
-TASKS: Mapping[str, dict[str, Any]] = {
-    "permuted_mnist": {"name": "permuted_mnist", "profile": "small"},
-    "char_lm (ptb)": {"name": "char_lm", "profile": "small", "corpus": "ptb"},
+
+class Training(NamedTuple):
+    """Of a task, for so many updates that they outlast the noise of a start."""
+
+    task: dict[str, Any]
+    updates: int
+
+
+TRAININGS: Mapping[str, Training] = {
+    "permuted_mnist": Training({"name": "permuted_mnist", "profile": "small"}, 40),
+    "char_lm (ptb)": Training({"name": "char_lm", "profile": "small", "corpus": "ptb"}, 200),
 }
 METHODS = ("none", "layer_norm", "recurrent_batch_norm")
-UPDATES = 40
 FLOOR = Target("ratio", "at most", 0.5)
 
 
@@ -34,6 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.kernels.end_to_end", description=__doc__)
     parser.add_argument("commit", help="of this repository")
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
     parser.add_argument("--turns", type=int, default=3, help="how often each trains (3)")
     options = parser.parse_args(arguments)
     with (
@@ -42,16 +50,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ):
         numbers = [
             one
-            for name, task in TASKS.items()
-            for method in METHODS
-            for one in _beside(f"{name}, {method}", {"task": task, "norm": {"method": method}}, other, options)
+            for name, training in TRAININGS.items()
+            for method in options.methods
+            for one in _beside(f"{name}, {method}", training, method, other, options)
         ]
     print(markdown(numbers))
     return 0
 
 
-def _beside(name: str, spec: dict[str, Any], other: Path, options: argparse.Namespace) -> list[Number]:
-    seen = [(_trained(ROOT, spec), _trained(other, spec)) for _ in range(options.turns)]
+def _beside(name: str, training: Training, method: str, other: Path, options: argparse.Namespace) -> list[Number]:
+    seen = [(_trained(ROOT, training, method), _trained(other, training, method)) for _ in range(options.turns)]
     return [
         number(
             f"{name}: {what}",
@@ -61,15 +69,16 @@ def _beside(name: str, spec: dict[str, Any], other: Path, options: argparse.Name
             theirs=[theirs[k] for _, theirs in seen],
             target=FLOOR,
         )
-        for k, what in enumerate(("an update", f"a run of {UPDATES} updates"))
+        for k, what in enumerate(("an update", f"a run of {training.updates} updates"))
     ]
 
 
-def _trained(source: Path, spec: dict[str, Any]) -> tuple[float, float]:
+def _trained(source: Path, training: Training, method: str) -> tuple[float, float]:
     """Seconds to an update, and to a run."""
-    trained, run = _run(source, spec, UPDATES)
-    twice, _ = _run(source, spec, 2 * UPDATES, tested=False)
-    return (twice - trained) / UPDATES, run
+    spec = {"task": training.task, "norm": {"method": method}}
+    trained, run = _run(source, spec, training.updates)
+    twice, _ = _run(source, spec, 2 * training.updates, tested=False)
+    return (twice - trained) / training.updates, run
 
 
 def _run(source: Path, spec: dict[str, Any], updates: int, *, tested: bool = True) -> tuple[float, float]:

@@ -9,9 +9,11 @@ import torch
 from torch import Tensor, nn
 
 from normcore.cells.gru import GRU
+from normcore.cells.lstm import LSTM
+from normcore.cells.rnn import RNN
 from normcore.norms.batch_statistics import require_examples
 from normcore.norms.layer_norm import LayerNormalized
-from normcore.norms.normalization import Identity
+from normcore.norms.normalization import Identity, Shift
 from normcore.norms.recurrent_batch_norm import BatchNormAtSite
 from normcore.norms.rms_norm import RMSNormalized
 
@@ -31,6 +33,8 @@ KINDS: dict[type[nn.Module], NormKind] = {
     RMSNormalized: NormKind.RMS_NORM,
     BatchNormAtSite: NormKind.BATCH_NORM,
 }
+CELLS = (LSTM, GRU, RNN)
+"""Those that have kernels. A subclass may compute something else, and so may a subclass of a norm."""
 
 
 class DescribedSite(NamedTuple):
@@ -79,10 +83,13 @@ class Described:
 
     @classmethod
     def of(cls, cell: Any) -> "Described | None":
-        """None if its norms disagree whether the minibatch decides."""
+        """None if it or one of its norms has no kernels, or if the norms disagree whether the minibatch decides."""
         summed = not isinstance(getattr(cell, "norm_sum", None), Identity | None)
         names = ("norm_x", "norm_sum" if summed else "norm_h", "norm_c")
-        sites = tuple(_site(name, getattr(cell, name, None)) for name in names)
+        modules = [getattr(cell, name, None) for name in names]
+        if type(cell) not in CELLS or any(type(m) not in (*KINDS, Identity, Shift) for m in modules if m is not None):
+            return None
+        sites = tuple(map(_site, names, modules))
         norms = [site.norm for site in sites if site.norm is not None]
         kinds = {_kind(norm) for norm in norms} or {NormKind.NONE}
         if len(kinds) > 1:

@@ -89,12 +89,13 @@ class BatchStatistics(nn.Module):
         Raises:
             ValueError: there are none.
         """
-        if len(self.running_mean) == 0:
+        mean, var = self.running_mean, self.running_var
+        if mean.shape[0] == 0:
             raise ValueError(
                 "expected population statistics in evaluation mode, received none; run forward passes over the"
                 " training data inside population_statistics(model), or use batch_statistics(model)"
             )
-        return self.running_mean, self.running_var
+        return mean, var
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
         mean, var = (state_dict.get(prefix + name) for name in ("running_mean", "running_var"))

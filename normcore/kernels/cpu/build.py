@@ -65,11 +65,21 @@ class Variant(NamedTuple):
 def place_of(variant: Variant, folder: Path | None = None) -> Path:
     """Where the variant's object is, or will be: in ``folder``, or else in the user's cache directory.
 
+    Without a compiler it is the newest object there, whichever has built it: sources and flags are in its name.
+
     Raises:
-        BuildFailed: there is no compiler that works, whose version names the folder in the cache.
+        BuildFailed: there is neither.
     """
-    folder = folder or platformdirs.user_cache_path("normbench") / "kernels" / f"{COMPILER}-{version()}"
-    return folder / variant.file_name
+    if folder is not None:
+        return folder / variant.file_name
+    cached = platformdirs.user_cache_path("normbench") / "kernels"
+    try:
+        return cached / f"{COMPILER}-{version()}" / variant.file_name
+    except BuildFailed:
+        of_others = sorted(cached.glob(f"{COMPILER}-*/{variant.file_name}"), key=os.path.getmtime)
+        if not of_others:
+            raise
+        return of_others[-1]
 
 
 def built(variant: Variant, folder: Path | None = None, limit: Limit | None = None) -> Path:

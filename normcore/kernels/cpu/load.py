@@ -85,7 +85,7 @@ def prepare(compiling: Callable[[], None] = lambda: None) -> None:
 def _has_to_be_compiled(variant: Variant) -> bool:
     try:
         return not (os.path.exists(PREBUILT / variant.file_name) or os.path.exists(place_of(variant)))
-    except BuildFailed:
+    except (BuildFailed, OSError):
         return False  # as there is nothing to compile it with
 
 

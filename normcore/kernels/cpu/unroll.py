@@ -4,7 +4,7 @@ Shapes: T steps, B examples, F inputs, H hidden units, G gates.
 """
 
 import ctypes
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import torch
@@ -21,6 +21,11 @@ from normcore.recurrent.unroll import S, Unrolled
 
 KEPT_INPUTS = 60  # features from which on W_x x is kept for backward, as computing it again would take longer
 SITES = ("input", "recurrent", "cell")
+INPUTS = ("x", "h0", "c0", "weight_ih", "weight_hh", "bias")
+GIVEN = len(INPUTS) + 2 * len(SITES)  # with the gain and the shift of each site
+
+Outputs = tuple[Tensor, Tensor, Tensor | None]
+"""y (T, B, H), and h and c (B, H) after the last step; c is None for a cell that has none."""
 
 
 class KernelFailed(RuntimeError):
@@ -30,8 +35,9 @@ class KernelFailed(RuntimeError):
 def unroll(cell: Cell[S], x: Tensor, state: S, t: int = 0, mask: Tensor | None = None) -> Unrolled:
     """What ``normcore.recurrent.unroll`` gives, whose arguments it takes; under autocast, too, it computes in float32.
 
-    The gradient can be taken once. What has no kernel runs by the reference: other devices, gradients through
-    population statistics, and norms of which only some use the minibatch's.
+    The gradient can be taken once, and backwards only: tangents of forward mode are lost. What has no kernel runs by
+    the reference: other devices, gradients through population statistics, norms of which only some use the
+    minibatch's, and modules that are not normcore's own.
 
     Raises:
         KernelFailed: there is no memory.
@@ -64,14 +70,17 @@ class _Call:
     def unrolled(self, cell: Any, x: Tensor, state: State) -> Unrolled:
         parameters = [part for site in self.described.sites for part in (site.gain, site.shift)]
         given = (x, state.h, getattr(state, "c", None), cell.weight_ih, cell.weight_hh, cell.bias, *parameters)
-        y, h, c = _Recurrence.apply(  # type: ignore[no-untyped-call]
-            self, *(None if tensor is None else tensor.to(self.dtype) for tensor in given)
-        )
+        tensors = [None if tensor is None else tensor.to(self.dtype).contiguous() for tensor in given]
+        if self.has_gradient:
+            y, h, c = _Recurrence.apply(self, *tensors)  # type: ignore[no-untyped-call]
+        else:
+            y, h, c = self.outputs(tensors, {})
         end = (h,) if c is None else (h, c)
         return Unrolled(y, type(state)(*end), self.moments)
 
-    def recurrence(self, inputs: Mapping[str, Tensor | None], parameters: list[Tensor | None]) -> Recurrence:
+    def recurrence(self, given: Sequence[Tensor | None], kept: Mapping[str, Tensor]) -> Recurrence:
         """What both passes are told."""
+        inputs, parameters = dict(zip(INPUTS, given, strict=False)), given[len(INPUTS) :]
         x, h0 = cast(Tensor, inputs["x"]), cast(Tensor, inputs["h0"])
         described = self.described
         told = Recurrence(
@@ -96,7 +105,50 @@ class _Call:
             if population is not None:
                 at.mean, at.var = map(address, population)
                 at.known, at.first = len(population[0]), self.first
+        for name, tensor in kept.items():
+            *place, field = name.split(".")
+            setattr(getattr(told, place[0]) if place else told, field, address(tensor))
         return told
+
+    def outputs(self, given: Sequence[Tensor | None], kept: Mapping[str, Tensor]) -> Outputs:
+        """Fill what is kept for backward, if anything is.
+
+        Args:
+            given: contiguous.
+        """
+        told = self.recurrence(given, kept)
+        x, c0 = cast(Tensor, given[0]), given[2]
+        y = x.new_empty(told.steps, told.batch, told.hidden)
+        c = None if c0 is None else torch.empty_like(c0)
+        told.y, told.end_c = address(y), address(c)
+        for name, site in zip(SITES, self.described.sites, strict=True):
+            if site.wants_moments:
+                self.moments[site.name] = x.new_empty(2, told.steps, self._gates(name) * told.hidden)
+                getattr(told, name).moments = address(self.moments[site.name])
+        self.run("forward", told)
+        return y, y[-1].clone(), c
+
+    def room(self, given: Sequence[Tensor | None]) -> dict[str, Tensor]:
+        """For what backward asks for, by the names of where it is told; a site's are after a dot. What torch makes anew
+        begins with a cache line, as the kernels expect."""
+        x, h0, c0 = cast(Tensor, given[0]), cast(Tensor, given[1]), given[2]
+        (steps, batch, features), hidden = x.shape, h0.shape[1]
+        stride, padded = self.kernels.normbench_stride(hidden), self.kernels.normbench_padded(hidden)
+        lines = padded if self.described.kind is NormKind.BATCH_NORM else batch
+        room = {}
+        if self.keeps_sums:
+            room["kept_recurrent"] = x.new_empty(steps, batch, stride)
+        if self.keeps_sums and features >= KEPT_INPUTS and not self.described.together:
+            room["kept_input"] = x.new_empty(steps, batch, stride)
+        if c0 is not None:
+            room["kept_c"] = x.new_empty(steps, batch, padded)
+        for name, site in zip(SITES, self.described.sites, strict=True):
+            if site.norm is not None:
+                room[f"{name}.statistics"] = x.new_empty(steps, lines, 2 * self._gates(name))
+        return room
+
+    def _gates(self, site: str) -> int:
+        return 1 if site == "cell" else self.described.gates
 
     def run(self, pass_: str, told: Recurrence) -> None:
         failure = getattr(self.kernels, f"normbench_{pass_}")(ctypes.byref(told))
@@ -104,64 +156,26 @@ class _Call:
             raise KernelFailed(failure.decode())
 
 
-INPUTS = ("x", "h0", "c0", "weight_ih", "weight_hh", "bias")
-GIVEN = len(INPUTS) + 2 * len(SITES)  # with the gain and the shift of each site
-
-
 class _Recurrence(torch.autograd.Function):
-    """y (T, B, H), and h and c (B, H) after the last step; c is None for a cell that has none."""
+    """``_Call.outputs``, and its gradient."""
 
     @staticmethod
-    def forward(ctx: Any, call: _Call, *given: Tensor | None) -> tuple[Tensor, Tensor, Tensor | None]:
-        given = tuple(None if tensor is None else tensor.contiguous() for tensor in given)
-        inputs, parameters = dict(zip(INPUTS, given, strict=False)), list(given[len(INPUTS) :])
-        told = call.recurrence(inputs, parameters)
-        x, c0 = cast(Tensor, given[0]), given[2]
-        (steps, batch, features), hidden = x.shape, told.hidden
-        described, keeps = call.described, call.has_gradient and any(ctx.needs_input_grad)
-        stride, padded = call.kernels.normbench_stride(hidden), call.kernels.normbench_padded(hidden)
-        y = x.new_empty(steps, batch, hidden)
-        c = None if c0 is None else torch.empty_like(c0)
-        kept: dict[str, Tensor] = {}
-        if keeps:
-            if call.keeps_sums:
-                kept["kept_recurrent"] = x.new_empty(steps, batch, stride)
-            if call.keeps_sums and features >= KEPT_INPUTS and not described.together:
-                kept["kept_input"] = x.new_empty(steps, batch, stride)
-            if c0 is not None:
-                kept["kept_c"] = x.new_empty(steps, batch, padded)
-        told.y, told.end_c = address(y), address(c)
-        for name, tensor in kept.items():
-            setattr(told, name, address(tensor))
-        statistics: list[Tensor | None] = []
-        for name, site in zip(SITES, described.sites, strict=True):
-            gates = 1 if name == "cell" else described.gates
-            lines = padded if described.kind is NormKind.BATCH_NORM else batch
-            measured = keeps and site.norm is not None
-            statistics.append(x.new_empty(steps, lines, 2 * gates) if measured else None)
-            getattr(told, name).statistics = address(statistics[-1])
-            if site.wants_moments:
-                call.moments[site.name] = x.new_empty(2, steps, gates * hidden)
-                getattr(told, name).moments = address(call.moments[site.name])
-        call.run("forward", told)
+    def forward(ctx: Any, call: _Call, *given: Tensor | None) -> Outputs:
+        kept = call.room(given) if any(ctx.needs_input_grad) else {}
+        outputs = call.outputs(given, kept)
         ctx.call, ctx.kept = call, tuple(kept)
         ctx.set_materialize_grads(False)
-        ctx.save_for_backward(y, *given, *statistics, *kept.values())
-        return y, y[-1].clone(), c
+        ctx.save_for_backward(outputs[0], *given, *kept.values())
+        return outputs
 
     @staticmethod
     @taken_once
     def backward(ctx: Any, grad_y: Tensor | None, grad_h: Tensor | None, grad_c: Tensor | None) -> Any:
         call: _Call = ctx.call
         y, *saved = ctx.saved_tensors
-        given, rest = saved[:GIVEN], saved[GIVEN:]
-        inputs, parameters = dict(zip(INPUTS, given, strict=False)), given[len(INPUTS) :]
-        told = call.recurrence(inputs, parameters)
+        given = saved[:GIVEN]
+        told = call.recurrence(given, dict(zip(ctx.kept, saved[GIVEN:], strict=True)))
         told.y = address(y)
-        for name, statistics in zip(SITES, rest, strict=False):
-            getattr(told, name).statistics = address(statistics)
-        for name, tensor in zip(ctx.kept, rest[len(SITES) :], strict=True):
-            setattr(told, name, address(tensor))
         after = [None if grad is None else grad.contiguous() for grad in (grad_y, grad_h, grad_c)]
         told.grad_y, told.grad_h, told.grad_c = map(address, after)
         grads = [None if tensor is None else torch.empty_like(tensor) for tensor in given]

@@ -237,6 +237,27 @@ class Twin:
             with pytest.raises(expected.type, match=re.escape(str(expected.value))):
                 self.unroll(built, *arguments)
 
+    @pytest.mark.parametrize("at", ["cell", "norm_h", "norm_c"])
+    def test_a_subclass_may_compute_something_else_and_runs_by_the_reference(self, at: str) -> None:
+        """So do weights with a parametrization, for which torch makes one of the cell's class."""
+        built, x, start = self.drawn("lstm", "layer_norm")
+        before = self.unroll(built, x, start).y
+        module = built if at == "cell" else getattr(built, at)
+
+        class Another(type(module)):  # type: ignore[misc]
+            def step(self, term: Tensor, state: Any, t: int) -> Any:
+                h, c = super().step(term, state, t)
+                return type(state)(2 * h, c)
+
+            def forward(self, a: Tensor, *rest: Any, **named: Any) -> Tensor:
+                normalized: Tensor = 2 * super().forward(a, *rest, **named)
+                return normalized
+
+        module.__class__ = Another
+        y = self.unroll(built, x, start).y
+        assert torch.equal(y, recurrent.unroll(built, x, start).y)
+        assert relative(y, before) > 0.01
+
     @pytest.mark.parametrize("cell", CELLS)
     def test_only_the_end_or_only_the_outputs_are_used(self, cell: str) -> None:
         built, x, start = self.drawn(cell, "layer_norm")

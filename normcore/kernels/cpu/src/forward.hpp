@@ -27,7 +27,8 @@ class Forward {
     explicit Forward(const Recurrence& r)
         : r(r), p(r), chunk(std::min<int>(r.steps, (ROWS_OF_PROJECTION + r.batch - 1) / r.batch)) {
         const int steps_of_sums = p.together ? chunk : 1;
-        buffers.recurrents = room(own_recurrents, r.kept_recurrent, p.gates.stride, steps_of_sums);
+        real* kept_sums = keeps_gates<Cell, method> ? nullptr : r.kept_recurrent;
+        buffers.recurrents = room(own_recurrents, kept_sums, p.gates.stride, steps_of_sums);
         buffers.inputs = p.together ? buffers.recurrents : room(own_inputs, r.kept_input, p.gates.stride, chunk);
         buffers.cells = room(own_cells, r.kept_c, p.units.width, 1);
         buffers.states = room(own_states, nullptr, p.units.width, 2);
@@ -82,6 +83,7 @@ class Forward {
                 in_turn(t, {b, std::min(b + LINES_IN_TURN, rows.to)}, affine, working);
             output(t, rows);
         }
+        streamed();
     }
 
     void in_turn(int t, Range rows, const Affine& affine, Working& working) {

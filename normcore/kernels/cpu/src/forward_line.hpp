@@ -122,7 +122,8 @@ class ForwardLine {
 
     INLINE void keep(int j, const Cell& cell) const {
         const vec gates[G] = {cell.i, cell.f, cell.g, cell.o};
-        for (int g = 0; g < G; ++g) store(a + j * line.gates + g * W, gates[g]);
+        real* to = r.kept_recurrent + (ptrdiff_t(t) * p.B + row) * p.gates.stride + j * line.gates;
+        for (int g = 0; g < G; ++g) stream(to + g * W, gates[g]);
     }
 
     INLINE void goes_on(int j, vec h, vec c, real* squares) {

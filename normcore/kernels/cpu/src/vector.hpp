@@ -7,6 +7,10 @@
 #include <cstring>
 #include <limits>
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 #ifdef NORMBENCH_FLOAT64
 using real = double;
 using whole = int64_t;
@@ -47,6 +51,26 @@ INLINE vec load(const real* from, int n) {
 INLINE void store(real* to, vec v, int n) {
     if (n >= W) return store(to, v);
     std::memcpy(to, &v, n * sizeof(real));
+}
+
+// Past the caches, for what is read long after: a line that is overwritten need not be fetched. `to` is a multiple of
+// VECTOR_BYTES. After `streamed` other threads may read it.
+INLINE void stream(real* to, vec v) {
+#if defined(__AVX512F__)
+    _mm512_stream_si512(reinterpret_cast<__m512i*>(to), reinterpret_cast<__m512i>(v));
+#elif defined(__AVX__)
+    _mm256_stream_si256(reinterpret_cast<__m256i*>(to), reinterpret_cast<__m256i>(v));
+#elif defined(__x86_64__)
+    _mm_stream_si128(reinterpret_cast<__m128i*>(to), reinterpret_cast<__m128i>(v));
+#else
+    store(to, v);
+#endif
+}
+
+INLINE void streamed() {
+#if defined(__x86_64__)
+    _mm_sfence();
+#endif
 }
 
 INLINE vec all(real value) { return value - vec{}; }

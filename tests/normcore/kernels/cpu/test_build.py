@@ -110,6 +110,16 @@ def test_without_a_compiler_the_reference_runs_which_is_said_once(tmp_path: Path
     assert "small ones several times slower" in err
 
 
+def test_without_a_compiler_what_one_has_built_before_runs(tmp_path: Path) -> None:
+    """As on a node of a cluster that shares the folder with one that has a compiler."""
+    bin_ = command(tmp_path / "bin", "g++", QUICKLY)
+    cache = str(tmp_path / "cache")
+    out, _ = chosen(PATH=f"{bin_}:{os.environ['PATH']}", XDG_CACHE_HOME=cache)
+    assert out == ["fused"] * 3
+    out, err = chosen(PATH=str(tmp_path / "empty"), XDG_CACHE_HOME=cache)
+    assert out == ["fused"] * 3, err
+
+
 def test_a_compiler_that_fails_is_told_with_its_reason(tmp_path: Path) -> None:
     fails = 'case "$1" in -dump*) echo 12;; *) echo "no such flag" >&2; exit 3;; esac'
     bin_ = command(tmp_path / "bin", "g++", fails)

@@ -1,4 +1,4 @@
-"""What several threads give that work on one recurrence."""
+"""What several threads give that work on one recurrence: each has four vectors of units at least, or one example."""
 
 import os
 import subprocess
@@ -24,7 +24,7 @@ def test_two_threads_give_what_the_reference_gives(cell: str, method: str, optio
 
 @default
 def test_the_same_call_gives_the_same_bits_in_one_thread_and_in_two(cell: str, method: str) -> None:
-    built = cell_of(cell, method, {}, inputs=3, hidden=50).float()
+    built = cell_of(cell, method, {}, inputs=3, hidden=200).float()
     x, start = drawn(built, steps=20, batch=33)
     for threads in (1, 2):
         torch.set_num_threads(threads)
@@ -36,7 +36,7 @@ def test_the_same_call_gives_the_same_bits_in_one_thread_and_in_two(cell: str, m
 @default
 def test_what_differs_with_the_number_of_threads(cell: str, method: str) -> None:
     """Sums over the examples, for the gradients of biases and gains, where threads share the examples."""
-    built = cell_of(cell, method, {}, inputs=3, hidden=50).float()
+    built = cell_of(cell, method, {}, inputs=3, hidden=200).float()
     x, start = drawn(built, steps=20, batch=33)
     of_threads = []
     for threads in (1, 2):

@@ -91,7 +91,7 @@ def test_products_of_several_blocks_and_gradients_of_several_chunks(method: str)
     assert max(found.values()) < 1e-11, found
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     case=st.sampled_from(CASES),
     steps=st.integers(1, 12),

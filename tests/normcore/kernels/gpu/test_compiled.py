@@ -22,6 +22,7 @@ EXPECTED = {
 }
 
 
+@pytest.mark.timeout(1200)  # two minutes of a core, which it may have to share
 @pytest.mark.parametrize("capability", OF_A_BLOCK)
 def test_every_kernel_becomes_machine_code(capability: int, tmp_path: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
