@@ -10,7 +10,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-RecurrentInit = Literal["orthogonal", "identity", "uniform"]
+RecurrentInit = Literal["orthogonal", "identity", "uniform", "orthogonal_blocks", "scaled_blocks", "normal"]
 
 
 def init_weights_(weight_ih: Tensor, weight_hh: Tensor, how: RecurrentInit, identity: Collection[int]) -> None:
@@ -19,18 +19,53 @@ def init_weights_(weight_ih: Tensor, weight_hh: Tensor, how: RecurrentInit, iden
     ``orthogonal`` makes the whole stacked matrix orthogonal, not each gate's block (the code of Cooijmans et al. 2017).
     ``identity`` puts the identity into those blocks of W_h and one orthogonal matrix into the others together. The
     authors' code for pixels has the identity in the candidate's block only; RBN section 5.1 says all of W_h.
-    ``uniform`` draws from -1 / sqrt(H) to 1 / sqrt(H), as ``torch.nn`` does.
+    ``uniform`` draws from -1 / sqrt(H) to 1 / sqrt(H), as ``torch.nn`` does. ``orthogonal_blocks`` makes each gate's
+    block of W_h orthogonal and draws W_x from -0.1 to 0.1 (Kiros et al. 2015, skip-thoughts). ``scaled_blocks`` takes
+    ``init_scaled_block_`` for each block of both (the RBN authors' reader). ``normal`` has a standard deviation of
+    0.01.
     """
-    if how == "uniform":
-        bound = _uniform_bound(weight_hh.shape[1])
-        for weight in (weight_ih, weight_hh):
-            nn.init.uniform_(weight, -bound, bound)
-        return
-    nn.init.orthogonal_(weight_ih)
-    if how == "orthogonal":
-        nn.init.orthogonal_(weight_hh)
+    weights = (weight_ih, weight_hh)
+    size = weight_hh.shape[1]
+    match how:
+        case "orthogonal":
+            for weight in weights:
+                nn.init.orthogonal_(weight)
+        case "identity":
+            nn.init.orthogonal_(weight_ih)
+            _init_identity_(weight_hh, identity)
+        case "uniform":
+            bound = _uniform_bound(size)
+            for weight in weights:
+                nn.init.uniform_(weight, -bound, bound)
+        case "orthogonal_blocks":
+            nn.init.uniform_(weight_ih, -0.1, 0.1)
+            for block in weight_hh.chunk(len(weight_hh) // size):
+                nn.init.orthogonal_(block)
+        case "scaled_blocks":
+            for weight in weights:
+                for block in weight.chunk(len(weight) // size):
+                    init_scaled_block_(block)
+        case "normal":
+            for weight in weights:
+                nn.init.normal_(weight, std=0.01)
+
+
+def init_scaled_block_(block: Tensor) -> None:
+    """0.05 times orthogonal if (m, n) is square, else uniform in +-sqrt(6 / (m + n + 1))."""
+    rows, columns = block.shape
+    if rows == columns:
+        nn.init.orthogonal_(block, gain=0.05)
     else:
-        _init_identity_(weight_hh, identity)
+        bound = math.sqrt(6 / (rows + columns + 1))
+        nn.init.uniform_(block, -bound, bound)
+
+
+def add_first_state(cell: nn.Module, name: str, hidden_size: int, how: Literal["trained", "zeros"]) -> None:
+    """Give a cell what a part of its state (H) begins with: zeros, which are trained or not."""
+    if how == "trained":
+        cell.register_parameter(name, nn.Parameter(torch.zeros(hidden_size)))
+    else:
+        cell.register_buffer(name, torch.zeros(hidden_size), persistent=False)
 
 
 def _init_identity_(weight_hh: Tensor, identity: Collection[int]) -> None:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from normcore.initialization import init_weights_, spread_bias_
+from normcore.initialization import add_first_state, init_weights_, spread_bias_
 from normcore.norms.normalization import Normalization, size_of_products
 from normcore.spec.cells import gru as spec
 
@@ -28,11 +28,13 @@ class GRU(nn.Module):
     normalized together, the candidate by itself. With the bias inside, as in their code, the input's terms are
     norm_x(W_x x + b).
 
-    The first state is trained; it starts at zero, and so do biases.
+    The first state and the biases start at zero; all are trained unless the options say otherwise.
 
     Deviations: z keeps the old state, as in the authors' code (the paper has the complement); there are biases, as in
     the code; one for the candidate, outside the reset gate, where ``torch.nn.GRU`` has a second one inside.
     """
+
+    h0: Tensor
 
     def __init__(self, options: spec.GRU, input_size: int, norm: Normalization) -> None:
         super().__init__()
@@ -45,7 +47,7 @@ class GRU(nn.Module):
         init_weights_(self.weight_ih, self.weight_hh, options.recurrent_init, identity)
         self.bias = nn.Parameter(torch.zeros(3 * hidden_size))
         spread_bias_(self.bias, norm.bias_init, options.recurrent_init, hidden_size)
-        self.h0 = nn.Parameter(torch.zeros(hidden_size))
+        add_first_state(self, "h0", hidden_size, options.first_state)
         self.norm_x = norm.norm(hidden_size, "input", blocks=(2, 1))
         self.norm_h = norm.norm(hidden_size, "recurrent", blocks=(2, 1))
         norm.parametrize(self, "weight_ih", "weight_hh")

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from normcore.initialization import init_weights_, spread_bias_
-from normcore.norms.normalization import Identity, Normalization, size_of_products
+from normcore.initialization import add_first_state, init_weights_, spread_bias_
+from normcore.norms.normalization import Identity, Normalization, Shift, size_of_products
 from normcore.spec.cells import lstm as spec
 
 
@@ -29,11 +29,14 @@ class LSTM(nn.Module):
     DRAW has. With the bias inside, the input's term is norm_x(W_x x + b). A method may
     normalize the sum of both terms instead, and carry norm_c(c') on.
 
-    The first state is trained; it starts at zero. Biases start at zero, the forget gate's at ``forget_bias``, as in
-    the code of Cooijmans et al.
+    The first state starts at zero, and is trained unless the options say otherwise. Biases start at zero, the forget
+    gate's at ``forget_bias``, as in the code of Cooijmans et al.
 
     Deviations: the rows are in the order of ``torch.nn.LSTM``; both papers print f, i, o, g.
     """
+
+    h0: Tensor
+    c0: Tensor
 
     def __init__(self, options: spec.LSTM, input_size: int, norm: Normalization) -> None:
         super().__init__()
@@ -47,12 +50,14 @@ class LSTM(nn.Module):
         bias[1] = options.forget_bias
         self.bias = nn.Parameter(bias.flatten())
         spread_bias_(self.bias, norm.bias_init, options.recurrent_init, hidden_size)
-        self.h0 = nn.Parameter(torch.zeros(hidden_size))
-        self.c0 = nn.Parameter(torch.zeros(hidden_size))
+        add_first_state(self, "h0", hidden_size, options.first_state)
+        add_first_state(self, "c0", hidden_size, options.first_cell)
         self.norm_x = norm.norm(hidden_size, "input", blocks=(4,))
         self.norm_h = norm.norm(hidden_size, "recurrent", blocks=(4,))
         self.norm_sum = norm.norm(hidden_size, "sum", blocks=(4,))
         self.norm_c = norm.norm(hidden_size, "cell")
+        if isinstance(self.norm_c, Shift) and not options.cell_bias:
+            self.norm_c = Identity()
         self.normalizes_sum = not isinstance(self.norm_sum, Identity)
         self.carries_normalized_cell = norm.carries_normalized_cell
         norm.parametrize(self, "weight_ih", "weight_hh")

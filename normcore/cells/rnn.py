@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from normcore.initialization import init_weights_, spread_bias_
+from normcore.initialization import add_first_state, init_weights_, spread_bias_
 from normcore.norms.normalization import Normalization, size_of_products
 from normcore.spec.cells import rnn as spec
 
@@ -27,8 +27,10 @@ class RNN(nn.Module):
     al. 2017, arXiv:1603.09025v5) is the baseline. With the bias inside, h' = tanh(norm(W_h h + W_x x + b)). A method
     may normalize the terms by themselves instead.
 
-    The first state is trained; it starts at zero.
+    The first state starts at zero, and is trained unless the options say otherwise.
     """
+
+    h0: Tensor
 
     def __init__(self, options: spec.RNN, input_size: int, norm: Normalization) -> None:
         super().__init__()
@@ -39,7 +41,7 @@ class RNN(nn.Module):
         init_weights_(self.weight_ih, self.weight_hh, options.recurrent_init, (0,))
         self.bias = nn.Parameter(torch.zeros(hidden_size))
         spread_bias_(self.bias, norm.bias_init, options.recurrent_init, hidden_size)
-        self.h0 = nn.Parameter(torch.zeros(hidden_size))
+        add_first_state(self, "h0", hidden_size, options.first_state)
         self.norm_x = norm.norm(hidden_size, "input")
         self.norm_h = norm.norm(hidden_size, "recurrent")
         self.norm_sum = norm.norm(hidden_size, "sum")

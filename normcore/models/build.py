@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from normcore import kernels, norms
+from normcore import cells, kernels, norms
+from normcore.cells import Cell, State
 from normcore.recurrent import Recurrent
 from normcore.spec.methods.method import Method
 from normcore.spec.models.model import Model, Place
@@ -37,6 +38,10 @@ class Build:
         """
         kernel, unroll = kernels.choose(self.kernel, options, self.norm, self.device, self.dtype)
         return Recurrent(options, input_size, self.norm, kernel, unroll)
+
+    def cell(self, options: RecurrentModel, input_size: int) -> Cell[State]:
+        """One normalized cell, for a network that goes step by step: see ``normcore.recurrent.step_by_step``."""
+        return cells.build(options, input_size, norms.build(self.norm))
 
     def norm_at(self, place: Place, shape: tuple[int, ...]) -> nn.Module:
         """What normalizes the summed inputs of a layer of ``shape``, (F) or (C, H, W); the identity where the method

@@ -2,6 +2,15 @@
 
 from normcore.recurrent.stack import Recurrent, RecurrentState
 from normcore.recurrent.torch_weights import load_torch_state_dict
-from normcore.recurrent.unroll import Unrolled, states, take_in_moments, unroll
+from normcore.recurrent.unroll import Unrolled, states, step_by_step, take_in_moments, unroll
 
-__all__ = ["Recurrent", "RecurrentState", "Unrolled", "load_torch_state_dict", "states", "take_in_moments", "unroll"]
+__all__ = [
+    "Recurrent",
+    "RecurrentState",
+    "Unrolled",
+    "load_torch_state_dict",
+    "states",
+    "step_by_step",
+    "take_in_moments",
+    "unroll",
+]

@@ -74,7 +74,11 @@ class Recurrent(nn.Module):
                 self.cells.append(built)
 
     def forward(
-        self, x: Tensor, lengths: Tensor | None = None, state: RecurrentState | None = None
+        self,
+        x: Tensor,
+        lengths: Tensor | None = None,
+        state: RecurrentState | None = None,
+        longest: int | None = None,
     ) -> tuple[Tensor, RecurrentState]:
         """Run over a sequence, from its start or from where ``state`` left off.
 
@@ -86,6 +90,7 @@ class Recurrent(nn.Module):
                 that are padding in all examples are not computed at all.
             state: what an earlier call returned; None begins with the trained initial state, plus the
                 normalization's noise on h, drawn anew from torch's global generator at every call.
+            longest: the largest of ``lengths``, which are then not checked; None asks them, and waits for their device.
 
         Returns:
             y (T, B, D H), the last layer's h at every step, and the state after the last step (for the backward
@@ -95,11 +100,11 @@ class Recurrent(nn.Module):
             ValueError: shapes do not fit, or ``state`` is given to a bidirectional network, or to one whose statistics
                 are taken over whole sequences, not the population's.
         """
-        self._check(x, lengths, state)
+        self._check(x, None if longest is not None else lengths, state)
         if lengths is None:
             y, ends = self._run(x, None, state)
         else:
-            mask = _mask(int(lengths.max()), lengths.to(x.device))
+            mask = _mask(int(lengths.max()) if longest is None else longest, lengths.to(x.device))
             y, ends = self._run(x[: len(mask)], mask, state)
             last = torch.cat([end.h for end in ends[-self.directions :]], -1)
             y = torch.cat([y, last.expand(len(x) - len(y), -1, -1)])

@@ -3,7 +3,8 @@
 Shapes: T steps, B examples, F inputs, H hidden units.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import NamedTuple, TypeVar, cast
 
 import torch
@@ -56,6 +57,17 @@ def states(cell: Cell[S], x: Tensor, state: S, t: int = 0, mask: Tensor | None =
         new = cell.step(term, state, t + step)
         state = new if mask is None else _where(mask[step].unsqueeze(1), new, state)
         yield state
+
+
+@contextmanager
+def step_by_step(cell: Cell[S]) -> Iterator[Callable[[Tensor, S, int], S]]:
+    """For networks whose next input depends on the state: inside, ``step(x, state, t)`` gives the state after step t,
+    of x (B, F). At the end the cell's batch norms take in what they saw; after an exception they do not."""
+    module = cast(nn.Module, cell)
+    _moments(module)
+    with parametrize.cached():
+        yield lambda x, state, t: cell.step(cell.input_term(x.unsqueeze(0), t).squeeze(0), state, t)
+    take_in_moments(module, _moments(module))
 
 
 def take_in_moments(cell: nn.Module, moments: Mapping[str, Tensor], t: int = 0) -> None:

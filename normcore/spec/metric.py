@@ -32,6 +32,7 @@ LOSS = Metric("loss", "nats", "minimize")
 ACCURACY = Metric("accuracy", "", "maximize", "1 / classes")
 ERROR_RATE = Metric("error_rate", "", "minimize", "1 - 1 / classes")
 BITS_PER_CHAR = Metric("bits_per_char", "bits", "minimize", "log2(symbols)")
+NATS = Metric("nats", "nats", "minimize", "that of a model that knows each pixel's frequency alone")
 GRAD_NORM = Metric("grad_norm", "", "minimize")
 
 OF_EVERY_TASK = (LOSS, GRAD_NORM)

@@ -27,8 +27,11 @@ class Training(Part):
     batch_size: int = Field(ge=1, le=1_000_000)
     max_steps: int = Field(ge=1, le=MAX_STEPS, description="Updates in all.")
     clip_norm: PositiveFloat | None = Field(description="Largest gradient norm; null clips nothing.")
-    clip: Literal["global", "per_tensor"] = Field(
-        "global", description="Whose norm is clipped: that of all gradients together, or each parameter's by itself."
+    clip: Literal["global", "per_tensor", "global_root"] = Field(
+        "global",
+        description="Whose norm is clipped: that of all gradients together, or each parameter's by itself. global_root"
+        " repeats the code of the RBN authors' reader: above clip_norm squared, gradients are multiplied by clip_norm /"
+        " sqrt(norm).",
     )
     eval_every: int = Field(ge=1, le=MAX_STEPS, description="Updates between two evaluations on validation data.")
     target: float | None = Field(

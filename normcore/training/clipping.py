@@ -18,6 +18,11 @@ def clip_(model: nn.Module, training: Training) -> Tensor:
     if training.clip == "global":
         return clip_grad_norm_(model.parameters(), training.clip_norm)
     norm = get_total_norm(gradients)
+    if training.clip == "global_root":
+        factor = torch.where(norm > training.clip_norm**2, training.clip_norm / norm.sqrt(), 1.0)
+        for gradient in gradients:
+            gradient.mul_(factor)
+        return norm
     for gradient in gradients:
         own = torch.linalg.vector_norm(gradient)
         gradient.mul_((training.clip_norm / (own + 1e-6)).clamp(max=1.0))

@@ -96,6 +96,44 @@ def test_uniform_is_torchs_own_but_for_the_forget_gate(cell: str) -> None:
         assert parameter.abs().max().item() == pytest.approx(expected.abs().max().item(), rel=0.1)
 
 
+@pytest.mark.parametrize(("cell", "gates"), [("rnn", 1), ("lstm", 4), ("gru", 3)])
+def test_each_gates_block_may_be_orthogonal_by_itself(cell: str, gates: int) -> None:
+    torch.manual_seed(0)
+    built = recurrent(cell, 50, 30, recurrent_init="orthogonal_blocks").cells[0]
+    weight_ih, weight_hh = built.get_parameter("weight_ih").detach(), built.get_parameter("weight_hh").detach()
+    blocks = weight_hh.chunk(gates)
+    assert len(blocks) == gates
+    for block in blocks:
+        torch.testing.assert_close(block.T @ block, torch.eye(30), rtol=0, atol=1e-5)
+    assert not any(torch.equal(blocks[0], block) for block in blocks[1:])
+    assert 0.099 < weight_ih.abs().max() <= 0.1
+    assert weight_ih.std().item() == pytest.approx(0.1 / 3**0.5, rel=0.05)
+
+
+@pytest.mark.parametrize("inputs", [30, 50])
+def test_scaled_blocks_are_orthogonal_where_they_are_square(inputs: int) -> None:
+    torch.manual_seed(0)
+    built = recurrent("lstm", inputs, 30, recurrent_init="scaled_blocks").cells[0]
+    square = [*built.get_parameter("weight_hh").detach().chunk(4)]
+    blocks = built.get_parameter("weight_ih").detach().chunk(4)
+    if inputs == 30:
+        square += blocks
+    else:
+        bound = (6 / (30 + 50 + 1)) ** 0.5
+        assert all(0.98 * bound < block.abs().max() <= bound for block in blocks)
+    for block in square:
+        torch.testing.assert_close(block.T @ block, 0.05**2 * torch.eye(30), rtol=0, atol=1e-7)
+
+
+def test_normal_weights_have_a_deviation_of_a_hundredth() -> None:
+    torch.manual_seed(0)
+    built = recurrent("lstm", 60, 50, recurrent_init="normal").cells[0]
+    for name in ("weight_ih", "weight_hh"):
+        weight = built.get_parameter(name)
+        assert weight.std().item() == pytest.approx(0.01, rel=0.05)
+        assert abs(weight.mean().item()) < 3e-4
+
+
 def test_an_option_of_another_cell_is_refused() -> None:
     with pytest.raises(ValueError, match=r"for GRU\nforget_bias\n *Extra inputs are not permitted"):
         recurrent("gru", 3, 6, forget_bias=1.0)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -195,17 +196,17 @@ def text8(method: str) -> int:
 
 def skip_thoughts(method: str) -> int:
     """LN section 6.3: an encoder and two decoders of 2400, around embeddings and a softmax of 20,000 words."""
-    grus = [recurrent("gru", 620, 2400, norm={"method": method}) for _ in range(3)]
-    return parameters(*grus, nn.Embedding(20_000, 620), nn.Linear(2400, 20_000), without=("h0",))
+    grus = [recurrent("gru", 620, 2400, norm={"method": method}, first_state="zeros") for _ in range(3)]
+    return parameters(*grus, nn.Embedding(20_000, 620), nn.Linear(2400, 20_000))
 
 
 def draw(method: str) -> int:
     """LN section 6.4 and Gregor et al. 2015, Table 3: encoder, decoder, and the linear maps between them."""
     norm = {"method": method, **({"sites": ["cell"]} if method == "layer_norm" else {})}
-    lstms = [recurrent("lstm", size, 256, norm=norm) for size in (264, 100)]
+    plain: dict[str, Any] = {"first_state": "zeros", "first_cell": "zeros", "cell_bias": False}
+    lstms = [recurrent("lstm", size, 256, norm=norm, **plain) for size in (264, 100)]
     maps = [nn.Linear(256, size) for size in (100, 100, 5, 5, 25)]
-    untrained = ("h0", "c0") if method == "layer_norm" else ("h0", "c0", "norm_c.bias")
-    return parameters(*lstms, without=untrained) + parameters(*maps)
+    return parameters(*lstms, *maps)
 
 
 def multilayer_perceptron(method: str) -> int:

@@ -5,6 +5,7 @@ One module for each family of data sets; a new one is added to ``_ALL``.
 
 from collections.abc import Mapping
 
+from normcore.data.datasets.binarized_mnist import BINARIZED_MNIST, MNIST_BITS
 from normcore.data.datasets.bundled import DIGITS, PYDOC
 from normcore.data.datasets.cifar10 import CIFAR10, CIFAR10_SUBSET
 from normcore.data.datasets.dataset import DataFile, Dataset
@@ -14,5 +15,16 @@ from normcore.data.datasets.text8 import TEXT8, TEXT8_PREFIX
 
 __all__ = ["DATASETS", "DataFile", "Dataset"]
 
-_ALL = (DIGITS, PYDOC, MNIST, CIFAR10, CIFAR10_SUBSET, PTB, TEXT8, TEXT8_PREFIX)
+_ALL = (
+    DIGITS,
+    PYDOC,
+    MNIST,
+    BINARIZED_MNIST,
+    MNIST_BITS,
+    CIFAR10,
+    CIFAR10_SUBSET,
+    PTB,
+    TEXT8,
+    TEXT8_PREFIX,
+)
 DATASETS: Mapping[str, Dataset] = {dataset.name: dataset for dataset in _ALL}

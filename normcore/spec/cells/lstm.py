@@ -14,7 +14,6 @@ class LSTM(RecurrentModel):
     places: ClassVar[frozenset[Place]] = frozenset({"input", "recurrent", "sum", "cell"})
     usual: ClassVar[tuple[Place, ...]] = ("input", "recurrent", "cell")  # LN Eq. 20-22, RBN Eq. 14-16
     gates: ClassVar[int | None] = 4
-    own_parameters: ClassVar[int] = 3  # both first states, and the bias of the cell that is read out
 
     cell: Literal["lstm"] = "lstm"
     forget_bias: float = Field(1.0, description="Initial bias of the forget gate (the RBN authors' code: 1).")
@@ -23,3 +22,13 @@ class LSTM(RecurrentModel):
         strict=False,
         description="Blocks with the identity (the RBN authors' code on pixels: g, the candidate).",
     )
+    first_cell: Literal["trained", "zeros"] = Field("trained", description="What c begins with, as first_state of h.")
+    cell_bias: bool = Field(
+        True,
+        description="Whether a cell that no norm reads out has a bias there (the RBN authors' code); a norm has its"
+        " shift.",
+    )
+
+    @property
+    def own_parameters(self) -> int:
+        return super().own_parameters + (self.first_cell == "trained") + self.cell_bias

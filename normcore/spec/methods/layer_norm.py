@@ -47,7 +47,8 @@ class LayerNorm(SiteMethod):
 
     @classmethod
     def defaults(cls, model: type[Model]) -> dict[str, Any]:
-        return {**super().defaults(model), "bias": "inside" if issubclass(model, GRU) else "outside"}
+        cell = model.cell_kind()
+        return {**super().defaults(model), "bias": "inside" if cell and issubclass(cell, GRU) else "outside"}
 
     def idle(self, model: Model) -> frozenset[str]:
         idle = set(super().idle(model))
@@ -55,7 +56,7 @@ class LayerNorm(SiteMethod):
             idle.add("gain_init")
         if not (model.has_images and self.affine and "layer" in self.sites):
             idle.add("conv_gain")
-        return frozenset(idle | (self._idle_in_cells(model) if isinstance(model, RecurrentModel) else OF_CELLS))
+        return frozenset(idle | (self._idle_in_cells(model.recurrent) if model.recurrent else OF_CELLS))
 
     def _idle_in_cells(self, model: RecurrentModel) -> set[str]:
         idle = set()
@@ -69,7 +70,8 @@ class LayerNorm(SiteMethod):
         return channels == 1
 
     def pointless(self, model: Model) -> Misfit | None:
-        if isinstance(model, RecurrentModel) and model.hidden_size == 1 and self._takes_single_units(model):
+        cells = model.recurrent
+        if cells and cells.hidden_size == 1 and self._takes_single_units(cells):
             return Misfit("method", SINGLE.format(model.label))
         return super().pointless(model)
 

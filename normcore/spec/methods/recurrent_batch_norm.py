@@ -6,7 +6,6 @@ from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
 
 from normcore.spec.methods.method import SiteMethod
 from normcore.spec.models.model import Model
-from normcore.spec.models.recurrent import RecurrentModel
 from normcore.spec.part import contradiction
 
 
@@ -41,7 +40,7 @@ class RecurrentBatchNorm(SiteMethod):
 
     def idle(self, model: Model) -> frozenset[str]:
         idle = set(super().idle(model))
-        if not isinstance(model, RecurrentModel):
+        if not model.recurrent:
             idle |= {"statistics", "initial_state_noise"}
         if self.population == "pass":
             idle.add("momentum")

@@ -6,7 +6,6 @@ from pydantic import Field, NonNegativeFloat, PositiveFloat
 
 from normcore.spec.methods.method import SiteMethod
 from normcore.spec.models.model import Model
-from normcore.spec.models.recurrent import RecurrentModel
 
 
 class RMSNorm(SiteMethod):
@@ -26,5 +25,5 @@ class RMSNorm(SiteMethod):
     )
 
     def idle(self, model: Model) -> frozenset[str]:
-        of_cells = frozenset() if isinstance(model, RecurrentModel) else frozenset({"bias_init"})
+        of_cells = frozenset() if model.recurrent else frozenset({"bias_init"})
         return super().idle(model) | of_cells

@@ -6,7 +6,7 @@ from pydantic import Field, PositiveFloat
 
 from normcore.spec.methods.method import Method
 from normcore.spec.models.model import Model, Place
-from normcore.spec.models.recurrent import RecurrentModel
+from normcore.spec.part import Misfit
 
 
 class SequenceBatchNorm(Method):
@@ -21,5 +21,16 @@ class SequenceBatchNorm(Method):
     gain_init: float = Field(1.0, description="Initial gain.")
     eps: PositiveFloat = Field(1e-5, description="Added to the variance, inside the root.")
 
+    @classmethod
+    def fits(cls, model: type[Model]) -> bool:
+        return super().fits(model) and not model.feeds_back
+
     def needs_batch(self, model: Model) -> bool:
-        return not isinstance(model, RecurrentModel)
+        return not model.recurrent
+
+    def misfit(self, model: Model) -> Misfit | None:
+        if model.feeds_back:
+            return Misfit(
+                "method", f"it takes whole sequences, and {model.label} makes its inputs as it goes; use another"
+            )
+        return super().misfit(model)

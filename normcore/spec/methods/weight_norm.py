@@ -6,7 +6,6 @@ from pydantic import Field
 
 from normcore.spec.methods.method import Method
 from normcore.spec.models.model import Model, Place
-from normcore.spec.models.recurrent import RecurrentModel
 from normcore.spec.part import Misfit
 
 
@@ -30,7 +29,7 @@ class WeightNorm(Method):
 
     @classmethod
     def defaults(cls, model: type[Model]) -> dict[str, Any]:
-        return {"init": "weights" if issubclass(model, RecurrentModel) else "data"}
+        return {"init": "weights" if model.cell_kind() else "data"}
 
     def needs_batch(self, model: Model) -> bool:
         return self.mean_only_batch_norm
@@ -40,6 +39,6 @@ class WeightNorm(Method):
         return self.init == "data"
 
     def misfit(self, model: Model) -> Misfit | None:
-        if self.init == "data" and isinstance(model, RecurrentModel):
+        if self.init == "data" and model.recurrent:
             return Misfit("init", f"the inputs of {model.label} are its own states, not data; use weights")
         return super().misfit(model)

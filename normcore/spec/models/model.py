@@ -38,12 +38,15 @@ class Model(Part):
         places: where it can be normalized.
         usual: those of them that are normalized unless a spec says otherwise.
         has_images: whether its layers have channels of more than one place.
+        feeds_back: whether what it makes of a step decides the next step's input, so that no sequence is known
+            beforehand.
     """
 
     architecture: ClassVar[str]
     places: ClassVar[frozenset[Place]]
     usual: ClassVar[tuple[Place, ...]]
     has_images: ClassVar[bool] = False
+    feeds_back: ClassVar[bool] = False
 
     @classmethod
     def kinds(cls) -> Mapping[str, type["Model"]]:
@@ -63,6 +66,16 @@ class Model(Part):
             pydantic.ValidationError, PydanticCustomError: it describes none.
         """
         return cls.model_validate(value)
+
+    @classmethod
+    def cell_kind(cls) -> "type[Model] | None":
+        """The cell of its recurrent networks, a ``RecurrentModel``; None if it has none."""
+        return None
+
+    @property
+    def recurrent(self) -> Any:
+        """The largest of its recurrent networks, a ``RecurrentModel``; None if it has none."""
+        return None
 
     @property
     def label(self) -> str:

@@ -13,22 +13,28 @@ class RecurrentModel(Model):
 
     Attributes:
         gates: summed inputs a unit; None if the cost of the cell is not known.
-        own_parameters: trained numbers a unit besides those of the gates, such as its first state.
     """
 
     architecture: ClassVar[str] = "recurrent"
     gates: ClassVar[int | None] = None
-    own_parameters: ClassVar[int] = 1
 
     cell: str
     hidden_size: int = Field(100, ge=1, le=65_536)
     num_layers: int = Field(1, ge=1, le=64)
     bidirectional: bool = False
-    recurrent_init: Literal["orthogonal", "identity", "uniform"] = Field(
-        "orthogonal",
-        description="Recurrent weights: one orthogonal matrix over all gates; the identity in some blocks and"
-        " orthogonal in the others; or, as torch.nn initializes, all weights and each of torch's two biases (here their"
-        " sum) uniform in +-1 / sqrt(hidden_size); an LSTM adds forget_bias.",
+    recurrent_init: Literal["orthogonal", "identity", "uniform", "orthogonal_blocks", "scaled_blocks", "normal"] = (
+        Field(
+            "orthogonal",
+            description="Recurrent weights: one orthogonal matrix over all gates; the identity in some blocks and"
+            " orthogonal in the others; or, as torch.nn initializes, all weights and each of torch's two biases (here"
+            " their sum) uniform in +-1 / sqrt(hidden_size); an LSTM adds forget_bias. orthogonal_blocks: each gate's"
+            " block by itself, and the input's weights uniform in +-0.1 (skip-thoughts); scaled_blocks: blocks of both"
+            " weights 0.05 times orthogonal where they are square, else uniform in +-sqrt(6 / (rows + columns + 1))"
+            " (the RBN authors' reader); normal: all weights, with standard deviation 0.01.",
+        )
+    )
+    first_state: Literal["trained", "zeros"] = Field(
+        "trained", description="What h begins with: numbers that start at 0 and are trained, or 0 for good."
     )
 
     @classmethod
@@ -51,6 +57,19 @@ class RecurrentModel(Model):
     @property
     def label(self) -> str:
         return self.cell
+
+    @classmethod
+    def cell_kind(cls) -> type["RecurrentModel"]:
+        return cls
+
+    @property
+    def recurrent(self) -> Self:
+        return self
+
+    @property
+    def own_parameters(self) -> int:
+        """Trained numbers a unit besides those of the gates, such as its first state."""
+        return int(self.first_state == "trained")
 
     def cost(self, inputs: int, steps: int) -> Cost | None:
         """What the layers take to read ``steps`` inputs; the readout is the task's."""

@@ -96,6 +96,7 @@ print(json.dumps({
         "num_layers": 1,
         "bidirectional": False,
         "recurrent_init": "orthogonal",
+        "first_state": "trained",
     }, "the profile's forget_bias is not for it"
     assert said["norm"] == ["input", "recurrent"]
     [[*loc, message]] = said["batch_norm"]

@@ -9,17 +9,19 @@ from normcore.figures import Figure
 
 
 def check(figure: Figure) -> None:
-    """It is plain JSON without numbers that are none, and every trace's axis is laid out.
+    """It is plain JSON without numbers that are none, and every trace's axis is laid out; so are those of its frames.
 
     Raises:
         AssertionError: it is not.
     """
-    assert figure.keys() == {"data", "layout"}
+    assert figure.keys() - {"frames"} == {"data", "layout"}
     written = json.dumps(figure, allow_nan=False)
     assert json.loads(written) == plain(figure), "nothing changes on the way"
     layout = figure["layout"]
     assert layout["title"]["text"]
-    for trace in figure["data"]:
+    frames = figure.get("frames", [])
+    assert len({frame["name"] for frame in frames}) == len(frames)
+    for trace in [*figure["data"], *(trace for frame in frames for trace in frame["data"])]:
         assert trace["type"] in ("scatter", "bar", "heatmap")
         for axis, letter in (("xaxis", "x"), ("yaxis", "y")):
             named = trace.get(axis, letter)

@@ -1,4 +1,4 @@
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 import torch
@@ -18,6 +18,40 @@ def test_the_first_state_is_trained_and_shared(cell: str) -> None:
     y, _ = network(torch.randn(2, 4, 3))
     y.sum().backward()
     assert all(p.grad is not None and p.grad.abs().max() > 0 for p in initial.values())
+
+
+@pytest.mark.parametrize(
+    ("cell", "options", "trained"),
+    [
+        ("rnn", {"first_state": "zeros"}, set()),
+        ("gru", {"first_state": "zeros"}, set()),
+        ("lstm", {"first_state": "zeros"}, {"c0"}),
+        ("lstm", {"first_cell": "zeros"}, {"h0"}),
+        ("lstm", {"first_state": "zeros", "first_cell": "zeros"}, set()),
+    ],
+)
+def test_the_first_state_may_be_zeros_for_good(cell: str, options: dict[str, Any], trained: set[str]) -> None:
+    torch.manual_seed(0)
+    network = recurrent(cell, 3, 5, **options)
+    assert {n.removeprefix("cells.0.") for n, _ in network.named_parameters() if n.endswith("0")} == trained
+    assert not any(name.endswith("0") for name in network.state_dict().keys() - {f"cells.0.{n}" for n in trained})
+    usual = recurrent(cell, 3, 5)
+    usual.load_state_dict(network.state_dict(), strict=False)
+    x = torch.randn(4, 2, 3)
+    torch.testing.assert_close(network(x)[0], usual(x)[0], rtol=0, atol=0)
+    assert network.to(torch.float64)(x.double())[0].dtype == torch.float64
+
+
+@pytest.mark.parametrize("method", ["none", "layer_norm", "recurrent_batch_norm"])
+def test_the_cells_bias_may_be_left_out(method: str) -> None:
+    """Of a norm that reads the cell out the shift stays."""
+    norm = {"method": method, **({} if method == "none" else {"sites": ["input", "recurrent"]})}
+    names = {n for n, _ in recurrent("lstm", 3, 5, norm=norm, cell_bias=False).named_parameters()}
+    usual = {n for n, _ in recurrent("lstm", 3, 5, norm=norm).named_parameters()}
+    assert usual - names == {"cells.0.norm_c.bias"}
+    if method != "none":
+        shifted = recurrent("lstm", 3, 5, norm={"method": method}, cell_bias=False)
+        assert "cells.0.norm_c.bias" in dict(shifted.named_parameters())
 
 
 def test_gradients_reach_back_through_a_state_that_is_fed_back() -> None:

@@ -209,7 +209,7 @@ WRONG: list[tuple[dict[str, Any], tuple[str | int, ...], str]] = [
     ({"task": {"name": "convnet", "dataset": "imagenet"}}, ("task", "dataset"), "'cifar10'"),
     ({"task": {"name": "feedforward", "whitening": True}}, ("task", "whitening"), "unknown field"),
     ({**DENSE, "training": {"schedule": {"start": -1}}}, ("training", "schedule", "start"), "or equal to 0"),
-    ({**DENSE, "training": {"clip": "layer"}}, ("training", "clip"), "'global' or 'per_tensor'"),
+    ({**DENSE, "training": {"clip": "layer"}}, ("training", "clip"), "'global', 'per_tensor' or 'global_root'"),
     ({"task": {"name": "invariances"}, "model": {"hidden_sizes": [8]}}, ("model",), "takes no model; remove it"),
     ({"task": {"name": "fisher_geometry"}, "norm": {"method": "none"}}, ("norm",), "takes no norm; remove it"),
     (

@@ -33,7 +33,7 @@ def clipped(**options: Any) -> tuple[float, dict[str, Any]]:
     return norm.item(), {n: p.grad.numpy() for n, p in given.named_parameters() if p.grad is not None}
 
 
-@pytest.mark.parametrize("clip", ["global", "per_tensor"])
+@pytest.mark.parametrize("clip", ["global", "per_tensor", "global_root"])
 def test_without_a_bound_nothing_changes(clip: str) -> None:
     norm, gradients = clipped(clip_norm=None, clip=clip)
     assert norm == pytest.approx(TOTAL, rel=1e-12)
@@ -60,7 +60,19 @@ def test_each_gradient_by_itself_is_scaled_to_the_bound() -> None:
     np.testing.assert_array_equal(gradients["b"], GRADIENTS["b"])  # small ones stay
 
 
-@pytest.mark.parametrize("clip", ["global", "per_tensor"])
+def test_the_readers_legacy_clipping_leaves_what_is_below_the_bounds_square() -> None:
+    """Their code compares the norm with 100, where 10 is meant, and divides by the norm's root."""
+    norm, gradients = clipped(clip_norm=4.0, clip="global_root")
+    assert norm == pytest.approx(TOTAL, rel=1e-12)
+    for name, gradient in gradients.items():
+        np.testing.assert_allclose(gradient, 4.0 / np.sqrt(TOTAL) * np.array(GRADIENTS[name]), rtol=1e-12)
+    _, gradients = clipped(clip_norm=4.1, clip="global_root")
+    assert 4.1 < TOTAL < 4.1**2
+    for name, gradient in gradients.items():
+        np.testing.assert_array_equal(gradient, GRADIENTS[name])
+
+
+@pytest.mark.parametrize("clip", ["global", "per_tensor", "global_root"])
 def test_what_is_below_the_bound_stays(clip: str) -> None:
     _, gradients = clipped(clip_norm=20.0, clip=clip)
     for name, gradient in gradients.items():

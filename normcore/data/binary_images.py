@@ -1,0 +1,87 @@
+"""Images of pixels that are 0 or 1, without labels.
+
+Shapes: N images of S x S pixels.
+"""
+
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from normcore.data import digits
+from normcore.data.registry import DATASETS, DatasetCorrupt, checksums, read_bytes
+
+PARTS = ("train", "valid", "test")
+MNIST_SIDE = 28
+PACKED_FILE = "binarized_mnist_packed.npz"
+DARK = 8  # of the digits' grey levels 0 to 16: from here on a pixel is 1
+
+
+@dataclass(frozen=True, slots=True)
+class BinaryImages:
+    """Images (N, S, S), uint8, in three splits, and the digests of what they were read from."""
+
+    train: Tensor
+    valid: Tensor
+    test: Tensor
+    checksums: Mapping[str, str]
+
+    def spread(self, examples: int) -> "BinaryImages":
+        """At most so many of the validation and the test images each, evenly from first to last: those of MNIST's test
+        are sorted by class."""
+        return replace(self, valid=_spread(self.valid, examples), test=_spread(self.test, examples))
+
+
+def load(name: str, datasets_dir: Path | None) -> BinaryImages:
+    """Read and split one of ``binarized_mnist``, ``mnist_bits`` and ``digits``.
+
+    Raises:
+        DatasetMissing, DatasetCorrupt: a file is not there, or not the official one.
+    """
+    if name == "digits":
+        splits = digits.load()
+        side = digits.SHAPE[1]
+        parts = (splits.train, splits.valid, splits.test)
+        train, valid, test = ((part.pixels >= DARK).to(torch.uint8).reshape(-1, side, side) for part in parts)
+        return BinaryImages(train, valid, test, splits.checksums)
+    if name == "binarized_mnist":
+        train, valid, test = (
+            parse_amat(read_bytes(DATASETS[name], file, datasets_dir), MNIST_SIDE, file)
+            for file in (f"binarized_mnist_{part}.amat" for part in PARTS)
+        )
+    else:
+        train, valid, test = _unpacked(read_bytes(DATASETS[name], PACKED_FILE, datasets_dir))
+    return BinaryImages(train, valid, test, dict(checksums(name)))
+
+
+def parse_amat(text: bytes, side: int, name: str) -> Tensor:
+    """The images (N, S, S) of a text file: one on a line, its pixels 0 or 1 with a blank between each two.
+
+    Raises:
+        DatasetCorrupt: a line is something else; the message has its number.
+    """
+    images = []
+    for number, line in enumerate(text.splitlines(), 1):
+        pixels = line.split()
+        if len(pixels) != side * side or not set(pixels) <= {b"0", b"1"}:
+            raise DatasetCorrupt(
+                f"{name}, line {number}: expected {side * side} pixels that are 0 or 1, received {len(pixels)} words;"
+                " fetch the file anew"
+            )
+        images.append(np.frombuffer(b"".join(pixels), np.uint8) - ord("0"))
+    return torch.from_numpy(np.stack(images).reshape(-1, side, side))
+
+
+def _unpacked(content: bytes) -> list[Tensor]:
+    with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+        return [
+            torch.from_numpy(np.unpackbits(archive[part], axis=1).reshape(-1, MNIST_SIDE, MNIST_SIDE)) for part in PARTS
+        ]
+
+
+def _spread(images: Tensor, examples: int) -> Tensor:
+    return images if len(images) <= examples else images[torch.arange(examples) * len(images) // examples]

@@ -1,0 +1,116 @@
+"""DRAW (Gregor et al. 2015, arXiv:1502.04623, equation numbers are its own; LN section 6.4).
+
+Shapes: T glimpses, B images of S x S pixels, H hidden units, Z latent numbers.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from normcore.losses import kl_to_standard_normal
+from normcore.models.build import Build
+from normcore.models.gaussian_filters import Attention, read, write
+from normcore.recurrent import step_by_step
+from normcore.spec.models import draw as spec
+
+
+class Drawn(NamedTuple):
+    """What came of images.
+
+    Attributes:
+        canvas: (B, S, S), the logits of their pixels after the last glimpse.
+        kl: (B), what the latent numbers of all glimpses cost, in nats (Eq. 10, 11).
+    """
+
+    canvas: Tensor
+    kl: Tensor
+
+
+class Painted(NamedTuple):
+    """The canvas (B, S, S) after a glimpse, where it was painted, and what its latent numbers cost, (B) nats."""
+
+    canvas: Tensor
+    at: Attention
+    kl: Tensor
+
+
+class Draw(nn.Module):
+    """A canvas that an LSTM paints on, glimpse by glimpse, from latent numbers that another one drew out of the image.
+
+    Deviations: no peepholes (LN Eq. 29-31 have none); the forget gates' biases start at 0 as all others do.
+    """
+
+    def __init__(self, build: Build, options: spec.DrawModel, side: int) -> None:
+        super().__init__()
+        hidden, latent = options.hidden_size, options.latent_size
+        self.options = options
+        self.side = side
+        self.encoder = build.cell(options.recurrent, options.encoder_inputs)
+        self.decoder = build.cell(options.recurrent, latent)
+        self.mean = _linear(hidden, latent)
+        self.log_deviation = _linear(hidden, latent)
+        self.read_attention = _linear(hidden, spec.ATTENTION)
+        self.write_attention = _linear(hidden, spec.ATTENTION)
+        self.patch = _linear(hidden, options.write_size**2)
+
+    def noise(self, examples: int, generator: torch.Generator | None = None) -> Tensor:
+        """Standard normal numbers (T, B, Z) for so many images, by torch's global generator unless another is given."""
+        weight = self.mean.weight
+        shape = (self.options.glimpses, examples, self.options.latent_size)
+        return torch.randn(shape, generator=generator, device=weight.device, dtype=weight.dtype)
+
+    def forward(self, images: Tensor, noise: Tensor | None = None) -> Drawn:
+        """Encode images (B, S, S) and paint them again; ``noise`` (T, B, Z) is drawn anew if none is given."""
+        noise = self.noise(len(images)) if noise is None else noise
+        canvas, kl = images, torch.zeros(len(images), device=images.device, dtype=images.dtype)
+        for painted in self.glimpses(images, noise):
+            canvas, kl = painted.canvas, kl + painted.kl
+        return Drawn(canvas, kl)
+
+    def glimpses(self, images: Tensor, noise: Tensor) -> Iterator[Painted]:
+        """The same, step by step."""
+        canvas = torch.zeros_like(images)
+        encoded, decoded = self.encoder.initial_state(len(images)), self.decoder.initial_state(len(images))
+        with step_by_step(self.encoder) as encode, step_by_step(self.decoder) as decode:
+            for t, epsilon in enumerate(noise):
+                error = images - canvas.sigmoid()  # Eq. 3
+                r = self._read(images, error, decoded.h)  # Eq. 4
+                encoded = encode(torch.cat([r, decoded.h], 1), encoded, t)  # Eq. 5
+                mean, deviation = self.mean(encoded.h), self.log_deviation(encoded.h).exp()  # Eq. 1, 2
+                z = mean + deviation * epsilon  # Eq. 6
+                decoded = decode(z, decoded, t)  # Eq. 7
+                painted, at = self._write(decoded.h)
+                canvas = canvas + painted  # Eq. 8
+                yield Painted(canvas, at, kl_to_standard_normal(mean, deviation))
+
+    @torch.no_grad()
+    def generate(self, noise: Tensor) -> Iterator[Tensor]:
+        """The canvas (B, S, S) after each glimpse, of images that it makes up from the latent numbers (T, B, Z)."""
+        examples = noise.shape[1]
+        canvas = noise.new_zeros(examples, self.side, self.side)
+        decoded = self.decoder.initial_state(examples)
+        with step_by_step(self.decoder) as decode:
+            for t, z in enumerate(noise):
+                decoded = decode(z, decoded, t)
+                canvas = canvas + self._write(decoded.h)[0]
+                yield canvas
+
+    def _read(self, images: Tensor, error: Tensor, h: Tensor) -> Tensor:
+        """Both patches (B, 2 N N) of image and error."""
+        size = self.options.read_size
+        at = Attention.of(self.read_attention(h), self.side, size)
+        return read(torch.stack([images, error], 1), at, size).flatten(1)
+
+    def _write(self, h: Tensor) -> tuple[Tensor, Attention]:
+        size = self.options.write_size
+        at = Attention.of(self.write_attention(h), self.side, size)
+        return write(self.patch(h).view(-1, size, size), at, self.side), at  # Eq. 28, 29
+
+
+def _linear(inputs: int, outputs: int) -> nn.Linear:
+    linear = nn.Linear(inputs, outputs)
+    nn.init.normal_(linear.weight, std=0.01)
+    nn.init.zeros_(linear.bias)
+    return linear

@@ -1,0 +1,62 @@
+"""DRAW: a recurrent network that looks at an image and paints it, step by step."""
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from normcore.spec.cells.lstm import LSTM
+from normcore.spec.models.model import Cost, Model, Place
+from normcore.spec.models.recurrent import RecurrentModel
+
+ATTENTION = 5  # numbers that place a grid of filters: two for its centre, its width, its stride, a strength
+
+
+class DrawModel(Model):
+    """An LSTM that encodes and one that decodes, with selective attention. All weights start normal with a standard
+    deviation of 0.01, biases and states at 0."""
+
+    architecture: ClassVar[str] = "draw"
+    home: ClassVar[str] = "normcore.models.draw:Draw"
+    places: ClassVar[frozenset[Place]] = LSTM.places
+    usual: ClassVar[tuple[Place, ...]] = ("cell",)  # LN Eq. 29-31
+    feeds_back: ClassVar[bool] = True
+
+    hidden_size: int = Field(256, ge=1, le=65_536, description="Units of the encoder, and of the decoder.")
+    latent_size: int = Field(100, ge=1, le=65_536, description="Latent numbers of a glimpse.")
+    glimpses: int = Field(64, ge=1, le=1024, description="Steps, of which each looks once and paints once.")
+    read_size: int = Field(2, ge=1, le=256, description="Rows and columns of the patch that is read.")
+    write_size: int = Field(5, ge=1, le=256, description="Rows and columns of the patch that is painted.")
+
+    @classmethod
+    def cell_kind(cls) -> type[RecurrentModel]:
+        return LSTM
+
+    @property
+    def recurrent(self) -> LSTM:
+        return LSTM(
+            hidden_size=self.hidden_size,
+            recurrent_init="normal",
+            forget_bias=0.0,
+            first_state="zeros",
+            first_cell="zeros",
+            cell_bias=False,
+        )
+
+    @property
+    def encoder_inputs(self) -> int:
+        """Numbers that the encoder reads at a step: two patches, and what the decoder had."""
+        return 2 * self.read_size**2 + self.hidden_size
+
+    def cost(self, side: int) -> Cost:
+        """What it takes to encode and paint an image of ``side`` x ``side`` pixels."""
+        cells = self.recurrent
+        encoder, decoder = cells.cost(self.encoder_inputs, self.glimpses), cells.cost(self.latent_size, self.glimpses)
+        assert encoder is not None
+        assert decoder is not None
+        outputs = 2 * self.latent_size + 2 * ATTENTION + self.write_size**2
+        read, write = self.read_size, self.write_size
+        filters = 2 * (read * side * side + read * read * side) + write * write * side + write * side * side
+        return Cost(
+            encoder.parameters + decoder.parameters + (self.hidden_size + 1) * outputs,
+            encoder.products + decoder.products + self.glimpses * (self.hidden_size * outputs + filters),
+        )

@@ -1,0 +1,74 @@
+"""A grid of filters is where its five numbers put it, as Gregor et al. 2015, section 3.2, say."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from normcore.models.gaussian_filters import Attention, filters, read, write
+
+SIDE, SIZE = 6, 3
+RANDOM = np.random.RandomState(0)
+NUMBERS = RANDOM.uniform(-0.7, 0.7, (2, 5))
+
+
+def written_out(numbers: np.ndarray, side: int, size: int) -> tuple[np.ndarray, np.ndarray, float]:
+    """F_X and F_Y (N, S) and gamma of one image, one element at a time."""
+    x, y, log_variance, log_stride, log_intensity = numbers
+    stride = (side - 1) / (size - 1) * math.exp(log_stride)
+    banks = []
+    for place in (x, y):
+        bank = np.zeros((size, side))
+        for i in range(1, size + 1):
+            mean = (side + 1) / 2 * (place + 1) + (i - size / 2 - 0.5) * stride
+            for a in range(1, side + 1):
+                bank[i - 1, a - 1] = math.exp(-((a - mean) ** 2) / (2 * math.exp(log_variance)))
+            bank[i - 1] /= bank[i - 1].sum()
+        banks.append(bank)
+    return banks[0], banks[1], math.exp(log_intensity)
+
+
+def test_reading_multiplies_by_both_banks() -> None:
+    images = RANDOM.uniform(size=(2, 2, SIDE, SIDE))
+    patches = read(torch.from_numpy(images), Attention.of(torch.from_numpy(NUMBERS), SIDE, SIZE), SIZE).numpy()
+    assert patches.shape == (2, 2, SIZE, SIZE)
+    for b in range(2):
+        f_x, f_y, intensity = written_out(NUMBERS[b], SIDE, SIZE)
+        for channel in range(2):
+            expected = intensity * f_y @ images[b, channel] @ f_x.T
+            np.testing.assert_allclose(patches[b, channel], expected, rtol=1e-12)
+
+
+def test_writing_is_the_other_way_round() -> None:
+    patch = RANDOM.uniform(size=(2, SIZE, SIZE))
+    painted = write(torch.from_numpy(patch), Attention.of(torch.from_numpy(NUMBERS), SIDE, SIZE), SIDE).numpy()
+    for b in range(2):
+        f_x, f_y, intensity = written_out(NUMBERS[b], SIDE, SIZE)
+        np.testing.assert_allclose(painted[b], f_y.T @ patch[b] @ f_x / intensity, rtol=1e-12)
+
+
+@pytest.mark.parametrize("size", [2, 3, 5])
+def test_zeros_lay_the_grid_over_the_whole_image(size: int) -> None:
+    at = Attention.of(torch.zeros(1, 5, dtype=torch.float64), 28, size)
+    assert at.x.item() == at.y.item() == 14.5
+    assert at.stride.item() == pytest.approx(27 / (size - 1))
+    narrow = filters(at.x, at.stride, torch.full((1,), 1e-3, dtype=torch.float64), size, 28)[0]
+    peaks = (narrow * torch.arange(1, 29)).sum(1)
+    np.testing.assert_allclose(peaks.numpy(), np.linspace(1, 28, size), atol=0.5)
+
+
+def test_one_filter_needs_no_stride() -> None:
+    at = Attention.of(torch.zeros(1, 5, dtype=torch.float64), 28, 1)
+    assert filters(at.x, at.stride, at.variance, 1, 28)[0, 0].argmax() in (13, 14)
+
+
+@pytest.mark.parametrize("far", [-50.0, 50.0])
+def test_a_grid_far_outside_the_image_makes_no_nan(far: float) -> None:
+    numbers = torch.tensor([[far, far, -5.0, 0.0, 0.0]], requires_grad=True)
+    at = Attention.of(numbers, SIDE, SIZE)
+    patch = read(torch.ones(1, 1, SIDE, SIDE), at, SIZE)
+    torch.autograd.backward(patch.sum())
+    assert patch.isfinite().all()
+    assert numbers.grad is not None
+    assert numbers.grad.isfinite().all()
