@@ -1,5 +1,6 @@
 """Times of contestants that take turns: whatever slows the machine down slows all of them."""
 
+import ctypes
 import math
 import statistics
 import time
@@ -64,6 +65,7 @@ def measure(cell: str, shapes: Sequence[Shape], threads: int, *, seconds: float 
             def evaluate(contestant: Contestant) -> Callable[[], None]:
                 return lambda: contestant.evaluate(x)  # noqa: B023
 
+            _give_back_freed_memory()
             kept, theirs_kept = ours.kept(x), theirs.kept(x)
             trained = in_turns([train(ours), train(theirs), train(slow)], 2 * seconds)
             ours = evaluated(ours, shape.steps)
@@ -99,6 +101,13 @@ def _seconds(work: Callable[[], None]) -> float:
     began = time.perf_counter()
     work()
     return time.perf_counter() - began
+
+
+def _give_back_freed_memory() -> None:
+    """Of other shapes, whose pieces fit no more: kept as in runs, they would come to more than 20 GB."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 def geometric_mean(ratios: Sequence[float]) -> float:

@@ -11,6 +11,31 @@ inline int steps_collected(int steps, int batch, int width) {
     return std::min(steps, std::max(1, rows / batch));
 }
 
+// The inputs of the steps of a chunk, (rows, n), as (n, rows): the left operand of a gradient of weights. As they lie in
+// memory its elements would be n apart, each in a cache line and, of a large network, in a page of its own.
+class Turned {
+    int n, row;
+    Array data;
+
+   public:
+    Turned(int n, int rows)
+        : n(n), row(up_to_vector(rows) % 256 ? up_to_vector(rows) + W : up_to_vector(rows) + 2 * W), data(size_t(n) * row) {}
+
+    // Rows that become the columns from `at` on; a vector of columns beyond them is overwritten.
+    void take(const real* from, int rows, int at, Range columns) {
+        for (int k = columns.from; k < columns.to; k += W)
+            for (int m = 0; m < rows; m += W) {
+                vec block[W] = {};
+                for (int j = 0; j < std::min(W, rows - m); ++j)
+                    block[j] = load(from + ptrdiff_t(m + j) * n + k, columns.to - k);
+                transpose(block);
+                for (int j = 0; j < std::min(W, columns.to - k); ++j) store(data + ptrdiff_t(k + j) * row + at + m, block[j]);
+            }
+    }
+
+    Left left() const { return {data, row, 1}; }
+};
+
 template <class Cell, Method method>
 class Backward {
     using Step = BackwardLine<Cell, method>;
@@ -23,6 +48,7 @@ class Backward {
     const bool recurs_anew, projects_anew;
     const Panels back_hh, back_ih;
     Panels grad_hh, grad_ih;
+    Turned h, x;
     Array own_recurrent, own_input, own_h, own_c;
     const Gradients grads;  // of the products, for the steps of a chunk
     Meeting meeting;
@@ -30,7 +56,7 @@ class Backward {
    public:
     explicit Backward(const Recurrence& r)
         : r(r),
-          p(r),
+          p(r, r.longest_h),
           chunk(steps_collected(r.steps, r.batch, p.gates.width)),
           recurs_anew(method != Method::none && !r.kept_recurrent),
           projects_anew(p.together ? recurs_anew : !r.kept_input),
@@ -38,6 +64,8 @@ class Backward {
           back_ih(r.grad_x ? backwards(r.weight_ih, r.inputs, p.gates) : Panels(0, 0, 1)),
           grad_hh(r.hidden, p.gates.width / W, vectors_of_panel(G)),
           grad_ih(r.inputs, p.gates.width / W, vectors_of_panel(G)),
+          h(r.hidden, chunk * p.B),
+          x(r.inputs, chunk * p.B),
           own_recurrent(size_t(chunk) * p.B * p.gates.stride),
           own_input(p.together ? 0 : size_t(chunk) * p.B * p.gates.stride),
           own_h(size_t(p.B) * p.units.width),
@@ -53,17 +81,21 @@ class Backward {
         const int most = std::min<int>(r.threads, features ? p.B : (p.gates.groups + 3) / 4);
         std::vector<Sums> sums;
         std::vector<GradientScratch> scratch;
+        std::vector<Array> packed;
         for (int thread = 0; thread < (features ? most : 1); ++thread) sums.emplace_back(p.gates, p.units);
-        for (int thread = 0; thread < most; ++thread) scratch.emplace_back(features ? p.gates.groups : p.B, G);
+        for (int thread = 0; thread < most; ++thread) {
+            scratch.emplace_back(features ? p.gates.groups : p.B, G);
+            packed.emplace_back(size_t(chunk) * p.B * grad_hh.wide * W);
+        }
         in_threads(r.threads, most, [&](int thread, int threads) {
-            work(thread, threads, scratch[thread], sums[features ? thread : 0]);
+            work(thread, threads, scratch[thread], sums[features ? thread : 0], packed[thread]);
         });
         for (size_t thread = 1; thread < sums.size(); ++thread) sums[0].add(sums[thread], p.gates, p.units);
         finish(sums[0]);
     }
 
    private:
-    void work(int thread, int threads, GradientScratch& scratch, Sums& sums) {
+    void work(int thread, int threads, GradientScratch& scratch, Sums& sums, real* packed) {
         const Range rows = features ? share(p.B, thread, threads) : Range{0, p.B};
         const Range panels = p.own_panels(thread, threads), groups = p.own_groups(thread, threads);
         const int chunks = (p.T + chunk - 1) / chunk;
@@ -81,8 +113,9 @@ class Backward {
                     back(t, rows, {groups.from / TILE_VECTORS, (groups.to + TILE_VECTORS - 1) / TILE_VECTORS});
                 }
             }
+            turn(begin, end, thread, threads);
             meeting.wait_for(threads);
-            weights(begin, end, panels);
+            weights((end - begin) * p.B, panels, packed);
             if (r.grad_x) inputs(begin, share((end - begin) * p.B, thread, threads));
             meeting.wait_for(threads);
         }
@@ -107,24 +140,40 @@ class Backward {
         }
     }
 
+    void turn(int begin, int end, int thread, int threads) {
+        const int rows = (end - begin) * p.B, of_first = begin ? 0 : p.B;
+        const Range units = share_of_vectors(p.H, thread, threads);
+        if (of_first) h.take(r.h0, p.B, 0, units);
+        h.take(r.y + (ptrdiff_t(begin - 1) * p.B + of_first) * p.H, rows - of_first, of_first, units);
+        x.take(r.x + ptrdiff_t(begin) * p.B * p.F, rows, 0, share_of_vectors(p.F, thread, threads));
+    }
+
+    static Range share_of_vectors(int n, int thread, int threads) {
+        const Range own = share(up_to_vector(n) / W, thread, threads);
+        return {own.from * W, std::min(own.to * W, n)};
+    }
+
     // Add the gradients of both weights from the steps of a chunk.
-    void weights(int begin, int end, Range panels) {
-        const int rows = (end - begin) * p.B;
+    void weights(int rows, Range panels, real* packed) {
         for (int panel = panels.from; panel < panels.to; ++panel) {
-            const int column = panel * grad_hh.wide * W;
-            add_product(r.x + ptrdiff_t(begin) * p.B * p.F, p.F, rows, grads.inputs.data + column, grad_ih, panel);
-            if (begin == 0) add_product(r.h0, p.H, p.B, grads.recurrents.data + column, grad_hh, panel);
-            const int skipped = begin == 0 ? p.B : 0;
-            const ptrdiff_t before = ptrdiff_t(begin) * p.B + skipped - p.B;
-            add_product(r.y + before * p.H, p.H, rows - skipped,
-                        grads.recurrents.data + ptrdiff_t(skipped) * p.gates.stride + column, grad_hh, panel);
+            const int column = panel * grad_hh.wide * W, vectors = grad_hh.vectors_of(panel);
+            pack(grads.recurrents.data + column, rows, vectors, packed);
+            add_product(h, p.H, rows, packed, grad_hh, panel);
+            if (!p.together) pack(grads.inputs.data + column, rows, vectors, packed);
+            add_product(x, p.F, rows, packed, grad_ih, panel);
         }
     }
 
-    // Add left' d to a panel: left (rows, n), d (rows, columns of the panel).
-    void add_product(const real* left, int n, int rows, const real* d, Panels& to, int panel) {
+    // Columns of gradients, row after row.
+    void pack(const real* from, int rows, int vectors, real* to) const {
+        for (int m = 0; m < rows; ++m)
+            for (int v = 0; v < vectors; ++v) store(to + (m * vectors + v) * W, load(from + ptrdiff_t(m) * p.gates.stride + v * W));
+    }
+
+    // Add left d to a panel: left (n, rows), d (rows, columns of the panel).
+    void add_product(const Turned& left, int n, int rows, const real* d, Panels& to, int panel) {
         const int vectors = to.vectors_of(panel);
-        product({left, 1, n}, n, rows, d, p.gates.stride, vectors, {to.of(panel), vectors * W}, to.of(panel), vectors * W);
+        product(left.left(), n, rows, d, vectors * W, vectors, {to.of(panel), vectors * W}, to.of(panel), vectors * W);
     }
 
     void inputs(int begin, Range rows) {

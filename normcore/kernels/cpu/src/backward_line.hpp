@@ -56,7 +56,7 @@ class BackwardLine {
     const uint8_t* mask;
     GradientScratch& scratch;
     Sums& sums;
-    const Measured<G> of_h, of_x;
+    Measured<G> of_h, of_x;
     const Measured<1> of_c;
     Centred<method, Cell> centred_h, centred_x;
 
@@ -86,9 +86,9 @@ class BackwardLine {
           mask(r.mask ? r.mask + first : nullptr),
           scratch(scratch),
           sums(sums),
-          of_h(measured<G>(r.recurrent, index)),
-          of_x(p.together ? Measured<G>::nothing() : measured<G>(r.input, index)),
-          of_c(Cell::has_cell ? measured<1>(r.cell, index) : Measured<1>::nothing()) {}
+          of_c(Cell::has_cell ? kept<1>(r.cell, index) : Measured<1>::nothing()) {
+        measure(index);
+    }
 
     INLINE void run() {
         if (features && mask && !*mask) return stay();
@@ -281,8 +281,29 @@ class BackwardLine {
                  : load(r.c0 + ptrdiff_t(row) * p.H + of_units + j * line.usual, line.in(j));
     }
 
+    // What the forward pass measured of the sums. Of few examples statistics are more than the sums are: they are not
+    // kept, but measured anew.
+    INLINE void measure(int index) {
+        if constexpr (method == Method::batch_norm && !Cell::has_cell) {
+            if (r.longest_h) {
+                vec size_h[G], size_x[G];
+                p.sizes_of(index, t, r.longest_h[t], size_h, size_x);
+                of_h = anew(p.recurrent, a, size_h);
+                of_x = p.together ? Measured<G>::nothing() : anew(p.input, x, size_x);
+                return;
+            }
+        }
+        of_h = kept<G>(r.recurrent, index);
+        of_x = p.together ? Measured<G>::nothing() : kept<G>(r.input, index);
+    }
+
+    INLINE Measured<G> anew(const Parameters& own, const real* a, const vec (&size)[G]) const {
+        vec var[G];
+        return own.normalized ? over_the_examples<G>(a, line, size, own.eps, var) : Measured<G>::nothing();
+    }
+
     template <int N>
-    INLINE Measured<N> measured(const Site& site, int index) const {
+    INLINE Measured<N> kept(const Site& site, int index) const {
         if (!normalizes || !site.normalized) return Measured<N>::nothing();
         return Measured<N>::template kept<method>(p.statistics(site, N, t, index));
     }

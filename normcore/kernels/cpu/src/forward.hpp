@@ -18,14 +18,12 @@ class Forward {
     const int chunk;  // steps that are projected at a time
     Buffers buffers;
     Array own_inputs, own_recurrents, own_cells, own_states;
-    Array squares;            // over examples: of each thread, at even and at odd steps, h^2 by example and lane
-    Array rows_hh, rows_ih;   // over examples: the lengths of the rows of W_h and W_x
-    Array largest_x;          // over examples: the length of the longest x of each step
+    Array squares;  // over examples: of each thread, at even and at odd steps, h^2 by example and lane
     Meeting meeting;
 
    public:
     explicit Forward(const Recurrence& r)
-        : r(r), p(r), chunk(std::min<int>(r.steps, (ROWS_OF_PROJECTION + r.batch - 1) / r.batch)) {
+        : r(r), p(r, method == Method::batch_norm), chunk(std::min<int>(r.steps, (ROWS_OF_PROJECTION + r.batch - 1) / r.batch)) {
         const int steps_of_sums = p.together ? chunk : 1;
         real* kept_sums = keeps_gates<Cell, method> ? nullptr : r.kept_recurrent;
         buffers.recurrents = room(own_recurrents, kept_sums, p.gates.stride, steps_of_sums);
@@ -44,7 +42,7 @@ class Forward {
                 rows(share(p.B, thread, threads), working[thread]);
             });
         } else {
-            measure_products(most);
+            measure_state(most);
             std::vector<Scratch> scratch;
             for (int thread = 0; thread < most; ++thread) scratch.emplace_back(p.B);
             in_threads(r.threads, most, [&](int thread, int threads) { columns(thread, threads, scratch[thread]); });
@@ -96,7 +94,7 @@ class Forward {
                 steps.pop_back();
             }
         }
-        for (Step& step : steps) step.measure({}, {});
+        for (Step& step : steps) step.measure(0);
         for (Step& step : steps) step.gates(nullptr);
         if constexpr (Cell::has_cell) {
             for (Step& step : steps) step.measure_cell();
@@ -109,13 +107,14 @@ class Forward {
         const int of_panel = p.weight_hh.wide / G;
         for (int t = 0; t < p.T; ++t) {
             if (t % chunk == 0) p.project(t, std::min(t + chunk, p.T), {0, p.B}, panels, buffers.inputs);
-            const real largest_h = longest(t, threads);
+            const real longest_h = longest(t, threads);
+            if (r.longest_h && thread == 0) r.longest_h[t] = longest_h;
             real* own = squares + (size_t(threads) * ((t + 1) % 2) + thread) * p.B * W;
             std::memset(own, 0, sizeof(real) * p.B * W);
             for (int panel = panels.from; panel < panels.to; ++panel) {
                 p.recur(buffers.states.at(t + 1), buffers.states.row, {0, p.B}, panel, buffers.recurrents.at(t));
                 for (int group = panel * of_panel; group < std::min((panel + 1) * of_panel, groups.to); ++group)
-                    column(t, group, scratch, own, largest_h);
+                    column(t, group, scratch, own, longest_h);
             }
             meeting.wait_for(threads);
             output(t, share(p.B, thread, threads));
@@ -125,14 +124,9 @@ class Forward {
     // h as the caller has it. Of rows that are not whole cache lines threads would share some, had each its columns.
     void output(int t, Range rows) const { p.usual(buffers.states.at(t), r.y + ptrdiff_t(t) * p.B * p.H, rows); }
 
-    void column(int t, int group, Scratch& scratch, real* squares, real largest_h) {
-        vec size_h[G], size_x[G];
-        for (int g = 0; g < G; ++g) {
-            size_h[g] = largest_h * load(rows_hh + p.gates.at(group, g));
-            size_x[g] = largest_x[t] * load(rows_ih + p.gates.at(group, g));
-        }
+    void column(int t, int group, Scratch& scratch, real* squares, real longest_h) {
         Step step(p, buffers, t, group, p.affine(), scratch);
-        step.measure(size_h, size_x);
+        step.measure(longest_h);
         step.gates(squares);
         if constexpr (Cell::has_cell) {
             step.measure_cell();
@@ -140,47 +134,15 @@ class Forward {
         }
     }
 
-    // How large the products are that are added up to summed inputs: |w| |h| bounds them.
-    void measure_products(int threads) {
+    // Of the state that step 0 begins with.
+    void measure_state(int threads) {
         squares = Array(size_t(2) * threads * p.B * W);
-        real* first = squares;  // read at step 0
+        real* first = squares;
         for (int b = 0; b < p.B; ++b)
             for (int j = 0; j < p.gates.groups; ++j) {
                 const vec h = load(buffers.states.at(1, b) + j * W);
                 store(first + b * W, load(first + b * W) + h * h);
             }
-        rows_hh = lengths(p.weight_hh);
-        rows_ih = lengths(p.weight_ih);
-        largest_x = Array(p.T);
-        for (int t = 0; t < p.T; ++t) {
-            real most = 0;
-            for (int b = 0; b < p.B; ++b) {
-                const real* x = r.x + (ptrdiff_t(t) * p.B + b) * p.F;
-                vec squares = {};
-                for (int k = 0; k < p.F; k += W) {
-                    const vec v = load(x + k, p.F - k);
-                    squares += v * v;
-                }
-                most = std::max(most, sum(squares)[0]);
-            }
-            largest_x[t] = std::sqrt(most);
-        }
-    }
-
-    static Array lengths(const Panels& weight) {
-        Array out(size_t(weight.vectors) * W);
-        for (int panel = 0; panel < weight.count(); ++panel) {
-            const int vectors = weight.vectors_of(panel);
-            for (int v = 0; v < vectors; ++v) {
-                vec squares = {};
-                for (int k = 0; k < weight.depth; ++k) {
-                    const vec w = load(weight.of(panel) + (size_t(k) * vectors + v) * W);
-                    squares += w * w;
-                }
-                store(out + (panel * weight.wide + v) * W, sqrt(squares));
-            }
-        }
-        return out;
     }
 
     // The length of the longest h that step t begins with.

@@ -66,8 +66,10 @@ class ForwardLine {
         }
     }
 
-    // `size_h`, `size_x`: of the products that were added up, over examples.
-    INLINE void measure(const vec (&size_h)[G], const vec (&size_x)[G]) {
+    // `longest_h`: of all examples, where statistics are over these.
+    INLINE void measure(real longest_h) {
+        vec size_h[G] = {}, size_x[G] = {};
+        p.sizes_of(index, t, longest_h, size_h, size_x);
         of_h = measured(r.recurrent, p.recurrent, p.blocks, a, line, size_h);
         of_x = p.together ? Measured<G>::nothing() : measured(r.input, p.input, p.blocks, x, line, size_x);
     }

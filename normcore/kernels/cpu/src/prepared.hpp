@@ -4,6 +4,7 @@
 #include "layout.hpp"
 #include "norms.hpp"
 #include "population.hpp"
+#include "sizes.hpp"
 #include "team.hpp"
 
 // Numbers for each step and example: of all steps, or of the last few, when nobody wants them later.
@@ -42,13 +43,15 @@ struct Prepared {
     const Layout gates, units;
     const Blocks<Cell> blocks;
     const Panels weight_hh, weight_ih;
+    const Sizes sizes;
     const Parameters input, recurrent, cell;
     Array shift;            // of the input's term and, where the terms are added, of their sum
     Array shift_recurrent;  // of the recurrent term, where they are not
     Array bias_inside, shift_cell;
     const Array zeros;
 
-    explicit Prepared(const Recurrence& r)
+    // `measures`: whether statistics over examples are.
+    Prepared(const Recurrence& r, bool measures)
         : r(r),
           T(r.steps),
           B(r.batch),
@@ -60,6 +63,7 @@ struct Prepared {
           blocks{bool(r.per_gate)},
           weight_hh(forwards(r.weight_hh, H, gates)),
           weight_ih(forwards(r.weight_ih, F, gates)),
+          sizes(measures ? Sizes(r, weight_hh, weight_ih) : Sizes()),
           input(r.input, gates),
           recurrent(r.recurrent, gates),
           cell(r.cell, units),
@@ -67,7 +71,7 @@ struct Prepared {
           shift_recurrent(gates.laid_out(Cell::adds_terms ? nullptr : r.recurrent.shift, 0)),
           bias_inside(gates.laid_out(r.bias_inside ? r.bias : nullptr, 0)),
           shift_cell(units.laid_out(r.cell.shift, 0)),
-          zeros(std::max(gates.width, units.width)) {
+          zeros(std::max(TILE_VECTORS, vectors_of_panel(G)) * W) {
         add_to(shift, gates.laid_out(r.input.shift, 0), gates.width);
         if (Cell::adds_terms) add_to(shift, gates.laid_out(r.recurrent.shift, 0), gates.width);
     }
@@ -121,6 +125,15 @@ struct Prepared {
     void usual(const real* padded, real* to, Range rows) const {
         for (int b = rows.from; b < rows.to; ++b)
             std::memcpy(to + ptrdiff_t(b) * H, padded + ptrdiff_t(b) * units.width, H * sizeof(real));
+    }
+
+    // Over examples: of the products that were added up to a line's sums.
+    INLINE void sizes_of(int index, int t, real longest_h, vec (&size_h)[G], vec (&size_x)[G]) const {
+        if constexpr (method == Method::batch_norm)
+            for (int g = 0; g < G; ++g) {
+                size_h[g] = sizes.of_recurrent(gates.at(index, g), longest_h);
+                size_x[g] = sizes.of_input(gates.at(index, g), t);
+            }
     }
 
     // The numbers that a site keeps of a line.

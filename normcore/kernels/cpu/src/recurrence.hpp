@@ -35,6 +35,8 @@ struct Recurrence {
     real *kept_recurrent, *kept_input;     // (T, B, stride) W_h h and W_x x, as kept for backward, or null: an RNN
                                            // without norm needs neither; both begin with a cache line
     real* kept_c;                          // (T, B, padded H) the cells that are carried on, or null
+    real* longest_h;                       // (T) of a batch norm that keeps no statistics: the length of the longest h
+                                           // that each step begins with
     const real *grad_y, *grad_h, *grad_c;  // (T, B, H), (B, H), (B, H), null: 0; the last two of the end's state
     real *grad_x, *grad_h0, *grad_c0, *grad_weight_ih, *grad_weight_hh, *grad_bias;  // grad_x null: nobody wants it
 };

@@ -1,0 +1,38 @@
+"""The kernels read and write nothing beyond the arrays that are theirs: AddressSanitizer watches."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from tests.normcore.kernels.cpu.building import command, python
+
+SANITIZE = "-fsanitize=address -O1"  # with -O3 compiling takes minutes
+RUN = """
+import itertools, torch
+from normcore.kernels import cpu
+from tests.normcore.kernels.compared import DEFAULTS, cell_of, drawn, everything, in_float32, some_mask
+
+torch.set_num_threads(2)
+for (cell, method, *_), batch, (inputs, hidden) in itertools.product(DEFAULTS, (3, 9), ((70, 3), (3, 21), (20, 40))):
+    built = cell_of(cell, method, {}, inputs=inputs, hidden=hidden)
+    built, x, start = in_float32(built, *drawn(built, 3, batch))
+    for mask in (None, some_mask(3, batch)):
+        everything(cpu.unroll, built, x, start, mask)
+        with torch.no_grad():
+            cpu.unroll(built, x, start, 0, mask)
+print("done")
+"""
+
+
+def test_inputs_wider_than_all_gates_and_units_that_fill_no_vector(tmp_path: Path) -> None:
+    sanitizer = subprocess.run(["g++", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
+    folder = command(tmp_path / "bin", "g++", f'exec {shutil.which("g++")} "$@" {SANITIZE}')
+    out, err = python(
+        RUN,
+        ASAN_OPTIONS="detect_leaks=0",
+        LD_PRELOAD=sanitizer.stdout.strip(),
+        PATH=f"{folder}:{os.environ['PATH']}",
+        XDG_CACHE_HOME=str(tmp_path),
+    ).communicate(timeout=300)
+    assert out == "done\n", err[:2000]
