@@ -74,8 +74,8 @@ PADDED = cpu.load("RNN", torch.float64).normbench_padded(5)
     ],
 )
 def test_an_rnn_keeps_its_outputs_and_what_its_norms_measured(method: str, batch: int, numbers: int) -> None:
-    """Of each step: a mean and a factor for each example, or for each feature; of few examples the length of the longest
-    state alone."""
+    """Of each step a mean and a factor for each example, or for each feature; of few examples the length of the
+    longest state alone."""
     built = cell_of("rnn", method, {}, inputs=70, hidden=5)
     x, start = drawn(built, steps=4, batch=batch)
     given = {tensor.data_ptr() for tensor in (x, *start, *built.parameters())}
