@@ -133,8 +133,8 @@ class Backward {
     // What reaches the state before step t through W_h.
     void back(int t, Range rows, Range panels) {
         const Left d{grads.recurrents.at(t, rows.from), p.gates.stride, 1};
-        for (int panel = panels.from; panel < panels.to; ++panel) {
-            const int column = panel * back_hh.wide * W, vectors = back_hh.vectors_of(panel);
+        for (int i = 0; i < panels.size(); ++i) {
+            const int panel = panels.to_and_fro(i, t), column = panel * back_hh.wide * W, vectors = back_hh.vectors_of(panel);
             real* to = grads.h.at(0, rows.from) + column;
             product(d, rows.size(), p.gates.width, back_hh.of(panel), vectors * W, vectors, {to, grads.h.row}, to, grads.h.row);
         }

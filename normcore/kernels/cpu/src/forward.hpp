@@ -74,8 +74,8 @@ class Forward {
     void rows(Range rows, Working& working) {
         for (int t = 0; t < p.T; ++t) {
             if (t % chunk == 0) p.project(t, std::min(t + chunk, p.T), rows, p.all_panels(), buffers.inputs);
-            for (int panel = 0; panel < p.weight_hh.count(); ++panel)
-                p.recur(buffers.states.at(t + 1), buffers.states.row, rows, panel, buffers.recurrents.at(t));
+            for (int i = 0; i < p.weight_hh.count(); ++i)
+                p.recur(buffers.states.at(t + 1), buffers.states.row, rows, p.all_panels().to_and_fro(i, t), buffers.recurrents.at(t));
             const Affine affine = method == Method::population ? working.population.at(t) : p.affine();
             for (int b = rows.from; b < rows.to; b += LINES_IN_TURN)
                 in_turn(t, {b, std::min(b + LINES_IN_TURN, rows.to)}, affine, working);
@@ -111,7 +111,8 @@ class Forward {
             if (r.longest_h && thread == 0) r.longest_h[t] = longest_h;
             real* own = squares + (size_t(threads) * ((t + 1) % 2) + thread) * p.B * W;
             std::memset(own, 0, sizeof(real) * p.B * W);
-            for (int panel = panels.from; panel < panels.to; ++panel) {
+            for (int i = 0; i < panels.size(); ++i) {
+                const int panel = panels.to_and_fro(i, t);
                 p.recur(buffers.states.at(t + 1), buffers.states.row, {0, p.B}, panel, buffers.recurrents.at(t));
                 for (int group = panel * of_panel; group < std::min((panel + 1) * of_panel, groups.to); ++group)
                     column(t, group, scratch, own, longest_h);

@@ -14,6 +14,9 @@
 struct Range {
     int from, to;
     int size() const { return to - from; }
+
+    // The i-th, from the other end at every other step: what is too large for a cache has its last part still there.
+    int to_and_fro(int i, int step) const { return step % 2 ? to - 1 - i : from + i; }
 };
 
 // What one of so many threads has of n things.
