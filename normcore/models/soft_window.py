@@ -15,7 +15,7 @@ class Window(NamedTuple):
     Attributes:
         value: w (B, V), the weighted sum of the characters.
         position: kappa (B, K), where each Gaussian stands, in characters; it never goes back.
-        weights: phi (B, U), of each character.
+        weights: phi (B, U), of each character; 0 beyond each text.
         beyond: phi of a character after the last one (B): larger than all others once the text is written.
     """
 
@@ -50,7 +50,7 @@ class Window(NamedTuple):
         def phi(u: Tensor) -> Tensor:
             return (alpha.unsqueeze(2) * (-beta.unsqueeze(2) * (position.unsqueeze(2) - u).square()).exp()).sum(1)
 
-        weights = phi(u.view(1, 1, -1))  # Eq. 46
+        weights = phi(u.view(1, 1, -1)).masked_fill(u > lengths.unsqueeze(1), 0)  # Eq. 46
         value = torch.einsum("bu,buv->bv", weights, characters)  # Eq. 47
         beyond = phi((lengths + 1).to(numbers.dtype).view(-1, 1, 1)).squeeze(1)
         return Window(value, position, weights, beyond)

@@ -20,7 +20,7 @@ from normcore.models.handwriting import Handwriting, Text
 from normcore.models.pen_mixture import PenMixture
 from normcore.spec.models import handwriting as models
 from normcore.spec.tasks import handwriting as spec
-from normcore.tasks.task import Loss, Resources, in_batches, shuffled
+from normcore.tasks.task import Loss, Resources, even_batches, shuffled
 
 EVALUATION_BATCH = 100
 POPULATION = 1000  # training lines whose statistics are averaged
@@ -114,7 +114,7 @@ class HandwritingTask:
         return total.item() / len(self._valid)
 
     def _in_batches(self, lines: Sequence[tuple[Tensor, Tensor]]) -> Iterator[Batch]:
-        for part in in_batches(torch.arange(len(lines)), EVALUATION_BATCH):
+        for part in even_batches(torch.arange(len(lines)), EVALUATION_BATCH):
             yield self._batch([lines[k] for k in part.tolist()])
 
     def _batch(self, lines: Sequence[tuple[Tensor, Tensor]]) -> Batch:

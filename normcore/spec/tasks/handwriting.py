@@ -51,7 +51,7 @@ class Handwriting(Benchmark):
             "Seconds; checks that everything runs.",
             task={"dataset": "iam_ondb_packed", "points": 12, "examples": 40},
             model={"hidden_size": 8, "gaussians": 2, "components": 2},
-            training={**ADAM, "batch_size": 8, "max_steps": 12, "eval_every": 4, "target": 60.0},
+            training={**ADAM, "batch_size": 8, "max_steps": 12, "eval_every": 4, "target": 33.0},
         ),
     }
 
