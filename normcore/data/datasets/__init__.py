@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from normcore.data.datasets.binarized_mnist import BINARIZED_MNIST, MNIST_BITS
 from normcore.data.datasets.bundled import DIGITS, PYDOC
 from normcore.data.datasets.cifar10 import CIFAR10, CIFAR10_SUBSET
+from normcore.data.datasets.cnn import CNN_QUESTIONS, CNN_SAMPLE
 from normcore.data.datasets.dataset import DataFile, Dataset
+from normcore.data.datasets.gutenberg import GUTENBERG_BOOKS
 from normcore.data.datasets.mnist import MNIST
 from normcore.data.datasets.ptb import PTB
 from normcore.data.datasets.text8 import TEXT8, TEXT8_PREFIX
@@ -26,5 +28,8 @@ _ALL = (
     PTB,
     TEXT8,
     TEXT8_PREFIX,
+    GUTENBERG_BOOKS,
+    CNN_QUESTIONS,
+    CNN_SAMPLE,
 )
 DATASETS: Mapping[str, Dataset] = {dataset.name: dataset for dataset in _ALL}
