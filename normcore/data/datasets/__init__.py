@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from normcore.data.datasets.binarized_mnist import BINARIZED_MNIST, MNIST_BITS
 from normcore.data.datasets.bundled import DIGITS, PYDOC
+from normcore.data.datasets.captions import COCO_KARPATHY, FLICKR8K_1000
 from normcore.data.datasets.cifar10 import CIFAR10, CIFAR10_SUBSET
 from normcore.data.datasets.dataset import DataFile, Dataset
 from normcore.data.datasets.mnist import MNIST
@@ -26,5 +27,7 @@ _ALL = (
     PTB,
     TEXT8,
     TEXT8_PREFIX,
+    COCO_KARPATHY,
+    FLICKR8K_1000,
 )
 DATASETS: Mapping[str, Dataset] = {dataset.name: dataset for dataset in _ALL}
