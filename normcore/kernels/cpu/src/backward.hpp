@@ -4,37 +4,13 @@
 #include <vector>
 
 #include "backward_line.hpp"
+#include "turned.hpp"
 
 // Steps whose gradients of summed inputs are collected, so that the weights' gradients are large products.
 inline int steps_collected(int steps, int batch, int width) {
     const int rows = width < 1024 ? 320 : 768;
     return std::min(steps, std::max(1, rows / batch));
 }
-
-// The inputs of the steps of a chunk, (rows, n), as (n, rows): the left operand of a gradient of weights. As they lie in
-// memory its elements would be n apart, each in a cache line and, of a large network, in a page of its own.
-class Turned {
-    int n, row;
-    Array data;
-
-   public:
-    Turned(int n, int rows)
-        : n(n), row(up_to_vector(rows) % 256 ? up_to_vector(rows) + W : up_to_vector(rows) + 2 * W), data(size_t(n) * row) {}
-
-    // Rows that become the columns from `at` on; a vector of columns beyond them is overwritten.
-    void take(const real* from, int rows, int at, Range columns) {
-        for (int k = columns.from; k < columns.to; k += W)
-            for (int m = 0; m < rows; m += W) {
-                vec block[W] = {};
-                for (int j = 0; j < std::min(W, rows - m); ++j)
-                    block[j] = load(from + ptrdiff_t(m + j) * n + k, columns.to - k);
-                transpose(block);
-                for (int j = 0; j < std::min(W, columns.to - k); ++j) store(data + ptrdiff_t(k + j) * row + at + m, block[j]);
-            }
-    }
-
-    Left left() const { return {data, row, 1}; }
-};
 
 template <class Cell, Method method>
 class Backward {

@@ -28,12 +28,15 @@ class Array {
 
 constexpr int up_to_vector(int n) { return (n + W - 1) / W * W; }
 
+// How far apart rows of this width stand: a power of two apart they would share a few cache sets.
+constexpr int spread(int width) { return width % 256 ? width : width + 16; }
+
 struct Layout {
     int hidden, gates, groups, width, stride;
 
     Layout(int hidden, int gates)
         : hidden(hidden), gates(gates), groups(up_to_vector(hidden) / W), width(groups * gates * W) {
-        stride = width % 256 ? width : width + 16;  // rows a power of two apart would share a few cache sets
+        stride = spread(width);
     }
 
     int units(int group) const { return std::min(W, hidden - group * W); }
