@@ -110,6 +110,19 @@ def test_without_a_compiler_the_reference_runs_which_is_said_once(tmp_path: Path
     assert "small ones several times slower" in err
 
 
+def test_without_a_compiler_the_newest_of_what_was_built_counts(fake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(fake))
+    with pytest.raises(BuildFailed):
+        place_of(RNN)
+    objects = Path(os.environ["XDG_CACHE_HOME"]) / "normbench" / "kernels"
+    for version, made in (("9.1.0", 1), ("12.2.0", 3), ("13.0.0", 2)):
+        found = objects / f"g++-{version}" / RNN.file_name
+        found.parent.mkdir(parents=True)
+        found.touch()
+        os.utime(found, (made, made))
+    assert place_of(RNN) == objects / "g++-12.2.0" / RNN.file_name
+
+
 def test_without_a_compiler_what_one_has_built_before_runs(tmp_path: Path) -> None:
     """As on a node of a cluster that shares the folder with one that has a compiler."""
     bin_ = command(tmp_path / "bin", "g++", QUICKLY)
