@@ -9,6 +9,7 @@ from normcore.data.datasets.binarized_mnist import BINARIZED_MNIST, MNIST_BITS
 from normcore.data.datasets.bundled import DIGITS, PYDOC
 from normcore.data.datasets.cifar10 import CIFAR10, CIFAR10_SUBSET
 from normcore.data.datasets.dataset import DataFile, Dataset
+from normcore.data.datasets.iam_ondb import IAM_ONDB, IAM_ONDB_PACKED
 from normcore.data.datasets.mnist import MNIST
 from normcore.data.datasets.ptb import PTB
 from normcore.data.datasets.text8 import TEXT8, TEXT8_PREFIX
@@ -26,5 +27,7 @@ _ALL = (
     PTB,
     TEXT8,
     TEXT8_PREFIX,
+    IAM_ONDB,
+    IAM_ONDB_PACKED,
 )
 DATASETS: Mapping[str, Dataset] = {dataset.name: dataset for dataset in _ALL}

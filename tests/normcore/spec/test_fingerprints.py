@@ -188,6 +188,14 @@ GOLDEN: list[tuple[str, dict[str, Any], str]] = [
 
 DEFAULTS: dict[str, dict[str, Any]] = {
     "draw": {"name": "draw", "profile": "small", "dataset": "binarized_mnist", "examples": None},
+    "handwriting": {
+        "name": "handwriting",
+        "profile": "small",
+        "dataset": "iam_ondb",
+        "points": 500,
+        "examples": None,
+        "text": "layers that are normalized",
+    },
     "char_lm": {
         "name": "char_lm",
         "profile": "small",
@@ -315,6 +323,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
         "input_noise": 0.15,
     },
     "model of draw": {"hidden_size": 256, "latent_size": 100, "glimpses": 64, "read_size": 2, "write_size": 5},
+    "model of handwriting": {"hidden_size": 400, "gaussians": 10, "components": 20},
     "model of feed_forward": {"hidden_sizes": (1000, 1000)},
     "training": {"schedule": None, "clip": "global", "precision": "float32", "kernel": "auto"},
     "linear_decay": {"name": "linear_decay", "beta1": None},

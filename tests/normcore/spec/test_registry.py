@@ -45,7 +45,7 @@ REGISTRIES: dict[str, Registry[Any]] = {
 }
 EXPECTED = {
     "tasks": {
-        *("char_lm", "convnet", "draw", "feedforward"),
+        *("char_lm", "convnet", "draw", "feedforward", "handwriting"),
         *("permuted_digits", "permuted_mnist", "sequential_digits", "sequential_mnist"),
     },
     "analyses": {
@@ -57,7 +57,7 @@ EXPECTED = {
         *("query_key_norm", "recurrent_batch_norm", "rms_norm", "sequence_batch_norm", "weight_norm"),
     },
     "cells": {"gru", "lstm", "rnn"},
-    "models": {"conv_net", "draw", "feed_forward", "recurrent"},
+    "models": {"conv_net", "draw", "feed_forward", "handwriting", "recurrent"},
     "optimizers": {"adam", "rmsprop", "toronto_adam"},
 }
 
@@ -88,7 +88,7 @@ def test_tags_name_their_classes(kind: str) -> None:
 def test_the_order_is_that_of_the_modules_names_and_in_a_module_of_its_lines() -> None:
     assert list(METHODS.ours) == sorted(METHODS.ours)
     pixels = ["sequential_mnist", "permuted_mnist", "sequential_digits", "permuted_digits"]
-    assert list(BENCHMARKS.ours) == ["char_lm", "draw", "feedforward", "convnet", *pixels]
+    assert list(BENCHMARKS.ours) == ["char_lm", "draw", "handwriting", "feedforward", "convnet", *pixels]
 
 
 def test_a_class_belongs_to_the_module_that_defines_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
