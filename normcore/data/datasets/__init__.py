@@ -9,6 +9,7 @@ from normcore.data.datasets.binarized_mnist import BINARIZED_MNIST, MNIST_BITS
 from normcore.data.datasets.bundled import DIGITS, PYDOC
 from normcore.data.datasets.captions import COCO_KARPATHY, FLICKR8K_1000
 from normcore.data.datasets.cifar10 import CIFAR10, CIFAR10_SUBSET
+from normcore.data.datasets.cnn import CNN_QUESTIONS, CNN_SAMPLE
 from normcore.data.datasets.dataset import DataFile, Dataset
 from normcore.data.datasets.iam_ondb import IAM_ONDB, IAM_ONDB_PACKED
 from normcore.data.datasets.gutenberg import GUTENBERG_BOOKS
@@ -38,5 +39,7 @@ _ALL = (
     WORD2VEC,
     COCO_KARPATHY,
     FLICKR8K_1000,
+    CNN_QUESTIONS,
+    CNN_SAMPLE,
 )
 DATASETS: Mapping[str, Dataset] = {dataset.name: dataset for dataset in _ALL}
