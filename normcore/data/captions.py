@@ -36,7 +36,9 @@ class Captioned:
 
     def first(self, images: int | None) -> "Captioned":
         """At most so many; None takes all."""
-        return self if images is None else replace(self, features=self.features[:images], captions=self.captions[:images])
+        return (
+            self if images is None else replace(self, features=self.features[:images], captions=self.captions[:images])
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +116,11 @@ def parse_karpathy(content: bytes, name: str, features: Tensor) -> dict[str, Cap
         except (KeyError, TypeError) as error:
             raise DatasetCorrupt(f"{name}, image {k}: expected a split and sentences with tokens ({error})") from error
         if len(said) < CAPTIONS or not all(said):
-            raise DatasetCorrupt(f"{name}, image {k}: expected {CAPTIONS} captions of a word or more, received {len(said)}")
+            raise DatasetCorrupt(
+                f"{name}, image {k}: expected {CAPTIONS} captions of a word or more, received {len(said)}"
+            )
         captions.append(said)
-    return {
-        split: Captioned(features[own], [captions[k] for k in own]) for split, own in rows.items()
-    }
+    return {split: Captioned(features[own], [captions[k] for k in own]) for split, own in rows.items()}
 
 
 def parse_token_file(text: str, name: str) -> dict[str, list[list[str]]]:
@@ -135,6 +137,8 @@ def parse_token_file(text: str, name: str) -> dict[str, list[list[str]]]:
         place, tab, caption = rest.partition("\t")
         words = [word for word in caption.lower().split() if any(map(str.isalnum, word))]
         if not hash_ or not tab or not words or place != str(len(said.get(image, []))):
-            raise DatasetCorrupt(f"{name}, line {number}: expected image#{len(said.get(image, []))}, a tabulator, a caption")
+            raise DatasetCorrupt(
+                f"{name}, line {number}: expected image#{len(said.get(image, []))}, a tabulator, a caption"
+            )
         said.setdefault(image, []).append(words)
     return said

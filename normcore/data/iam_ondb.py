@@ -1,8 +1,8 @@
 """IAM-OnDB as its makers give it out: an archive with an XML file a line, one with transcriptions, lists of the splits.
 
-    lineStrokes-all.tar.gz   lineStrokes/a01/a01-000/a01-000u-01.xml
-    ascii-all.tar.gz         ascii/a01/a01-000/a01-000u.txt, whose part CSR has the lines
-    trainset.txt, testset_v.txt, testset_t.txt, testset_f.txt   a01-000u
+lineStrokes-all.tar.gz   lineStrokes/a01/a01-000/a01-000u-01.xml
+ascii-all.tar.gz         ascii/a01/a01-000/a01-000u.txt, whose part CSR has the lines
+trainset.txt, testset_v.txt, testset_t.txt, testset_f.txt   a01-000u
 """
 
 import re

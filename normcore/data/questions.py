@@ -51,7 +51,7 @@ class Question(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """In three splits, their texts filtered, and the digests of what they were read from."""
+    """In three splits, and the digests of what they were read from."""
 
     train: Sequence[Question]
     valid: Sequence[Question]
@@ -59,9 +59,12 @@ class Questions:
     checksums: Mapping[str, str]
 
 
-def load(name: str, datasets_dir: Path | None) -> Questions:
+def load(name: str, datasets_dir: Path | None, *, full: bool = False) -> Questions:
     """Read one of ``cnn_questions`` (the official archive), ``cnn_sample`` (200 of them, whose texts are filtered
     already) and ``gutenberg_books``, whose sentences become questions.
+
+    Args:
+        full: whether all sentences are left of the texts.
 
     Raises:
         DatasetMissing, DatasetCorrupt: a file is not there, or not what it should be: it is named, with its line.
@@ -70,7 +73,7 @@ def load(name: str, datasets_dir: Path | None) -> Questions:
     if name == "gutenberg_books":
         found: dict[str, list[Question]] = {"train": [], "valid": [], "test": []}
         for sentences in books(datasets_dir).values():
-            own = [Question(*cloze).filtered() for cloze in clozes(sentences)]
+            own = [_left(Question(*cloze), full) for cloze in clozes(sentences)]
             for split, part in _cut(own).items():
                 found[split] += part
         return Questions(**found, checksums=dict(checksums(name)))
@@ -80,8 +83,12 @@ def load(name: str, datasets_dir: Path | None) -> Questions:
     found = {split: [] for split in SPLITS.values()}
     path = locate(dataset, dataset.file(ARCHIVE), datasets_dir)
     for split, question in _members(path):
-        found[split].append(question)
+        found[split].append(_left(question, full))
     return Questions(**found, checksums=present_checksums(dataset, datasets_dir))
+
+
+def _left(question: Question, full: bool) -> Question:
+    return question if full else question.filtered()
 
 
 def _cut(questions: list[Question]) -> dict[str, list[Question]]:
@@ -127,7 +134,9 @@ def parse_numbered(text: str, name: str) -> Iterator[Question]:
     for number, line in enumerate(text.splitlines(), 1):
         head, _, rest = line.partition(" ")
         if head != str(len(passage) + 1):
-            raise DatasetCorrupt(f"{name}, line {number}: expected the number {len(passage) + 1}, received {head[:20]!r}")
+            raise DatasetCorrupt(
+                f"{name}, line {number}: expected the number {len(passage) + 1}, received {head[:20]!r}"
+            )
         if len(passage) < SENTENCES:
             passage.append(rest.split())
             continue
@@ -169,7 +178,7 @@ def _members(path: Path) -> Iterator[tuple[str, Question]]:
                     split = SPLITS.get(name.parent.name)
                     if split is None:
                         raise DatasetCorrupt(f"{path.name}: {name} is in none of {', '.join(SPLITS)}")
-                    yield split, parse_question(content.read().decode(), f"{path.name}: {name}").filtered()
+                    yield split, parse_question(content.read().decode(), f"{path.name}: {name}")
     except UnicodeDecodeError as error:
         raise DatasetCorrupt(f"{path.name}: {name} is no UTF-8; get the archive anew") from error
     except (tarfile.TarError, EOFError, OSError) as error:

@@ -74,8 +74,7 @@ def load(name: str, datasets_dir: Path | None, vocabulary: int) -> Triples:
         digests = present_checksums(dataset, datasets_dir)
     else:
         sources = {
-            file: [[word.lower() for word in sentence] for sentence in own]
-            for file, own in books(datasets_dir).items()
+            file: [[word.lower() for word in sentence] for sentence in own] for file, own in books(datasets_dir).items()
         }
         digests = dict(checksums(name))
     counts: Counter[str] = Counter()

@@ -33,7 +33,9 @@ def read(path: Path, wanted: Container[str], width: int = WIDTH) -> Mapping[str,
     with path.open("rb") as stream:
         head = stream.readline(100).split()
         if len(head) != 2 or not all(part.isdigit() for part in head) or int(head[1]) != width:
-            raise DatasetCorrupt(f"{path}, line 1: expected the number of words and {width}, received {b' '.join(head)!r}")
+            raise DatasetCorrupt(
+                f"{path}, line 1: expected the number of words and {width}, received {b' '.join(head)!r}"
+            )
         for k in range(int(head[0])):
             word = _word(stream)
             content = stream.read(4 * width)

@@ -37,7 +37,9 @@ def relatedness(train: Pairs, valid: Pairs, test: Pairs) -> Relatedness:
     """Train a softmax over scores on ``train``, in rounds of 100 epochs until one does not gain in Pearson's r on
     ``valid``; how its expected scores fit ``test``'s. The last round's model is that before it."""
     features = [_features(pairs) for pairs in (train, valid, test)]
-    predicted = _fitted(features[0], soft_labels(train.scores), lambda w: _pearson(_expected(w, features[1]), valid.scores))
+    predicted = _fitted(
+        features[0], soft_labels(train.scores), lambda w: _pearson(_expected(w, features[1]), valid.scores)
+    )
     found = _expected(predicted, features[2])
     return Relatedness(
         _pearson(found, test.scores),

@@ -3,27 +3,13 @@
 Shapes: T words of a text, Q words of a question, B examples, D numbers of a word read, H hidden units, V words known.
 """
 
-from typing import NamedTuple
-
 import torch
 from torch import Tensor, nn
 
 from normcore.initialization import init_scaled_block_
 from normcore.models.build import Build
+from normcore.models.words import Words
 from normcore.spec.models import attentive_reader as spec
-
-
-class Words(NamedTuple):
-    """Sequences side by side: numbers of words (T, B), how many each has (B), and the largest of these."""
-
-    codes: Tensor
-    lengths: Tensor
-    longest: int
-
-    @property
-    def there(self) -> Tensor:
-        """(T, B), false in the padding."""
-        return torch.arange(len(self.codes), device=self.codes.device).unsqueeze(1) < self.lengths
 
 
 class AttentiveReader(nn.Module):
@@ -73,9 +59,7 @@ class AttentiveReader(nn.Module):
         r = (alpha.unsqueeze(2) * d).sum(0)
         there = text.there.unsqueeze(2).to(d)
         mean = (there * d).sum(0) / there.sum(0)
-        out = torch.tanh(
-            self._map("answer_read", r) + self._map("answer_question", u) + self._map("answer_mean", mean)
-        )
+        out = torch.tanh(self._map("answer_read", r) + self._map("answer_question", u) + self._map("answer_mean", mean))
         return self.output(self.dropout(out))
 
     def attention(self, text: Words, question: Words) -> Tensor:
@@ -101,9 +85,7 @@ class AttentiveReader(nn.Module):
 
     def _last(self, question: Words) -> Tensor:
         """What was read of the question after its last word, and backwards after its first (B, D)."""
-        _, end = self.question(
-            self.dropout(self.embedding(question.codes)), question.lengths, longest=question.longest
-        )
+        _, end = self.question(self.dropout(self.embedding(question.codes)), question.lengths, longest=question.longest)
         return torch.cat([state.h for state in end.cells], -1)
 
 

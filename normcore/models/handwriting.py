@@ -14,7 +14,7 @@ from normcore.cells import State
 from normcore.models.build import Build
 from normcore.models.pen_mixture import PenMixture
 from normcore.models.soft_window import Window
-from normcore.recurrent import Recurrent, step_by_step
+from normcore.recurrent import step_by_step
 from normcore.spec.models import handwriting as spec
 
 
@@ -51,9 +51,7 @@ class Handwriting(nn.Module):
         self.options = options
         self.kinds = kinds
         self.first = build.cell(options.recurrent, inputs)
-        self.above = nn.ModuleList(
-            build.recurrent(options.recurrent, inputs + hidden) for _ in range(spec.LAYERS - 1)
-        )
+        self.above = nn.ModuleList(build.recurrent(options.recurrent, inputs + hidden) for _ in range(spec.LAYERS - 1))
         self.window = nn.Linear(hidden, spec.OF_GAUSSIAN * options.gaussians)
         self.output = nn.Linear(spec.LAYERS * hidden, options.outputs)
 

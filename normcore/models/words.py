@@ -11,7 +11,7 @@ from torch import Tensor
 
 
 class Words(NamedTuple):
-    """Numbers of words (T, B), how many each sequence has (B), and the largest of these; 0 beyond a sequence's end."""
+    """Numbers of words (T, B), how many each sequence has (B), and the largest of these."""
 
     codes: Tensor
     lengths: Tensor
@@ -23,8 +23,11 @@ class Words(NamedTuple):
         return torch.arange(len(self.codes), device=self.codes.device).unsqueeze(1) < self.lengths
 
     @classmethod
-    def of(cls, sequences: Sequence[Tensor], device: torch.device) -> "Words":
-        """From sequences (T) of one word or more each."""
+    def of(cls, sequences: Sequence[Tensor], device: torch.device, *, cyclic: bool = False) -> "Words":
+        """From sequences (T) of one word or more each; beyond a sequence's end comes 0, or itself again if cyclic."""
         lengths = torch.tensor([len(codes) for codes in sequences])
+        longest = int(lengths.max())
+        if cyclic:
+            sequences = [codes.repeat(-(-longest // len(codes)))[:longest] for codes in sequences]
         codes = torch.nn.utils.rnn.pad_sequence(list(sequences))
-        return cls(codes.to(device), lengths.to(device), int(lengths.max()))
+        return cls(codes.to(device), lengths.to(device), longest)

@@ -15,8 +15,9 @@ from normcore.data import questions
 from normcore.data.questions import ENTITY, PLACEHOLDER, Question, Questions, vocabulary
 from normcore.figures import Figure, as_json
 from normcore.figures.attention import attention
-from normcore.models.attentive_reader import AttentiveReader, Words
+from normcore.models.attentive_reader import AttentiveReader
 from normcore.models.build import Build
+from normcore.models.words import Words
 from normcore.spec.models import attentive_reader as models
 from normcore.spec.tasks import attentive_reader as spec
 from normcore.tasks.task import Loss, Resources, even_batches, shuffled
@@ -44,14 +45,14 @@ class Encoded(NamedTuple):
 class AttentiveReaderTask:
     """Word 0 is what is not known, 1 the blank, then come the entities, then words by how often they occur."""
 
-    def __init__(
-        self, options: spec.AttentiveReader, resources: Resources, given: Questions | None = None
-    ) -> None:
+    def __init__(self, options: spec.AttentiveReader, resources: Resources, given: Questions | None = None) -> None:
         if given is None:
-            given = questions.load(spec.DATASETS[options.dataset], resources.datasets_dir)
+            given = questions.load(
+                spec.DATASETS[options.dataset], resources.datasets_dir, full=options.passage == "full"
+            )
         self.checksums: Mapping[str, str] = given.checksums
         self._resources = resources
-        self._padding = options.padding
+        self._cyclic = options.padding == "cyclic"
         held_out = [part[: options.examples] for part in (given.valid, given.test)]
         self._entities = 1 + max(_largest_entity(part) for part in (given.train, *held_out))
         self._words = [
@@ -114,23 +115,14 @@ class AttentiveReaderTask:
     def _batch(self, part: Sequence[Encoded], renamed: Tensor | None = None) -> Batch:
         answers = torch.tensor([question.answer for question in part])
         return Batch(
-            self._padded([question.text for question in part], renamed),
-            self._padded([question.question for question in part], renamed),
+            self._words_of([question.text for question in part], renamed),
+            self._words_of([question.question for question in part], renamed),
             (answers if renamed is None else renamed[answers]).to(self._resources.device),
         )
 
-    def _padded(self, sequences: Sequence[Tensor], renamed: Tensor | None) -> Words:
-        lengths = torch.tensor([len(codes) for codes in sequences])
-        longest = int(lengths.max())
-        codes = torch.zeros(longest, len(sequences), dtype=torch.long)
-        for b, own in enumerate(sequences):
-            if self._padding == "cyclic":
-                codes[:, b] = own.repeat(-(-longest // len(own)))[:longest]
-            else:
-                codes[: len(own), b] = own
-        codes = codes if renamed is None else renamed[codes]
-        device = self._resources.device
-        return Words(codes.to(device), lengths.to(device), longest)
+    def _words_of(self, sequences: Sequence[Tensor], renamed: Tensor | None) -> Words:
+        named = sequences if renamed is None else [renamed[codes] for codes in sequences]
+        return Words.of(named, self._resources.device, cyclic=self._cyclic)
 
     @torch.no_grad()
     def _attention(self, model: AttentiveReader) -> Figure:

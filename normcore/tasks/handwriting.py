@@ -61,9 +61,7 @@ class HandwritingTask:
         self._train, self._valid = (self._encoded(part, lines, options.points) for part in (lines.train, lines.valid))
         self.no_skill = _cost_of_moments(self._train, self._valid)
 
-    def _encoded(
-        self, lines: Sequence[Line], of: handwriting.Handwriting, points: int
-    ) -> list[tuple[Tensor, Tensor]]:
+    def _encoded(self, lines: Sequence[Line], of: handwriting.Handwriting, points: int) -> list[tuple[Tensor, Tensor]]:
         return [(of.standardized(line, points), encoded(line.text)) for line in lines]
 
     def model(self, build: Build) -> Handwriting:

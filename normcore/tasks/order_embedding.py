@@ -52,7 +52,9 @@ class OrderEmbeddingTask:
         self._folds = options.folds
         valid = images.valid.first(options.valid_images)
         self._words = _vocabulary(images.train, valid)
-        self._train, self._valid, self._test = (_Encoded(part, self._words) for part in (images.train, valid, images.test))
+        self._train, self._valid, self._test = (
+            _Encoded(part, self._words) for part in (images.train, valid, images.test)
+        )
         fold = len(self._test.captions) // options.folds
         self.no_skill = sum(k / fold for k in spec.PLACES) / len(spec.PLACES) if fold >= max(spec.PLACES) else 1.0
         self._fold = fold
@@ -91,10 +93,7 @@ class OrderEmbeddingTask:
 
     def test(self, model: OrderEmbedding) -> dict[str, float]:
         return _scores(
-            [
-                self._placed(model, self._test, range(k * self._fold, (k + 1) * self._fold))
-                for k in range(self._folds)
-            ]
+            [self._placed(model, self._test, range(k * self._fold, (k + 1) * self._fold)) for k in range(self._folds)]
         )
 
     def artifacts(self, model: OrderEmbedding) -> Mapping[str, Callable[[], bytes]]:

@@ -97,7 +97,9 @@ class SkipThoughtsTask:
         """Nats a word of held-out text, and what the vectors are good for by now (LN Fig. 3): SICK's own validation pairs,
         and the other sets by one logistic regression each instead of the many of the test."""
         text = self._text.valid
-        chosen = torch.arange(min(VALIDATED, len(text.middles))) * len(text.middles) // min(VALIDATED, len(text.middles))
+        chosen = (
+            torch.arange(min(VALIDATED, len(text.middles))) * len(text.middles) // min(VALIDATED, len(text.middles))
+        )
         cost = torch.zeros((), dtype=torch.float64, device=self._resources.device)
         words = torch.zeros_like(cost)
         for examples in even_batches(chosen, EVALUATION_BATCH):

@@ -11,8 +11,8 @@ from normcore.data.datasets.captions import COCO_KARPATHY, FLICKR8K_1000
 from normcore.data.datasets.cifar10 import CIFAR10, CIFAR10_SUBSET
 from normcore.data.datasets.cnn import CNN_QUESTIONS, CNN_SAMPLE
 from normcore.data.datasets.dataset import DataFile, Dataset
-from normcore.data.datasets.iam_ondb import IAM_ONDB, IAM_ONDB_PACKED
 from normcore.data.datasets.gutenberg import GUTENBERG_BOOKS
+from normcore.data.datasets.iam_ondb import IAM_ONDB, IAM_ONDB_PACKED
 from normcore.data.datasets.mnist import MNIST
 from normcore.data.datasets.ptb import PTB
 from normcore.data.datasets.sentences import BOOKCORPUS, SENTENCE_EVAL, WORD2VEC

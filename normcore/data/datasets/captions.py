@@ -22,9 +22,15 @@ FLICKR8K_1000 = Dataset(
     description="800 train, 100 validate, 100 test, of its official test images, for which alone features are at hand: no"
     " published result is on it.",
     files=(
-        DataFile("flickr8k_test1000_xception_probs.npz", "212e598eb25d36cfaaceb16949aa2774c4151cfd0e74ad3e1eb36b54a36e9ff9", 3_670_455),
+        DataFile(
+            "flickr8k_test1000_xception_probs.npz",
+            "212e598eb25d36cfaaceb16949aa2774c4151cfd0e74ad3e1eb36b54a36e9ff9",
+            3_670_455,
+        ),
         DataFile("Flickr8k.token.txt", "1e1f3a371ba1a1bf742e6930521c037e046b2bf3fcc2390ba8405e0301ed7689", 3_395_237),
-        DataFile("Flickr_8k.testImages.txt", "c0924146c131458ceba45da59670fe9520eadce1e5cafffa16a817672a9b1f17", 25_775),
+        DataFile(
+            "Flickr_8k.testImages.txt", "c0924146c131458ceba45da59670fe9520eadce1e5cafffa16a817672a9b1f17", 25_775
+        ),
     ),
     stored_in="flickr8k",
 )

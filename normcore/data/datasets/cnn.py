@@ -23,7 +23,9 @@ CNN_SAMPLE = Dataset(
     licence=LICENCE,
     homepage=HOMEPAGE,
     description="180 train, 10 validate, 10 test: no published result is on it.",
-    files=(DataFile("cnn_top4_sample200.txt", "bd954c2ffd7eca45c3f50d4c4db7371bf9d04130b5aaf066811d9de6dab94824", 150_255),),
+    files=(
+        DataFile("cnn_top4_sample200.txt", "bd954c2ffd7eca45c3f50d4c4db7371bf9d04130b5aaf066811d9de6dab94824", 150_255),
+    ),
     part_of="cnn_questions",
     stored_in="cnn_qa",
 )

@@ -33,7 +33,9 @@ IAM_ONDB_PACKED = Dataset(
     homepage=HOMEPAGE,
     description="12,195 lines, of which 12,178 have a transcription and 12,179 a split.",
     files=(
-        DataFile("iam_ondb_strokes.npz", "6bd2e33ca6460718187cf8a46a5968a1f45e3dcba5a55263f16f98682da085ed", 15_955_294),
+        DataFile(
+            "iam_ondb_strokes.npz", "6bd2e33ca6460718187cf8a46a5968a1f45e3dcba5a55263f16f98682da085ed", 15_955_294
+        ),
         DataFile("iam_ondb_lines.tsv", "f6186b8f68f94872d7abd7d770ea1ee1c34c9a5304943eb95acd58ef844f02ca", 625_492),
     ),
     stored_in="iam_ondb",

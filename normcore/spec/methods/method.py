@@ -19,14 +19,12 @@ class Method(Part):
     Attributes:
         takes: the places where it can stand.
         beside_sites: options that may be chosen though no site is.
-        whole_sequences: whether statistics are taken over time, so that a minibatch must not come in pieces.
     """
 
     title: ClassVar[str]
     citation: ClassVar[str]
     takes: ClassVar[frozenset[Place]]
     beside_sites: ClassVar[frozenset[str]] = frozenset()
-    whole_sequences: ClassVar[bool] = False
 
     method: str
 
@@ -49,6 +47,11 @@ class Method(Part):
     def stands_at(self, place: Place) -> bool:
         """Whether it normalizes what is at this place."""
         return place in getattr(self, "sites", self.takes)
+
+    @property
+    def whole_sequences(self) -> bool:
+        """Whether statistics are taken over time, so that a minibatch must not come in pieces."""
+        return False
 
     def needs_batch(self, model: Model) -> bool:
         """Whether statistics are taken over the examples, so that one alone is too few to train on."""

@@ -24,7 +24,10 @@ class AttentiveReaderModel(Model):
     embedding_size: int = Field(240, ge=1, le=65_536, description="Numbers of a word.")
     bidirectional: bool = Field(False, description="Whether both LSTMs read backwards, too (RBN's BN-e**).")
     dropout: float = Field(
-        0.5, ge=0, lt=1, description="Of embeddings and of what the softmax reads; the text does not name it, the code does."
+        0.5,
+        ge=0,
+        lt=1,
+        description="Of embeddings and of what the softmax reads; the text does not name it, the code does.",
     )
     weights: Literal["independent", "repeated"] = Field(
         "independent",

@@ -1,12 +1,13 @@
 """Answering questions on news and novels (RBN section 5.4, LN section 6.2)."""
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from normcore.spec.metric import Metric
 from normcore.spec.models.attentive_reader import AttentiveReaderModel
 from normcore.spec.models.model import Cost, Model
+from normcore.spec.part import contradiction
 from normcore.spec.task import Need, Profile
 from normcore.spec.tasks.benchmark import Benchmark, Best
 
@@ -14,11 +15,11 @@ DATASETS = {"cnn": "cnn_questions", "cnn_sample": "cnn_sample", "novels": "guten
 WRONG = Metric("error_rate", "", "minimize", "that of always naming the same entity")
 WORDS = {"cnn": 65_830, "cnn_sample": 5_000, "novels": 20_000}
 """About how many a vocabulary has that is not cut short."""
-TEXT, QUESTION = 150, 20  # words on average, of texts of four sentences
+TEXT, QUESTION = {"four_sentences": 150, "full": 780}, 20  # words on average, of CNN's
 
 
 class AttentiveReader(Benchmark):
-    """Which entity fills the blank of a question on a text, of which the four sentences are left that match it best;
+    """Which entity fills the blank of a question on a text, of which those four sentences are left that match it best;
     entities are renamed for every batch."""
 
     title: ClassVar[str] = "Attentive reader"
@@ -84,15 +85,25 @@ class AttentiveReader(Benchmark):
     vocabulary: int | None = Field(
         None, ge=1, description="The most frequent words of the training data, besides entities; null takes all."
     )
+    passage: Literal["four_sentences", "full"] = Field(
+        "four_sentences",
+        description="What is left of a text: the four sentences that share the most words with the question, or all.",
+    )
     padding: Literal["zeros", "cyclic"] = Field(
         "zeros",
         description="What follows a shorter text or question: word 0, or itself over and over (the RBN authors' code for"
         " BN-e*), so that statistics which count the padding see words.",
     )
 
+    @model_validator(mode="after")
+    def what_is_left_is_there(self) -> Self:
+        if self.dataset == "cnn_sample" and self.passage == "full":
+            raise contradiction("cnn_sample has four sentences of each text; use four_sentences, or cnn", "passage")
+        return self
+
     def needs(self) -> tuple[Need, ...]:
         return (Need(DATASETS[self.dataset], "dataset"),)
 
     def cost(self, model: Model) -> Cost | None:
         words = min(WORDS[self.dataset], self.vocabulary or WORDS[self.dataset])
-        return model.cost(words, TEXT, QUESTION) if isinstance(model, AttentiveReaderModel) else None
+        return model.cost(words, TEXT[self.passage], QUESTION) if isinstance(model, AttentiveReaderModel) else None

@@ -83,7 +83,8 @@ class OrderEmbedding(Benchmark):
 
     name: Literal["order_embedding"] = "order_embedding"
     dataset: Literal["coco_karpathy", "flickr8k_1000"] = Field(
-        "coco_karpathy", description="COCO in Karpathy's splits, or the 1,000 images of Flickr8k whose features are public."
+        "coco_karpathy",
+        description="COCO in Karpathy's splits, or the 1,000 images of Flickr8k whose features are public.",
     )
     folds: int = Field(5, ge=1, le=100, description="Parts of the test images that are searched by themselves.")
     valid_images: int | None = Field(
