@@ -4,6 +4,7 @@ import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -69,9 +70,7 @@ def load(name: str, datasets_dir: Path | None) -> CaptionedImages:
     logits -= logits.mean(1, keepdim=True)
     whole = Captioned(logits, [said[name] for name in names])
     cuts = (0, FLICKR_TRAIN, FLICKR_TRAIN + FLICKR_VALID, len(whole))
-    train, valid, test = (
-        Captioned(whole.features[a:b], whole.captions[a:b]) for a, b in zip(cuts, cuts[1:], strict=False)
-    )
+    train, valid, test = (Captioned(whole.features[a:b], whole.captions[a:b]) for a, b in pairwise(cuts))
     return CaptionedImages(train, valid, test, dict(checksums(name)))
 
 

@@ -11,33 +11,9 @@ BEFORE = 12  # sentences that a question is on
 OFTEN = 5  # times that a name is written within sentences, at least
 SHORTEST = 6  # words of a question
 TITLES = frozenset(
-    [
-        "I",
-        "Mr",
-        "Mrs",
-        "Miss",
-        "Ms",
-        "Dr",
-        "Sir",
-        "Lady",
-        "Lord",
-        "Madame",
-        "Madam",
-        "Mademoiselle",
-        "Monsieur",
-        "Captain",
-        "Colonel",
-        "Major",
-        "General",
-        "Count",
-        "Countess",
-        "Prince",
-        "Princess",
-        "God",
-        "O",
-        "Oh",
-        "Chapter",
-    ]
+    {"I", "Mr", "Mrs", "Miss", "Ms", "Dr", "Sir", "Lady", "Lord", "Madame", "Madam", "Mademoiselle", "Monsieur"}
+    | {"Captain", "Colonel", "Major", "General", "Count", "Countess", "Prince", "Princess"}
+    | {"God", "O", "Oh", "Chapter"}
 )
 
 

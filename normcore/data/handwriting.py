@@ -1,4 +1,5 @@
-"""Lines of handwriting, point by point, and what they say: IAM-OnDB as Graves 2013 uses it (arXiv:1308.0850, section 5.2).
+"""Lines of handwriting, point by point, and what they say: IAM-OnDB as Graves 2013 uses it (arXiv:1308.0850, section
+5.2).
 
 A point is (dx, dy, end): the offset from the last one, y downwards, and whether it is a stroke's last.
 """

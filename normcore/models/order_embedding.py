@@ -13,7 +13,7 @@ from normcore.models.words import Words
 from normcore.spec.models import order_embedding as spec
 
 MARGIN = 0.05
-PAIRS = 1 << 20  # images times captions whose differences are held at once, times H / 1024
+DIFFERENCES = 1 << 28  # numbers that are held at once
 
 
 class OrderEmbedding(nn.Module):
@@ -36,38 +36,20 @@ class OrderEmbedding(nn.Module):
 
 
 def energy(captions: Tensor, images: Tensor) -> Tensor:
-    """E(s, i) = sum max(0, s - i)^2 (C, I) of every caption (C, H) with every image (I, H): how far the order is violated
-    (Vendrov et al., Eq. 2)."""
-    return (captions.unsqueeze(1) - images.unsqueeze(0)).relu().square().sum(2)
+    """E(s, i) = sum max(0, s - i)^2 (C, I) of every caption (C, H) with every image (I, H): how far the order is
+    violated (Vendrov et al., Eq. 2)."""
+    at_once = max(1, DIFFERENCES // (images.numel() or 1))
+    return torch.cat(
+        [(some.unsqueeze(1) - images.unsqueeze(0)).relu().square().sum(2) for some in captions.split(at_once)]
+    )
 
 
 def contrastive_loss(captions: Tensor, images: Tensor) -> Tensor:
-    """Sum over pairs of max(0, MARGIN + E(s, i) - E(s', i)) and max(0, MARGIN + E(s, i) - E(s, i')), s' and i' the others
-    of the minibatch (Vendrov et al., Eq. 3; LN section 6.1)."""
+    """Sum over pairs of max(0, MARGIN + E(s, i) - E(s', i)) and max(0, MARGIN + E(s, i) - E(s, i')), s' and i' the
+    others of the minibatch (Vendrov et al., Eq. 3; LN section 6.1)."""
     e = energy(captions, images)
     own = e.diagonal()
     others = ~torch.eye(len(e), dtype=torch.bool, device=e.device)
     of_image = (MARGIN + own.unsqueeze(0) - e).relu()  # another caption for the image
     of_caption = (MARGIN + own.unsqueeze(1) - e).relu()  # another image for the caption
     return ((of_image + of_caption) * others).sum()
-
-
-def ranks(captions: Tensor, images: Tensor, per_image: int) -> tuple[Tensor, Tensor]:
-    """At which place, counted from 1, search finds what belongs together; of equal energies the others come first.
-
-    Args:
-        captions: (per_image I, H), those of an image side by side.
-        images: (I, H).
-
-    Returns:
-        Of each caption's image among all images (per_image I); of each image's best caption among all captions (I).
-    """
-    step = max(1, PAIRS * 1024 // (images.numel() or 1))
-    e = torch.cat([energy(part, images) for part in captions.split(step)])  # (C, I)
-    own = torch.arange(len(captions), device=e.device) // per_image
-    right = e.gather(1, own.unsqueeze(1))
-    of_images = (e <= right).sum(1)
-    best = e.unflatten(0, (-1, per_image)).diagonal(dim1=0, dim2=2).amin(0)  # (I)
-    belongs = own.unsqueeze(1) == torch.arange(len(images), device=e.device)
-    of_captions = ((e <= best) & ~belongs).sum(0) + 1
-    return of_images, of_captions

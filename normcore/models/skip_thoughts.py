@@ -18,8 +18,8 @@ from normcore.spec.models import skip_thoughts as spec
 class SkipThoughts(nn.Module):
     """An encoder, and decoders of the sentences before and after, which begin with what it has read.
 
-    The paper's decoders see the encoding at every step (Eq. 5-7); the code that its authors gave out, and that LN's were
-    made with, begins with it, as here.
+    The paper's decoders see the encoding at every step (Eq. 5-7); the code that its authors gave out, and that LN's
+    were made with, begins with it, as here.
     """
 
     def __init__(self, build: Build, options: spec.SkipThoughtsModel, words: int) -> None:

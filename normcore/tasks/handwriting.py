@@ -165,8 +165,8 @@ class HandwritingTask:
 
 
 def _cost_of_moments(train: Sequence[tuple[Tensor, Tensor]], valid: Sequence[tuple[Tensor, Tensor]]) -> float:
-    """Nats a line of offsets that are normal with the training lines' mean and covariance, and of a pen that is lifted as
-    often as there."""
+    """Nats a line of offsets that are normal with the training lines' mean and covariance, and of a pen that is lifted
+    as often as there."""
     known = torch.cat([points[1:] for points, _ in train]).double()
     normal = torch.distributions.MultivariateNormal(known[:, :2].mean(0), known[:, :2].T.cov())
     lifted = torch.distributions.Bernoulli((known[:, 2].sum() + 1) / (len(known) + 2))

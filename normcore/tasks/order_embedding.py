@@ -12,8 +12,9 @@ from torch import Tensor
 from normcore.data import captions
 from normcore.data.captions import CAPTIONS, Captioned, CaptionedImages
 from normcore.models.build import Build
-from normcore.models.order_embedding import OrderEmbedding, contrastive_loss, ranks
+from normcore.models.order_embedding import OrderEmbedding, contrastive_loss, energy
 from normcore.models.words import Words
+from normcore.retrieval import caption_ranks, image_ranks, scores
 from normcore.spec.models import order_embedding as models
 from normcore.spec.tasks import order_embedding as spec
 from normcore.tasks.task import Loss, Resources, even_batches, shuffled
@@ -120,7 +121,7 @@ class OrderEmbeddingTask:
         images before it."""
         fold = range(self._fold)
         placed = self._placed(model, self._test, fold)
-        of_images, _ = ranks(placed.captions, placed.images, CAPTIONS)
+        of_images = image_ranks(energy(placed.captions, placed.images))
         lines = []
         for image in fold[:SHOWN]:
             said = " ".join(self._test.words[image][0])
@@ -148,12 +149,14 @@ def _vocabulary(*parts: Captioned) -> dict[str, int]:
 
 def _scores(folds: Sequence[Placed]) -> dict[str, float]:
     """The mean over folds of each metric."""
-    found: dict[str, list[float]] = {metric.name: [] for metric in spec.METRICS}
-    for placed in folds:
-        of_images, of_captions = ranks(placed.captions, placed.images, CAPTIONS)
-        for of, places in (("image", of_images), ("caption", of_captions)):
-            for k in spec.PLACES:
-                found[f"{of}_r{k}"].append((places <= k).double().mean().item())
-            found[f"{of}_mean_rank"].append(places.double().mean().item())
-        found["image_recall"].append(sum(found[f"image_r{k}"][-1] for k in spec.PLACES) / len(spec.PLACES))
-    return {name: sum(values) / len(values) for name, values in found.items()}
+    found = [_scores_of(energy(placed.captions, placed.images)) for placed in folds]
+    return {metric.name: sum(fold[metric.name] for fold in found) / len(found) for metric in spec.METRICS}
+
+
+def _scores_of(energies: Tensor) -> dict[str, float]:
+    image, caption = (scores(ranks(energies), spec.PLACES) for ranks in (image_ranks, caption_ranks))
+    return {
+        "image_recall": sum(image[f"r{k}"] for k in spec.PLACES) / len(spec.PLACES),
+        **{f"image_{name}": value for name, value in image.items()},
+        **{f"caption_{name}": value for name, value in caption.items()},
+    }

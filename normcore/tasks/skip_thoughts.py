@@ -66,8 +66,8 @@ class SkipThoughtsTask:
         return SkipThoughts(build, build.options, len(self._text.words))
 
     def epoch(self, generator: torch.Generator, batch_size: int) -> Sequence[Tensor]:
-        """Batches of one length of middle sentences each, in random order; what is left over of a length is one, too, but
-        not if it is a single sentence."""
+        """Batches of one length of middle sentences each, in random order; what is left over of a length is one, too,
+        but not if it is a single sentence."""
         lengths = self._text.train.lengths
         batches = []
         for length in lengths.unique().tolist():
@@ -94,8 +94,8 @@ class SkipThoughtsTask:
         model(*batch)
 
     def validate(self, model: SkipThoughts) -> dict[str, float]:
-        """Nats a word of held-out text, and what the vectors are good for by now (LN Fig. 3): SICK's own validation pairs,
-        and the other sets by one logistic regression each instead of the many of the test."""
+        """Nats a word of held-out text, and what the vectors are good for by now (LN Fig. 3): SICK's own validation
+        pairs, and the other sets by one logistic regression each instead of the many of the test."""
         text = self._text.valid
         chosen = (
             torch.arange(min(VALIDATED, len(text.middles))) * len(text.middles) // min(VALIDATED, len(text.middles))
@@ -178,8 +178,8 @@ class SkipThoughtsTask:
 
     @torch.no_grad()
     def _embedding(self, model: SkipThoughts) -> "_Embedding":
-        """The model's words, and those that only word2vec knows, by the linear map that fits both's words best (Kiros et
-        al., section 2.2)."""
+        """The model's words, and those that only word2vec knows, by the linear map that fits both's words best (Kiros
+        et al., section 2.2)."""
         own = model.encoder.embedding.weight.detach()
         shared = [word for word in self._text.words if word in self._vectors]
         strange = [word for word in self._vectors if word not in self._number]

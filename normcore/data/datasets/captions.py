@@ -8,9 +8,9 @@ COCO_KARPATHY = Dataset(
     citation="Lin et al. 2014, arXiv:1405.0312; Karpathy and Fei-Fei 2015, arXiv:1412.2306",
     licence="CC BY 4.0 (captions)",
     homepage="https://cs.stanford.edu/people/karpathy/deepimagesent/",
-    description="Get the JSON file from the homepage; the features are the means of ten crops' activations of VGG-19's fc7,"
-    " a row for each of its images: examples/features converts them. No digests are published; those of your files are"
-    " recorded.",
+    description="Get the JSON file from the homepage; the features are the means of ten crops' activations of VGG-19's"
+    " fc7, a row for each of its images: examples/features converts them. No digests are published; those of your"
+    " files are recorded.",
     files=(DataFile("dataset_coco.json"), DataFile("coco_vgg19_10crop.npy")),
 )
 FLICKR8K_1000 = Dataset(
@@ -19,8 +19,8 @@ FLICKR8K_1000 = Dataset(
     citation="Hodosh, Young and Hockenmaier 2013, JAIR 47:853-899",
     licence="research; cite the paper",
     homepage="https://hockenmaier.cs.illinois.edu/8k-pictures.html",
-    description="800 train, 100 validate, 100 test, of its official test images, for which alone features are at hand: no"
-    " published result is on it.",
+    description="800 train, 100 validate, 100 test, of its official test images, for which alone features are at hand:"
+    " no published result is on it.",
     files=(
         DataFile(
             "flickr8k_test1000_xception_probs.npz",

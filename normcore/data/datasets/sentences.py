@@ -17,8 +17,8 @@ SENTENCE_EVAL = Dataset(
     citation="Marelli et al. 2014; Pang and Lee 2004, 2005; Hu and Liu 2004; Wiebe et al. 2005",
     licence="SICK: CC BY-NC-SA 3.0; others: research",
     homepage="https://github.com/ryankiros/skip-thoughts",
-    description="The files as their makers gave them out; no digests are published, those here are of copies that several"
-    " public repositories hold alike.",
+    description="The files as their makers gave them out; no digests are published, those here are of copies that"
+    " several public repositories hold alike.",
     files=(
         DataFile("SICK_train.txt", "266cf8047149bd1d68138dd30439f3122bff30069740ac6705bb6197d9f1b48e", 506_243),
         DataFile("SICK_trial.txt", "5a88cfb62f8c6bd2a3cce0f2421ba2cb8c2be5ab4a800f6f01e2c64aafb7db56", 57_225),

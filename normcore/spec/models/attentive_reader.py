@@ -12,8 +12,8 @@ MAPS = 6  # of states: two that are compared, two that are attended with, two an
 
 
 class AttentiveReaderModel(Model):
-    """An LSTM that reads the text, one that reads the question, attention of the latter on the former, and a softmax over
-    the vocabulary. The place ``layer`` is each of the five maps around the attention, but for the similarity's."""
+    """An LSTM that reads the text, one that reads the question, attention of the latter on the former, and a softmax
+    over the vocabulary. The place ``layer`` is each of the five maps around the attention, but for the similarity's."""
 
     architecture: ClassVar[str] = "attentive_reader"
     home: ClassVar[str] = "normcore.models.attentive_reader:AttentiveReader"

@@ -15,8 +15,8 @@ OF_COMPONENT = 6  # numbers of a component of the mixture: its weight, two means
 
 
 class HandwritingModel(Model):
-    """Three LSTMs, of which the first one moves a soft window over the text and each reads the point, the window and the
-    layer below; a mixture density tells the next point from all three."""
+    """Three LSTMs, of which the first one moves a soft window over the text and each reads the point, the window and
+    the layer below; a mixture density tells the next point from all three."""
 
     architecture: ClassVar[str] = "handwriting"
     home: ClassVar[str] = "normcore.models.handwriting:Handwriting"

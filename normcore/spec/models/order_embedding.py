@@ -10,8 +10,8 @@ from normcore.spec.models.recurrent import RecurrentModel
 
 
 class OrderEmbeddingModel(Model):
-    """A GRU that reads a caption, and a linear map of an image's features. Words and the GRU's input weights start uniform
-    in +-0.1, its recurrent ones orthogonal gate by gate."""
+    """A GRU that reads a caption, and a linear map of an image's features. Words and the GRU's input weights start
+    uniform in +-0.1, its recurrent ones orthogonal gate by gate."""
 
     architecture: ClassVar[str] = "order_embedding"
     home: ClassVar[str] = "normcore.models.order_embedding:OrderEmbedding"

@@ -12,8 +12,9 @@ NETWORKS = 3  # an encoder and two decoders
 
 
 class SkipThoughtsModel(Model):
-    """A GRU that encodes a sentence and two that tell the one before and the one after, with the same words and the same
-    readout. Words, readout and the GRUs' input weights start uniform in +-0.1, recurrent ones orthogonal gate by gate."""
+    """A GRU that encodes a sentence and two that tell the one before and the one after, with the same words and the
+    same readout. Words, readout and the GRUs' input weights start uniform in +-0.1, recurrent ones orthogonal gate by
+    gate."""
 
     architecture: ClassVar[str] = "skip_thoughts"
     home: ClassVar[str] = "normcore.models.skip_thoughts:SkipThoughts"

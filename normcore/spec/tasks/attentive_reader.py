@@ -33,8 +33,8 @@ class AttentiveReader(Benchmark):
     selection: ClassVar[Best] = Best(WRONG)
     profiles: ClassVar = {
         "paper": Profile(
-            "RBN section 5.4: 240 units, Adam at 8e-5, batches of 64. Dropout, initial weights and the missing forget bias"
-            " are the authors' code's; it means to clip at a norm of 10.",
+            "RBN section 5.4: 240 units, Adam at 8e-5, batches of 64. Dropout, initial weights and the missing forget"
+            " bias are the authors' code's; it means to clip at a norm of 10.",
             task={"dataset": "cnn", "examples": None, "vocabulary": None},
             model={"hidden_size": 240, "embedding_size": 240, "dropout": 0.5},
             training={
@@ -77,7 +77,8 @@ class AttentiveReader(Benchmark):
     name: Literal["attentive_reader"] = "attentive_reader"
     dataset: Literal["cnn", "cnn_sample", "novels"] = Field(
         "cnn",
-        description="The CNN questions; 200 of them; or sentences of novels with a name left out, on the twelve before.",
+        description="The CNN questions; 200 of them; or sentences of novels with a name left out, on the twelve"
+        " before.",
     )
     examples: int | None = Field(
         None, ge=2, description="At most the first so many questions to validate, and as many to test; null takes all."
@@ -91,8 +92,8 @@ class AttentiveReader(Benchmark):
     )
     padding: Literal["zeros", "cyclic"] = Field(
         "zeros",
-        description="What follows a shorter text or question: word 0, or itself over and over (the RBN authors' code for"
-        " BN-e*), so that statistics which count the padding see words.",
+        description="What follows a shorter text or question: word 0, or itself over and over (the RBN authors' code"
+        " for BN-e*), so that statistics which count the padding see words.",
     )
 
     @model_validator(mode="after")

@@ -20,7 +20,8 @@ NATS_OF_LINE = Metric(
     "nats",
     "nats",
     "minimize",
-    "that of offsets which are normal with the training lines' covariance, and of a pen that is lifted as often as there",
+    "that of offsets which are normal with the training lines' covariance, and of a pen that is lifted as often as"
+    " there",
 )
 
 

@@ -37,8 +37,8 @@ class OrderEmbedding(Benchmark):
     selection: ClassVar[Best] = Best(IMAGE_RECALL)
     profiles: ClassVar = {
         "paper": Profile(
-            "LN section 6.1 with the authors' code: 1,024 units, 100 epochs, Adam without its correction, gradients clipped"
-            " by tensor.",
+            "LN section 6.1 with the authors' code: 1,024 units, 100 epochs, Adam without its correction, gradients"
+            " clipped by tensor.",
             task={"dataset": "coco_karpathy", "folds": 5, "valid_images": 1000},
             model={"hidden_size": 1024, "embedding_size": 300},
             training={

@@ -23,8 +23,8 @@ STEPS = 14  # words of a sentence on average, and its end
 
 
 class SkipThoughts(Benchmark):
-    """Tell the sentences before and after from a sentence's vector; then, what else that vector is good for: relatedness
-    (SICK) and opinions (MR, CR, SUBJ, MPQA)."""
+    """Tell the sentences before and after from a sentence's vector; then, what else that vector is good for:
+    relatedness (SICK) and opinions (MR, CR, SUBJ, MPQA)."""
 
     title: ClassVar[str] = "Skip-thought vectors"
     citation: ClassVar[str] = (
@@ -36,8 +36,8 @@ class SkipThoughts(Benchmark):
     selection: ClassVar[LastMean] = LastMean(1)  # the paper reports the model after its last update
     profiles: ClassVar = {
         "paper": Profile(
-            "LN section 6.3 with the authors' code: 2,400 units, a million updates by Adam without its correction, summed"
-            " losses, and so nearly all gradients clipped.",
+            "LN section 6.3 with the authors' code: 2,400 units, a million updates by Adam without its correction,"
+            " summed losses, and so nearly all gradients clipped.",
             task={"dataset": "bookcorpus", "vocabulary": 20_000, "examples": None, "word_vectors": True},
             model={"hidden_size": 2400, "embedding_size": 620},
             training={
@@ -85,13 +85,13 @@ class SkipThoughts(Benchmark):
     examples: int | None = Field(
         None,
         ge=40,
-        description="At most so many pairs of each split of SICK, and sentences of each other set, half of either label; null"
-        " takes all.",
+        description="At most so many pairs of each split of SICK, and sentences of each other set, half of either"
+        " label; null takes all.",
     )
     word_vectors: bool = Field(
         True,
-        description="Whether words that it was not trained on are read by a linear map from word2vec's vectors, fitted to those"
-        " that it was; else all of them are one.",
+        description="Whether words that it was not trained on are read by a linear map from word2vec's vectors, fitted"
+        " to those that it was; else all of them are one.",
     )
 
     def needs(self) -> tuple[Need, ...]:

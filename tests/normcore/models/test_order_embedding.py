@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from normcore.models.build import Build
-from normcore.models.order_embedding import OrderEmbedding, contrastive_loss, energy, ranks
+from normcore.models.order_embedding import OrderEmbedding, contrastive_loss, energy
 from normcore.models.words import Words
 from normcore.spec.methods import METHODS
 from normcore.spec.models.order_embedding import OrderEmbeddingModel
@@ -102,21 +102,6 @@ def test_its_parameters_are_as_many_as_the_papers(method: str, more: int) -> Non
     assert parameters == 8_265_728 + 300 * 10_000 + more
     if method == "none":
         assert options.cost(10_000, 1, 4096).parameters == parameters
-
-
-def test_ranks_are_counted_from_1_over_all_others() -> None:
-    """By hand: the energy of captions below their image is 0."""
-    images = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
-    captions = torch.tensor([[0.9, 0.0], [0.0, 0.8], [0.0, 0.9], [0.1, 0.6], [0.5, 0.5], [0.9, 0.9]])
-    of_images, of_captions = ranks(captions, images, 2)
-    # captions 0, 1 belong to image 0, and so on
-    assert of_images.tolist() == [1, 3, 1, 1, 1, 1]
-    e = energy(captions, images)
-    expected = []
-    for k in range(3):
-        best = e[2 * k : 2 * k + 2, k].min()
-        expected.append(1 + sum(bool(e[c, k] <= best) for c in range(6) if c // 2 != k))
-    assert of_captions.tolist() == expected
 
 
 def test_of_equal_energies_the_others_come_first() -> None:
