@@ -1,9 +1,9 @@
 """How well captions find their images and images their captions: LN section 6.1, after Vendrov et al. 2016,
 arXiv:1511.06361.
 
-Shapes: I images, C captions, K of them to each image, those of image i being i K ... i K + K - 1. An energy is least for
-what fits best. A rank is the place of what belongs together among all candidates, counted from 1; candidates that fit as
-well stand before it, so that a model that answers the same to all is last and not first.
+Shapes: I images, C captions, K of them to each image, those of image i being i K ... i K + K - 1. An energy is least
+for what fits best. A rank is the place of what belongs together among all candidates, counted from 1; candidates that
+fit as well stand before it, so that a model that answers the same to all is last and not first.
 """
 
 from collections.abc import Iterable

@@ -13,6 +13,7 @@ from normcore.models.pen_mixture import PenMixture
 from normcore.spec.methods import METHODS
 from normcore.spec.models.handwriting import HandwritingModel
 from normcore.spec.tasks.handwriting import KINDS
+from tests.normcore.models.slopes import check_gradients
 
 SMALL = HandwritingModel(hidden_size=4, gaussians=2, components=2)
 STEPS, EXAMPLES, CHARACTERS, FEW_KINDS = 5, 3, 4, 6
@@ -116,19 +117,7 @@ def test_gradients_are_those_of_finite_differences(method: str) -> None:
         total: Tensor = cost.masked_fill(torch.arange(STEPS).unsqueeze(1) >= lengths, 0).sum()
         return total
 
-    torch.autograd.backward(loss())
-    step = 1e-6
-    for name, parameter in model.named_parameters():
-        assert parameter.grad is not None, name
-        flat, place = parameter.data.view(-1), parameter.numel() // 2
-        at = flat[place].item()
-        values = []
-        for sign in (1, -1):
-            flat[place] = at + sign * step
-            values.append(loss().item())
-        flat[place] = at
-        slope = (values[0] - values[1]) / (2 * step)
-        assert parameter.grad.view(-1)[place].item() == pytest.approx(slope, rel=1e-4, abs=1e-5), name
+    check_gradients(model, loss, 1e-4, 1e-5)
 
 
 @pytest.mark.parametrize(("method", "count"), [("none", 3_650_151), ("layer_norm", 3_650_151 + 21_600)])

@@ -10,6 +10,7 @@ from normcore.models.order_embedding import OrderEmbedding, contrastive_loss, en
 from normcore.models.words import Words
 from normcore.spec.methods import METHODS
 from normcore.spec.models.order_embedding import OrderEmbeddingModel
+from tests.normcore.models.slopes import check_gradients
 
 SMALL = OrderEmbeddingModel(hidden_size=5, embedding_size=4)
 WORDS, FEATURES = 7, 6
@@ -79,19 +80,7 @@ def test_gradients_are_those_of_finite_differences(method: str) -> None:
     def loss() -> Tensor:
         return contrastive_loss(model.placed_captions(words), model.placed_images(images))
 
-    torch.autograd.backward(loss())
-    step = 1e-6
-    for name, parameter in model.named_parameters():
-        assert parameter.grad is not None, name
-        flat, place = parameter.data.view(-1), parameter.numel() // 2
-        at = flat[place].item()
-        values = []
-        for sign in (1, -1):
-            flat[place] = at + sign * step
-            values.append(loss().item())
-        flat[place] = at
-        slope = (values[0] - values[1]) / (2 * step)
-        assert parameter.grad.view(-1)[place].item() == pytest.approx(slope, rel=1e-4, abs=1e-6), name
+    check_gradients(model, loss, 1e-4, 1e-6)
 
 
 @pytest.mark.parametrize(("method", "more"), [("none", 0), ("layer_norm", 12_288)])
@@ -102,10 +91,3 @@ def test_its_parameters_are_as_many_as_the_papers(method: str, more: int) -> Non
     assert parameters == 8_265_728 + 300 * 10_000 + more
     if method == "none":
         assert options.cost(10_000, 1, 4096).parameters == parameters
-
-
-def test_of_equal_energies_the_others_come_first() -> None:
-    captions, images = torch.zeros(4, 2), torch.ones(2, 2)
-    of_images, of_captions = ranks(captions, images, 2)
-    assert of_images.tolist() == [2, 2, 2, 2]
-    assert of_captions.tolist() == [3, 3]

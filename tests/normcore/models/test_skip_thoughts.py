@@ -10,6 +10,7 @@ from normcore.models.skip_thoughts import SkipThoughts
 from normcore.models.words import Words
 from normcore.spec.methods import METHODS
 from normcore.spec.models.skip_thoughts import SkipThoughtsModel
+from tests.normcore.models.slopes import check_gradients
 
 SMALL = SkipThoughtsModel(hidden_size=5, embedding_size=4)
 WORDS = 7
@@ -92,19 +93,7 @@ def test_gradients_are_those_of_finite_differences(method: str) -> None:
         total: Tensor = model(*sentences()).sum()
         return total
 
-    torch.autograd.backward(loss())
-    small = 1e-6
-    for name, parameter in model.named_parameters():
-        assert parameter.grad is not None, name
-        flat, place = parameter.data.view(-1), parameter.numel() // 2
-        at = flat[place].item()
-        values = []
-        for sign in (1, -1):
-            flat[place] = at + sign * small
-            values.append(loss().item())
-        flat[place] = at
-        slope = (values[0] - values[1]) / (2 * small)
-        assert parameter.grad.view(-1)[place].item() == pytest.approx(slope, rel=1e-4, abs=1e-6), name
+    check_gradients(model, loss, 1e-4, 1e-6)
 
 
 @pytest.mark.parametrize(("method", "count"), [("none", 125_673_600), ("layer_norm", 125_673_600 + 86_400)])
