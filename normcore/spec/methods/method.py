@@ -1,6 +1,6 @@
 """What every method declares: where it can stand, and what the catalogue says of it."""
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import AfterValidator, Field, PositiveFloat
 from pydantic_core import PydanticCustomError
@@ -52,6 +52,13 @@ class Method(Part):
     def whole_sequences(self) -> bool:
         """Whether statistics are taken over time, so that a minibatch must not come in pieces."""
         return False
+
+    def within(self, places: frozenset[Place]) -> Self:
+        """For a part of a model that has these places: at no others."""
+        sites: tuple[Place, ...] = getattr(self, "sites", ())
+        if places.issuperset(sites):
+            return self
+        return self.model_copy(update={"sites": tuple(site for site in sites if site in places)})
 
     def needs_batch(self, model: Model) -> bool:
         """Whether statistics are taken over the examples, so that one alone is too few to train on."""
