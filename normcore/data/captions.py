@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from normcore.data.lines import lines_of
 from normcore.data.registry import DATASETS, DatasetCorrupt, checksums, present_checksums, read_bytes
 
 CAPTIONS = 5  # of an image
@@ -82,7 +84,9 @@ def read_features(content: bytes, name: str, width: int) -> Tensor:
     """
     try:
         features = np.load(io.BytesIO(content), allow_pickle=False)
-    except (ValueError, EOFError, OSError) as error:
+        if isinstance(features, np.ndarray) and features.dtype.kind not in "fiu":
+            raise ValueError(f"it holds {features.dtype.name}")
+    except (ValueError, EOFError, OSError, BadZipFile) as error:
         raise DatasetCorrupt(f"{name} is no npy file of numbers: {error}; convert it by examples/features") from error
     if not isinstance(features, np.ndarray) or features.ndim != 2 or features.shape[1] != width:
         shape = getattr(features, "shape", "no array")
@@ -131,7 +135,7 @@ def parse_token_file(text: str, name: str) -> dict[str, list[list[str]]]:
         DatasetCorrupt: a line is something else; the message has its number.
     """
     said: dict[str, list[list[str]]] = {}
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(lines_of(text), 1):
         image, hash_, rest = line.partition("#")
         place, tab, caption = rest.partition("\t")
         words = [word for word in caption.lower().split() if any(map(str.isalnum, word))]

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from normcore.data import iam_ondb
+from normcore.data.lines import lines_of
 from normcore.data.registry import DATASETS, DatasetCorrupt, checksums, read_bytes
 from normcore.spec.tasks.handwriting import ALPHABET, OTHER
 
@@ -82,7 +83,7 @@ def _unpacked(strokes: bytes, told: str) -> Iterator[tuple[str, Line]]:
     """The split and the line of each row that has a transcription."""
     with np.load(io.BytesIO(strokes), allow_pickle=False) as archive:
         moves, ends, starts = archive["dxy"], archive["eos"], archive["line_ptr"]
-    for k, row in enumerate(told.splitlines()[1:]):
+    for k, row in enumerate(lines_of(told)[1:]):
         name, split, text = row.split("\t")
         if text:
             part = slice(starts[k], starts[k + 1])

@@ -15,6 +15,7 @@ from xml.etree import ElementTree
 import torch
 from torch import Tensor
 
+from normcore.data.lines import lines_of
 from normcore.data.registry import DATASETS, DatasetCorrupt, locate, present_checksums, read_bytes
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def transcription(content: bytes, name: str) -> list[str]:
     Raises:
         DatasetCorrupt: there is no such part, or a character that is none of printable ASCII.
     """
-    lines = content.decode("latin-1").splitlines()
+    lines = lines_of(content.decode("latin-1"))
     try:
         begin = next(k for k, line in enumerate(lines) if line.strip() == "CSR:") + 1
     except StopIteration:

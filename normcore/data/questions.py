@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from normcore.data.books import books
 from normcore.data.cloze import clozes
+from normcore.data.lines import lines_of
 from normcore.data.registry import DATASETS, DatasetCorrupt, checksums, locate, present_checksums, read_bytes
 
 PLACEHOLDER = "@placeholder"
@@ -106,7 +107,7 @@ def parse_question(text: str, name: str) -> Question:
     Raises:
         DatasetCorrupt: it is something else; the message names the file and, where there is one, the line.
     """
-    lines = text.splitlines()
+    lines = lines_of(text)
     parts = [part.split("\n") for part in re.split(r"\n\s*\n", "\n".join(lines).strip("\n"))]
     if len(parts) < 5:
         raise DatasetCorrupt(
@@ -131,7 +132,7 @@ def parse_numbered(text: str, name: str) -> Iterator[Question]:
         DatasetCorrupt: a line is something else; the message has its number.
     """
     passage: list[list[str]] = []
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(lines_of(text), 1):
         head, _, rest = line.partition(" ")
         if head != str(len(passage) + 1):
             raise DatasetCorrupt(

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from normcore.data.books import TOKEN
+from normcore.data.lines import lines_of
 from normcore.data.registry import DATASETS, DatasetCorrupt, checksums, read_bytes
 
 NAME = "sentence_eval"
@@ -73,7 +74,7 @@ def load(datasets_dir: Path | None) -> SentenceSets:
 
 def parse_lines(text: str) -> list[Sentence]:
     """A sentence a line; empty ones are left out."""
-    return [words for line in text.splitlines() if (words := tokens(line))]
+    return [words for line in lines_of(text) if (words := tokens(line))]
 
 
 def parse_sick(text: str, name: str) -> list[Pair]:
@@ -82,7 +83,7 @@ def parse_sick(text: str, name: str) -> list[Pair]:
     Raises:
         DatasetCorrupt: a line is something else; the message has its number.
     """
-    head, *rows = text.splitlines()
+    head, *rows = lines_of(text)
     if head.split("\t") != SICK_HEADER:
         raise DatasetCorrupt(f"{name}, line 1: expected the columns {', '.join(SICK_HEADER)}")
     return [_pair(row, f"{name}, line {number}") for number, row in enumerate(rows, 2) if row.strip()]

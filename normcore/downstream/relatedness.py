@@ -4,7 +4,7 @@ Shapes: N pairs, D numbers of a vector.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -38,12 +38,12 @@ def relatedness(train: Pairs, valid: Pairs, test: Pairs) -> Relatedness:
     ``valid``; how its expected scores fit ``test``'s. The last round's model is that before it."""
     features = [_features(pairs) for pairs in (train, valid, test)]
     predicted = _fitted(
-        features[0], soft_labels(train.scores), lambda w: _pearson(_expected(w, features[1]), valid.scores)
+        features[0], soft_labels(train.scores), lambda w: _correlated(pearsonr, _expected(w, features[1]), valid.scores)
     )
     found = _expected(predicted, features[2])
     return Relatedness(
-        _pearson(found, test.scores),
-        _or_zero(spearmanr(found, test.scores).statistic),
+        _correlated(pearsonr, found, test.scores),
+        _correlated(spearmanr, found, test.scores),
         float(np.mean((found - test.scores) ** 2)),
     )
 
@@ -99,10 +99,7 @@ def _expected(weights: Tensor, x: Tensor) -> np.ndarray:
     return expected.double().numpy()
 
 
-def _pearson(found: np.ndarray, scores: np.ndarray) -> float:
-    return _or_zero(pearsonr(found, scores).statistic)
-
-
-def _or_zero(correlation: float) -> float:
+def _correlated(how: Callable[..., Any], found: np.ndarray, scores: np.ndarray) -> float:
     """Numbers that are all the same are correlated with nothing."""
-    return float(correlation) if np.isfinite(correlation) else 0.0
+    constant = np.ptp(found) == 0 or np.ptp(scores) == 0
+    return 0.0 if constant else float(how(found, scores).statistic)
