@@ -53,6 +53,7 @@ class AttentiveReader(nn.Module):
 
     def forward(self, text: Words, question: Words) -> Tensor:
         """Logits (B, V) of the answer."""
+        text, question = self._padded(text), self._padded(question)
         d = self._read(self.text, text)  # (T, B, D)
         u = self._last(question)  # (B, D)
         alpha = self._attention(d, u, text.there)  # (T, B)
@@ -64,7 +65,11 @@ class AttentiveReader(nn.Module):
 
     def attention(self, text: Words, question: Words) -> Tensor:
         """How much of each word of the text is read, (T, B); each example's adds up to 1."""
+        text, question = self._padded(text), self._padded(question)
         return self._attention(self._read(self.text, text), self._last(question), text.there)
+
+    def _padded(self, words: Words) -> Words:
+        return words.cycled() if self.options.padding == "cyclic" else words
 
     def _attention(self, d: Tensor, u: Tensor, there: Tensor) -> Tensor:
         """alpha, from m_t = tanh(W_d d_t + b + W_q u + s_t), s_t = (A d_t)' (A u)."""

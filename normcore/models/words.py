@@ -23,11 +23,13 @@ class Words(NamedTuple):
         return torch.arange(len(self.codes), device=self.codes.device).unsqueeze(1) < self.lengths
 
     @classmethod
-    def of(cls, sequences: Sequence[Tensor], device: torch.device, *, cyclic: bool = False) -> "Words":
-        """From sequences (T) of one word or more each; beyond a sequence's end comes 0, or itself again if cyclic."""
+    def of(cls, sequences: Sequence[Tensor], device: torch.device) -> "Words":
+        """From sequences (T) of one word or more each; 0 follows a shorter one."""
         lengths = torch.tensor([len(codes) for codes in sequences])
-        longest = int(lengths.max())
-        if cyclic:
-            sequences = [codes.repeat(-(-longest // len(codes)))[:longest] for codes in sequences]
         codes = torch.nn.utils.rnn.pad_sequence(list(sequences))
-        return cls(codes.to(device), lengths.to(device), longest)
+        return cls(codes.to(device), lengths.to(device), int(lengths.max()))
+
+    def cycled(self) -> "Words":
+        """A shorter sequence is followed by itself, over and over."""
+        steps = torch.arange(len(self.codes), device=self.codes.device).unsqueeze(1)
+        return self._replace(codes=self.codes.gather(0, steps % self.lengths))

@@ -52,7 +52,6 @@ class AttentiveReaderTask:
             )
         self.checksums: Mapping[str, str] = given.checksums
         self._resources = resources
-        self._cyclic = options.padding == "cyclic"
         held_out = [part[: options.examples] for part in (given.valid, given.test)]
         self._entities = 1 + max(_largest_entity(part) for part in (given.train, *held_out))
         self._words = [
@@ -122,14 +121,14 @@ class AttentiveReaderTask:
 
     def _words_of(self, sequences: Sequence[Tensor], renamed: Tensor | None) -> Words:
         named = sequences if renamed is None else [renamed[codes] for codes in sequences]
-        return Words.of(named, self._resources.device, cyclic=self._cyclic)
+        return Words.of(named, self._resources.device)
 
     @torch.no_grad()
     def _attention(self, model: AttentiveReader) -> Figure:
         """Of the first validation question, whose words title it."""
         shown = self._valid[0]
-        batch = self._batch([shown, shown])  # one alone has no statistics
-        weights = model.attention(batch.text, batch.question)[:, :1].cpu().tolist()
+        batch = self._batch([shown])
+        weights = model.attention(batch.text, batch.question).cpu().tolist()
         asked = " ".join(self._words[k] for k in shown.question.tolist())
         words = [self._words[k] for k in shown.text.tolist()]
         return attention(weights, words, f"{asked} ({self._words[shown.answer]})", "question", "text")

@@ -29,6 +29,11 @@ class AttentiveReaderModel(Model):
         lt=1,
         description="Of embeddings and of what the softmax reads; the text does not name it, the code does.",
     )
+    padding: Literal["zeros", "cyclic"] = Field(
+        "zeros",
+        description="What follows a shorter text or question: word 0, or itself over and over (the RBN authors' code for"
+        " BN-e*), so that statistics which count the padding see words.",
+    )
     weights: Literal["independent", "repeated"] = Field(
         "independent",
         description="repeated: matrices of one shape start alike, each gate's included, as the authors' code draws them"

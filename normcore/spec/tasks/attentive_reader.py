@@ -90,11 +90,6 @@ class AttentiveReader(Benchmark):
         "four_sentences",
         description="What is left of a text: the four sentences that share the most words with the question, or all.",
     )
-    padding: Literal["zeros", "cyclic"] = Field(
-        "zeros",
-        description="What follows a shorter text or question: word 0, or itself over and over (the RBN authors' code"
-        " for BN-e*), so that statistics which count the padding see words.",
-    )
 
     @model_validator(mode="after")
     def what_is_left_is_there(self) -> Self:

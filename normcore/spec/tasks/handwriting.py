@@ -34,6 +34,7 @@ class Handwriting(Benchmark):
     model: ClassVar[type[Model]] = HandwritingModel
     metrics: ClassVar[tuple[Metric, ...]] = (NATS_OF_LINE,)
     selection: ClassVar[LastMean] = LastMean(1)  # the paper shows curves alone
+    shown_only: ClassVar[frozenset[str]] = frozenset({"text"})
     profiles: ClassVar = {
         "paper": Profile(
             "LN section 6.5, 150 epochs: three layers of 400 units, batches of 8 lines and 500 points. Adam's step and"

@@ -187,6 +187,29 @@ GOLDEN: list[tuple[str, dict[str, Any], str]] = [
 
 
 DEFAULTS: dict[str, dict[str, Any]] = {
+    "attentive_reader": {
+        "name": "attentive_reader",
+        "profile": "small",
+        "dataset": "cnn",
+        "examples": None,
+        "vocabulary": None,
+        "passage": "four_sentences",
+    },
+    "order_embedding": {
+        "name": "order_embedding",
+        "profile": "small",
+        "dataset": "coco_karpathy",
+        "folds": 5,
+        "valid_images": 1000,
+    },
+    "skip_thoughts": {
+        "name": "skip_thoughts",
+        "profile": "small",
+        "dataset": "bookcorpus",
+        "vocabulary": 20_000,
+        "examples": None,
+        "word_vectors": True,
+    },
     "draw": {"name": "draw", "profile": "small", "dataset": "binarized_mnist", "examples": None},
     "handwriting": {
         "name": "handwriting",
@@ -270,6 +293,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
         "eps": 1e-05,
         "carry": "raw",
         "statistics": "per_step",
+        "input_statistics": "per_step",
         "population": "pass",
         "momentum": 0.1,
         "initial_state_noise": 0.0,
@@ -324,6 +348,16 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     },
     "model of draw": {"hidden_size": 256, "latent_size": 100, "glimpses": 64, "read_size": 2, "write_size": 5},
     "model of handwriting": {"hidden_size": 400, "gaussians": 10, "components": 20},
+    "model of attentive_reader": {
+        "hidden_size": 240,
+        "embedding_size": 240,
+        "bidirectional": False,
+        "dropout": 0.5,
+        "padding": "zeros",
+        "weights": "independent",
+    },
+    "model of order_embedding": {"hidden_size": 1024, "embedding_size": 300},
+    "model of skip_thoughts": {"hidden_size": 2400, "embedding_size": 620},
     "model of feed_forward": {"hidden_sizes": (1000, 1000)},
     "training": {"schedule": None, "clip": "global", "precision": "float32", "kernel": "auto"},
     "linear_decay": {"name": "linear_decay", "beta1": None},
