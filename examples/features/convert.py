@@ -36,7 +36,9 @@ class ArraysAlone(pickle.Unpickler):
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("source", nargs="+", type=Path, help="mat, npy, npz or pickle files, in the order of their rows")
+    parser.add_argument(
+        "source", nargs="+", type=Path, help="mat, npy, npz or pickle files, in the order of their rows"
+    )
     parser.add_argument("target", type=Path, help="the npy file to write")
     parser.add_argument("--key", help="which array of a mat, npz or pickle file, if it has several")
     parser.add_argument("--columns", action="store_true", help="an image is a column, not a row (vgg_feats.mat)")

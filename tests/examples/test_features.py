@@ -75,15 +75,16 @@ def test_what_a_pickle_would_run_is_not_run(tmp_path: Path, protocol: int, monke
     assert not (tmp_path / "out.npy").exists()
 
 
-@pytest.mark.parametrize(
-    ("table", "message"),
-    [
-        (TABLE[0], "expected a table of numbers, received float64 of shape (4,)"),
-        (np.array([["a"]]), "expected a table of numbers, received str32 of shape (1, 1)"),
-        (np.where(TABLE == TABLE[2, 1], np.nan, TABLE), "image 2 has a number that is not finite"),
-    ],
-)
-def test_what_is_wrong_with_a_file_is_named(tmp_path: Path, table: Any, message: str) -> None:
+WRONG = {
+    "a row": (TABLE[0], "expected a table of numbers, received float64 of shape (4,)"),
+    "words": (np.array([["a"]]), "expected a table of numbers, received str32 of shape (1, 1)"),
+    "not finite": (np.where(TABLE == TABLE[2, 1], np.nan, TABLE), "image 2 has a number that is not finite"),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_what_is_wrong_with_a_file_is_named(tmp_path: Path, kind: str) -> None:
+    table, message = WRONG[kind]
     refused = convert(written(tmp_path / "f.npy", table), tmp_path / "out.npy")
     assert (refused.returncode, refused.stderr) == (1, f"convert.py: {tmp_path}/f.npy: {message}\n")
 

@@ -31,8 +31,8 @@ class AttentiveReaderModel(Model):
     )
     padding: Literal["zeros", "cyclic"] = Field(
         "zeros",
-        description="What follows a shorter text or question: word 0, or itself over and over (the RBN authors' code for"
-        " BN-e*), so that statistics which count the padding see words.",
+        description="What follows a shorter text or question: word 0, or itself over and over (the RBN authors' code"
+        " for BN-e*), so that statistics which count the padding see words.",
     )
     weights: Literal["independent", "repeated"] = Field(
         "independent",

@@ -31,7 +31,7 @@ def question(k: int) -> Question:
     """The entity before it ``went`` is the answer."""
     who, other = f"@entity{k % ENTITIES}", f"@entity{(k + 1) % ENTITIES}"
     passage = [f"{who} went home .".split(), [other, "stayed", *["there"] * (k % 3), "."]]
-    return Question(passage, "@placeholder went away".split(), who)
+    return Question(passage, ["@placeholder", "went", "away"], who)
 
 
 def asked(train: int = 11, valid: int = 5, test: int = 6) -> Questions:
