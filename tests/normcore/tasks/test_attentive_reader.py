@@ -53,7 +53,7 @@ def sequences(words: Words) -> list[list[int]]:
     return [words.codes[:length, b].tolist() for b, length in enumerate(words.lengths.tolist())]
 
 
-WORDS = ["?", "@placeholder", *(f"@entity{k}" for k in range(ENTITIES)), "went", ".", "away", "home", "stayed", "there"]
+WORDS = ["?", "@placeholder", *(f"@entity{k}" for k in range(ENTITIES)), ".", "went", "away", "home", "stayed", "there"]
 
 
 def as_said(codes: list[int]) -> str:
@@ -70,8 +70,9 @@ def test_entities_change_their_names_all_over_a_batch() -> None:
         own = question(k)
         assert text[0] == answer, "the text and its answer are renamed alike"
         renamed[own.answer] = answer
-        shown = as_said(text).replace(WORDS[text[0]], own.answer, 1).replace(WORDS[text[4]], own.passage[1][0], 1)
-        assert shown == " ".join(word for sentence in own.passage for word in sentence)
+        back = {text[0]: own.answer, text[4]: own.passage[1][0]}
+        shown = [back.get(code, WORDS[code]) for code in text]
+        assert shown == [word for sentence in own.passage for word in sentence]
         assert as_said(questions[k]) == "@placeholder went away"
     assert sorted(renamed.values()) == [2, 3, 4, 5], "a permutation, the same for the whole batch"
     drawn = {tuple(task.batch(torch.arange(4), torch.Generator().manual_seed(k)).answers.tolist()) for k in range(40)}
@@ -139,7 +140,7 @@ def test_it_learns_who_went() -> None:
     task, model = built(smoke(), asked(train=24))
     adam = torch.optim.Adam(model.parameters(), 0.02)
     random = generator()
-    for _ in range(60):
+    for _ in range(150):
         adam.zero_grad()
         torch.autograd.backward(task.loss(model, task.batch(torch.arange(24), random)).total)
         adam.step()
@@ -166,11 +167,11 @@ def test_the_sample_has_no_full_texts() -> None:
 
 
 def test_the_papers_cost() -> None:
-    """protocols: 33 GFLOP an update at 150 words of text."""
+    """protocols: some 33 GFLOP an update at 150 words of text; ours counts 20 words of a question and the softmax, too."""
     spec = resolve({"task": {"name": "attentive_reader", "profile": "paper"}, "norm": {"method": "none"}})
     assert isinstance(spec, TrainingSpec)
     assert isinstance(spec.task, AttentiveReader)
     cost = spec.task.cost(spec.model)
     assert cost is not None
     assert cost.parameters == 32_934_550
-    assert cost.flop_of_update(64) / 1e9 == pytest.approx(33, rel=0.2)
+    assert cost.flop_of_update(64) / 1e9 == pytest.approx(33 + 33 * 20 / 150 + 6 * 64 * 240 * 65_830 / 1e9, rel=0.02)

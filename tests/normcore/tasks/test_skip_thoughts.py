@@ -20,7 +20,7 @@ from normcore.tasks.task import Resources
 from tests.normcore.training_specs import training_spec
 
 CPU = torch.device("cpu")
-WORDS = ["<eos>", "UNK", *(f"w{k}" for k in range(8))]
+WORDS = ["<eos>", "UNK", *(f"w{k}" for k in range(20))]
 
 
 def smoke(method: str = "none", **task: Any) -> TrainingSpec:
@@ -47,7 +47,7 @@ def sets(seed: int = 0) -> SentenceSets:
         for split in ("train", "valid", "test")
     }
     opinions = {
-        name: ([said(random, WORDS[2:6]) for _ in range(30)], [said(random, WORDS[5:]) for _ in range(30)])
+        name: ([said(random, WORDS[2:12]) for _ in range(20)], [said(random, WORDS[11:]) for _ in range(20)])
         for name in OPINIONS
     }
     return SentenceSets(sick, opinions, {"s": "1"})
@@ -122,7 +122,7 @@ def expected_scores(model: models.SkipThoughts, of: SentenceSets, split: str) ->
     ]
     relatedness = downstream.relatedness(*parts)
     accuracy = downstream.nested_accuracy if split == "test" else downstream.plain_accuracy
-    labels = np.array([0] * 30 + [1] * 30)
+    labels = np.array([0] * 20 + [1] * 20)
     opinions = {
         name: accuracy(np.stack([vector(model, s, ends=False) for side in of.opinions[name] for s in side]), labels)
         for name in OPINIONS
