@@ -78,7 +78,7 @@ def test_what_a_pickle_would_run_is_not_run(tmp_path: Path, protocol: int, monke
 WRONG = {
     "a row": (TABLE[0], "expected a table of numbers, received float64 of shape (4,)"),
     "words": (np.array([["a"]]), "expected a table of numbers, received str32 of shape (1, 1)"),
-    "not finite": (np.where(TABLE == TABLE[2, 1], np.nan, TABLE), "image 2 has a number that is not finite"),
+    "not finite": (np.where(TABLE[2, 1] == TABLE, np.nan, TABLE), "image 2 has a number that is not finite"),
 }
 
 

@@ -183,6 +183,40 @@ GOLDEN: list[tuple[str, dict[str, Any], str]] = [
         },
         "2c7dbb6b4d6598adedba381a14139606f9712d58881fa4db5e0d168b30aba473",
     ),
+    (
+        "attentive_reader, paper",
+        {"task": {"name": "attentive_reader", "profile": "paper"}, "norm": {"method": "layer_norm"}},
+        "36059b9d65f1543a1dd3a8cba3b74c49b3c494e691a7738255726a7c36f9d298",
+    ),
+    (
+        "attentive_reader, BN-e**",
+        {
+            "task": {"name": "attentive_reader", "profile": "paper", "passage": "full"},
+            "model": {"bidirectional": True, "padding": "cyclic"},
+            "norm": {
+                "method": "recurrent_batch_norm",
+                "sites": ["input", "recurrent", "cell", "layer"],
+                "input_statistics": "sequence",
+            },
+            "training": {"batch_size": 40},
+        },
+        "b69a2986a6c919431946c6a1b75530ee93121000eb91aa7b13592da2acff79c3",
+    ),
+    (
+        "handwriting, paper",
+        {"task": {"name": "handwriting", "profile": "paper"}, "norm": {"method": "layer_norm"}},
+        "c0f8fadae8a460cc76ceb045be5f192494fa83169c91e0455cb8209f1859f89d",
+    ),
+    (
+        "order_embedding, paper",
+        {"task": {"name": "order_embedding", "profile": "paper"}, "norm": {"method": "layer_norm"}},
+        "3112bac19394a4560d2bb6551533809777f31dbad24a7ffd420905de1996e0f3",
+    ),
+    (
+        "skip_thoughts, paper",
+        {"task": {"name": "skip_thoughts", "profile": "paper"}, "norm": {"method": "layer_norm"}},
+        "4493b00c4bbdfd73fe4000f43b35ea4a3b0833b04459b6617d6a02bd05452817",
+    ),
 ]
 
 
@@ -454,6 +488,7 @@ OWN: dict[str, list[Any]] = {
     "schedule": [{"start": 1}],
     "file": ["a.txt"],
     "sha256": ["0" * 64],
+    "text": ["another"],
     "valid_chars": [5000],
     "test_chars": [5000],
     "examples": [500],
