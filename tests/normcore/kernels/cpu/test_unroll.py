@@ -3,6 +3,7 @@
 import importlib
 import subprocess
 import sys
+from statistics import median
 from typing import Any
 
 import pytest
@@ -128,15 +129,19 @@ def test_of_any_shape(
 
 @default
 def test_float32_over_many_steps_is_as_close_to_float64_as_eager_torch(cell: str, method: str) -> None:
-    built = cell_of(cell, method, {}, inputs=8, hidden=50)
-    x, start = drawn(built, steps=100, batch=20)
-    exact = everything(recurrent.unroll, built, x, start)
-    built, x, start = in_float32(built, x, start)
-    fused, eager = (
-        differences(everything(unroll, built, x, start), exact) for unroll in (cpu.unroll, recurrent.unroll)
-    )
-    for name, off in fused.items():
-        assert off < 5 * max(eager[name], 1e-6), (name, off, eager[name])
+    """In the median of five networks: over so many steps either may be the unlucky one by more."""
+    times: dict[str, list[float]] = {}
+    for seed in range(5):
+        built = cell_of(cell, method, {}, inputs=8, hidden=50, seed=seed)
+        x, start = drawn(built, steps=100, batch=20, seed=seed)
+        exact = everything(recurrent.unroll, built, x, start)
+        built, x, start = in_float32(built, x, start)
+        fused, eager = (
+            differences(everything(unroll, built, x, start), exact) for unroll in (cpu.unroll, recurrent.unroll)
+        )
+        for name, off in fused.items():
+            times.setdefault(name, []).append(off / max(eager[name], 1e-6))
+    assert {name: of for name, of in times.items() if median(of) >= 5} == {}
 
 
 @default
