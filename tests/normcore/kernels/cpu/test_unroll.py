@@ -129,11 +129,11 @@ def test_of_any_shape(
 
 @default
 def test_float32_over_many_steps_is_as_close_to_float64_as_eager_torch(cell: str, method: str) -> None:
-    """In the median of five networks: over so many steps either may be the unlucky one by more."""
+    """In the median of five networks, each tensor by itself; in single ones either is farther off by far more."""
     times: dict[str, list[float]] = {}
     for seed in range(5):
         built = cell_of(cell, method, {}, inputs=8, hidden=50, seed=seed)
-        x, start = drawn(built, steps=100, batch=20, seed=seed)
+        x, start = drawn(built, steps=100, batch=20, seed=seed + 1)
         exact = everything(recurrent.unroll, built, x, start)
         built, x, start = in_float32(built, x, start)
         fused, eager = (
@@ -141,7 +141,7 @@ def test_float32_over_many_steps_is_as_close_to_float64_as_eager_torch(cell: str
         )
         for name, off in fused.items():
             times.setdefault(name, []).append(off / max(eager[name], 1e-6))
-    assert {name: of for name, of in times.items() if median(of) >= 5} == {}
+    assert {name: of for name, of in times.items() if median(of) >= 3} == {}
 
 
 @default
