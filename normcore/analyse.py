@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import torch
 
@@ -12,6 +12,7 @@ from normcore.analyses.report import Resources, Work
 from normcore.clock import Clock
 from normcore.environment import environment, usable_device
 from normcore.events import Advanced, Analysed, Event, Finding, Measured, Started
+from normcore.kernels import running
 from normcore.seeding import reproducible
 from normcore.spec import AnalysisSpec
 from normcore.spec.analyses import ANALYSES
@@ -47,7 +48,7 @@ def analyse(
         prepare = ANALYSES.implementation(spec.task, "prepare")
         work = cast(Work, prepare(spec, seed, Resources(device, datasets_dir, trained)))
         clock.stop()
-        yield Started(0, len(work.pieces), "reference", 0, _environment(spec, work, threads))
+        yield _started(spec, work, threads)
         findings: list[Finding] = []
         curves: dict[str, list[tuple[int, float]]] = {}
         for step, piece in enumerate(work.pieces, 1):
@@ -63,12 +64,19 @@ def analyse(
         yield Analysed(tuple(findings), clock.seconds)
 
 
-def _environment(spec: AnalysisSpec, work: Work, threads: int) -> dict[str, Any]:
-    return {
-        **environment(work.device, threads),
-        "method": spec.norm and METHODS.origin(spec.norm.method),
-        "data": dict(work.checksums),
-    }
+def _started(spec: AnalysisSpec, work: Work, threads: int) -> Started:
+    kernel, kernels = ("reference", None) if work.model is None else running(work.model, work.device)
+    return Started(
+        step=0,
+        max_steps=len(work.pieces),
+        kernel=kernel,
+        parameters=0,
+        environment={
+            **environment(work.device, threads, kernels),
+            "method": spec.norm and METHODS.origin(spec.norm.method),
+            "data": dict(work.checksums),
+        },
+    )
 
 
 def _finite(finding: Finding) -> Finding:

@@ -31,7 +31,10 @@ def prepare(device: str) -> str | None:
         Why there are none, so that the reference runs; None if there are.
     """
     if device != "cpu":
-        return _missing_triton()
+        missing = _missing_triton()
+        if missing is not None:
+            log.info("no fused kernels here; experiments that ask for them are left to other workers: %s", missing)
+        return missing
     try:
         missing = _compiled()
     except (OSError, EOFError) as error:  # of processes, files or memory

@@ -47,7 +47,7 @@ class Queue:
         if not listening:
             return _no_worker(device, workers)
         if _needs_fused(experiment) and all(worker.get("fused") is False for worker in listening):
-            return "no live worker for it has fused kernels; start one where there is a compiler"
+            return "no live worker for it has fused kernels; mend what a worker's log says is missing"
         waiting = (run for run in experiment["runs"] if run["state"] == "queued")
         trouble = next((run["history"][-1] for run in waiting if run["history"]), None)
         if trouble is not None:

@@ -2,7 +2,7 @@
 Fig. 3b.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import cast
@@ -55,7 +55,8 @@ def prepare(spec: AnalysisSpec, seed: int, resources: Resources) -> Work:
         return Report(rise_findings(scores, trained_length, is_the_figures))
 
     lengths = sorted(cast(LengthGeneralization, spec.task).lengths)
-    return Work([*(partial(measure, length) for length in lengths), conclude], trained.task.checksums, resources.device)
+    pieces: list[Callable[[], Report]] = [*(partial(measure, length) for length in lengths), conclude]
+    return Work(pieces, trained.task.checksums, resources.device, trained.model)
 
 
 def _bits(score: LengthScore) -> dict[str, float]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
+from torch import nn
 
 from normcore.events import Finding
 from normcore.spec import TrainingSpec, changes
@@ -64,11 +65,13 @@ class Work:
         pieces: to be done in this order.
         checksums: SHA-256 of all data that was read.
         device: what computes it. Small computations stay on the CPU wherever the run is, and find the same everywhere.
+        model: a trained one that it runs, by the kernels that it has. All else is computed by the reference.
     """
 
     pieces: Sequence[Callable[[], Report]]
     checksums: Mapping[str, str] = field(default_factory=dict)
     device: torch.device = CPU
+    model: nn.Module | None = None
 
 
 def is_the_papers_run(spec: TrainingSpec, method: type[Method]) -> bool:

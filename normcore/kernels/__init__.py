@@ -9,8 +9,10 @@ from functools import cache
 from importlib.metadata import version
 
 import torch
+from torch import nn
 
 from normcore.kernels import cpu
+from normcore.recurrent.stack import Recurrent
 from normcore.recurrent.unroll import Unrolled, unroll
 from normcore.spec.kernels import why_not_fused
 from normcore.spec.methods.method import Method
@@ -55,10 +57,16 @@ def choose(
     raise KernelUnavailable(f"{missing}; use auto or reference")
 
 
-def origin(kernel: str, cell: RecurrentModel, device: torch.device) -> str | None:
-    """What the kernels of a cell that runs were compiled for, and by what; None of the reference."""
-    if kernel == "reference":
-        return None
+def running(model: nn.Module, device: torch.device) -> tuple[str, str | None]:
+    """Which implementations the recurrent networks of a model run by, and what their kernels were compiled for and by
+    what: ``("fused", "x86-64-v4, g++ 12.2.0")``; ``("reference", None)`` where there is none."""
+    networks = [module for module in model.modules() if isinstance(module, Recurrent)]
+    names = {network.kernel for network in networks} or {"reference"}
+    origins = {_origin(network.options, device) for network in networks if network.kernel == "fused"}
+    return " ".join(sorted(names)), "; ".join(sorted(origins)) or None
+
+
+def _origin(cell: RecurrentModel, device: torch.device) -> str:
     return f"triton {version('triton')}" if device.type == "cuda" else cpu.built_by(type(cell).__name__)
 
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from normcore.models.readout import orthogonal_readout
-from normcore.recurrent import Recurrent
+from normcore.recurrent import Recurrent, RecurrentState
 
 EVALUATION_EXAMPLES = 1000  # whole sequences in one piece, where a method takes its statistics over time
 EVALUATION_STEPS = 56  # in one piece when there is no gradient: thousands of images at once must fit into memory
@@ -26,25 +26,23 @@ class SequenceClassifier(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Logits (B, C) of sequences x (T, B, F)."""
-        if self.recurrent.directions == 2:
-            read = self._read_both_ways(x)
-        elif torch.is_grad_enabled():
-            read = self.recurrent(x)[0][-1]
+        if self.recurrent.directions == 2 or torch.is_grad_enabled():
+            read = self._read(x)
         elif self.recurrent.whole_sequences:
-            read = torch.cat([self.recurrent(some)[0][-1] for some in torch.split(x, EVALUATION_EXAMPLES, 1)])
+            read = torch.cat([self._read(some) for some in torch.split(x, EVALUATION_EXAMPLES, 1)])
         else:
             read = self._read_in_pieces(x)
         logits: Tensor = self.readout(read)
         return logits
 
-    def _read_both_ways(self, x: Tensor) -> Tensor:
-        size = self.recurrent.hidden_size
-        y, _ = self.recurrent(x)  # (T, B, 2H)
-        return torch.cat((y[-1, :, :size], y[0, :, size:]), dim=-1)
+    def _read(self, x: Tensor) -> Tensor:
+        """(B, D H). Of the state rather than the outputs, whose gradient would be one of all steps, full of zeros."""
+        _, state = self.recurrent(x)
+        return torch.cat([end.h for end in state.cells[-self.recurrent.directions :]], -1)
 
     def _read_in_pieces(self, x: Tensor) -> Tensor:
-        state = None
+        state: RecurrentState | None = None
         for piece in torch.split(x, EVALUATION_STEPS):
-            y, state = self.recurrent(piece, state=state)
-        read: Tensor = y[-1]
-        return read
+            _, state = self.recurrent(piece, state=state)
+        assert state is not None
+        return state.cells[-1].h

@@ -16,10 +16,9 @@ from normcore import norms, tasks
 from normcore.clock import Clock
 from normcore.environment import environment, usable_device
 from normcore.events import Event, Finished, Measured, Result, Started, Stepped
-from normcore.kernels import origin
+from normcore.kernels import running
 from normcore.models.build import Build
 from normcore.norms.population import batch_statistics
-from normcore.recurrent import Recurrent
 from normcore.seeding import (
     batch_generator,
     generator_states,
@@ -232,18 +231,14 @@ def _note_target(run: _Run, values: dict[str, float], seconds: float) -> None:
 
 
 def _started(run: _Run, threads: int) -> Started:
-    recurrent = [module for module in run.model.modules() if isinstance(module, Recurrent)]
-    kernels = {module.kernel for module in recurrent} or {"reference"}
-    origins = {
-        found for module in recurrent if (found := origin(module.kernel, module.options, run.device)) is not None
-    }
+    kernel, kernels = running(run.model, run.device)
     return Started(
         step=run.progress.step,
         max_steps=run.spec.training.max_steps,
-        kernel=" ".join(sorted(kernels)),
+        kernel=kernel,
         parameters=sum(p.numel() for p in run.model.parameters()),
         environment={
-            **environment(run.device, threads, kernels="; ".join(sorted(origins)) or None),
+            **environment(run.device, threads, kernels=kernels),
             "method": METHODS.origin(run.spec.norm.method),
             "task": BENCHMARKS.origin(run.spec.task.name),
             "cell": CELLS.origin(run.spec.model.cell) if isinstance(run.spec.model, RecurrentModel) else None,

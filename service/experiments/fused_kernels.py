@@ -20,5 +20,5 @@ def check(session: Session, spec: ExperimentSpec, heartbeat_seconds: float) -> N
     """
     if needed_by(spec) and registration.none_is_fused(session, spec.device, heartbeat_seconds):
         whose = "" if spec.device == "auto" else f" for {spec.device}"
-        wrong = f"no live worker{whose} has fused kernels; use auto, or start a worker where there is a compiler"
+        wrong = f"no live worker{whose} has fused kernels; use auto, or mend what a worker's log says is missing"
         raise Invalid([SpecError(("training", "kernel"), wrong, "kernel_unavailable")])

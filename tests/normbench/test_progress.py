@@ -66,7 +66,7 @@ def test_waiting_without_a_worker_for_the_device_says_how_to_start_one() -> None
 @pytest.mark.parametrize(
     ("fused", "told"),
     [
-        ([False, False], "no live worker for it has fused kernels; start one where there is a compiler"),
+        ([False, False], "no live worker for it has fused kernels; mend what a worker's log says is missing"),
         ([False, True], "about to start"),
         ([None], "about to start"),
     ],

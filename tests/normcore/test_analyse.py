@@ -15,6 +15,7 @@ from normcore.analyse import analyse
 from normcore.analyses import hidden_dynamics, length_generalization, population_statistics, step_cost
 from normcore.analyses.report import Report, Resources, Work, is_the_papers_run
 from normcore.events import Advanced, Analysed, Event, Finding, Finished, Measured, Started
+from normcore.kernels.cpu.load import built_by
 from normcore.run import run
 from normcore.spec import AnalysisSpec, TrainingSpec, resolve
 from normcore.spec.analyses import ANALYSES
@@ -155,6 +156,19 @@ def trained(task: str, **norm: float) -> bytes:
     *_, finished = run(resolve({**written, "training": {"max_steps": 4, "eval_every": 4}}), 0)
     assert isinstance(finished, Finished)
     return finished.model()
+
+
+@pytest.mark.parametrize("forgone", [None, "nobody has built them"])
+def test_a_trained_model_runs_by_the_kernels_that_are_told(
+    forgone: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = trained("char_lm")
+    monkeypatch.setattr(import_module("normcore.kernels.cpu.load"), "_forgone", forgone)
+    task = {"name": "length_generalization", "run": RUN, "lengths": [20]}
+    started, *_ = run(resolve({"task": task}), 0, trained=model)
+    assert isinstance(started, Started)
+    told = ("fused", built_by("LSTM")) if forgone is None else ("reference", None)
+    assert (started.kernel, started.environment["kernels"]) == told
 
 
 def papers_run(**changed: dict[str, Any]) -> TrainingSpec:

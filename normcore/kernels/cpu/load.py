@@ -91,8 +91,8 @@ def _has_to_be_compiled(variant: Variant) -> bool:
 
 def _found(variant: Variant, limit: Limit | None) -> ctypes.CDLL | str:
     """The object, or why there is none."""
-    beforehand = PREBUILT / variant.file_name
     try:
+        beforehand = PREBUILT / variant.file_name
         return _loaded(beforehand) if os.path.exists(beforehand) else _cached(variant, limit)
     except (BuildFailed, OSError) as error:
         return str(error)

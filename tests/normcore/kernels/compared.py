@@ -11,6 +11,7 @@ from tests.normcore.networks import recurrent as network
 
 CASES: list[tuple[str, str, dict[str, Any]]] = [
     *[(cell, "none", {}) for cell in ("lstm", "gru", "rnn")],
+    ("lstm", "none", {"cell_bias": True}),
     *[(cell, "rms_norm", {}) for cell in ("lstm", "gru", "rnn")],
     *[
         (cell, "layer_norm", options)
@@ -40,7 +41,7 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
     ("gru", "recurrent_batch_norm", {"sites": ["recurrent"]}),
     ("rnn", "recurrent_batch_norm", {"sites": ["input", "recurrent"]}),
 ]
-"""Cell, method, and options that change the step."""
+"""Cell, method, and options that change the step, of the method or, ``cell_bias``, of the cell."""
 SITES: list[tuple[str, str, dict[str, Any]]] = [
     *[("lstm", "layer_norm", {"sites": sites}) for sites in (["input"], ["input", "cell"], ["recurrent", "cell"])],
     ("gru", "layer_norm", {"sites": ["recurrent"]}),
@@ -63,8 +64,9 @@ TINIEST = 1e-25
 def cell_of(cell: str, method: str, options: dict[str, Any], inputs: int, hidden: int, seed: int = 0) -> Any:
     """A cell in float64 whose parameters, gains and shifts included, are all different."""
     torch.manual_seed(seed)
-    options = {"population": "running", **options} if method == "recurrent_batch_norm" else options
-    built: Any = network(cell, inputs, hidden, norm={"method": method, **options}).double().cells[0]
+    options = {"population": "running", **options} if method == "recurrent_batch_norm" else dict(options)
+    of_cell = {"cell_bias": options.pop("cell_bias")} if "cell_bias" in options else {}
+    built: Any = network(cell, inputs, hidden, norm={"method": method, **options}, **of_cell).double().cells[0]
     with torch.no_grad():
         for parameter in built.parameters():
             parameter.add_(0.3 * torch.randn_like(parameter))

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 import torch
+from torch import nn
 
 from normcore import kernels
-from normcore.kernels import KernelUnavailable, choose, cpu, origin
+from normcore.kernels import KernelUnavailable, choose, cpu, running
 from normcore.models.build import Build
 from normcore.recurrent import Recurrent, unroll
 from normcore.spec import InvalidSpec, TrainingSpec, resolve
@@ -53,10 +54,19 @@ def test_on_cuda_they_are_tritons() -> None:
     pytest.importorskip("triton", reason="needs triton: pip install '.[gpu]'")
     from normcore.kernels import gpu
 
-    of = (LSTM(), LayerNorm(), torch.device("cuda"), torch.float32)
+    cell = LSTM()
+    of = (cell, LayerNorm(), torch.device("cuda"), torch.float32)
     assert choose("fused", *of) == ("fused", gpu.unroll)
     assert choose("auto", *of) == ("reference", unroll), "they have never run on a device"
-    assert origin("fused", LSTM(), torch.device("cuda")) == f"triton {version('triton')}"
+    network = Recurrent(cell, 1, LayerNorm(), "fused", gpu.unroll)
+    assert running(network, torch.device("cuda")) == ("fused", f"triton {version('triton')}")
+
+
+def test_a_model_tells_of_all_kernels_that_it_runs_by() -> None:
+    by_fused, by_reference = (Recurrent(LSTM(), 1, LayerNorm(), name) for name in ("fused", "reference"))
+    assert running(nn.ModuleList([by_reference, by_fused]), CPU) == ("fused reference", cpu.built_by("LSTM"))
+    assert running(by_reference, CPU) == ("reference", None)
+    assert running(nn.Linear(1, 1), CPU) == ("reference", None)
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from tests.normcore.training_specs import training_spec
 
 RECURRENT = [name for name, method in METHODS.items() if any(map(method.fits, CELLS.values()))]
 
+FUSED = {"none", "layer_norm", "recurrent_batch_norm", "rms_norm"}
 STEPS, EVERY = 7, 3
 THIS = Path(__file__)  # the text that language models are trained on here
 
@@ -169,10 +170,12 @@ def test_a_resumed_run_repeats_the_rest_bit_for_bit(task: str, norm: dict[str, A
     spec = tiny(task, norm, target=0.05 if task != "char_lm" else 7.0)
     steps = [2, EVERY, STEPS]
     whole, kept = run_keeping(spec, *steps)
+    assert isinstance(whole[0], Started)
+    assert whole[0].kernel == ("fused" if spec.norm.method in FUSED else "reference")
     for step, checkpoint in zip(steps, kept, strict=True):
         rest = run(spec, checkpoint=checkpoint)
         assert isinstance(rest[0], Started)
-        assert rest[0].step == step
+        assert (rest[0].step, rest[0].kernel) == (step, whole[0].kernel)
         place = next(i for i, event in enumerate(whole) if isinstance(event, Stepped) and event.step == step)
         assert told(rest) == told(whole[place + 1 :])
 

@@ -72,7 +72,7 @@ def test_it_is_refused_if_all_who_would_take_it_have_none(
     refused = [
         {
             "loc": ["training", "kernel"],
-            "msg": f"no live worker{whose} has fused kernels; use auto, or start a worker where there is a compiler",
+            "msg": f"no live worker{whose} has fused kernels; use auto, or mend what a worker's log says is missing",
             "type": "kernel_unavailable",
         }
     ]

@@ -106,7 +106,7 @@ def test_products_of_several_blocks_and_gradients_of_several_chunks(method: str)
     case=st.sampled_from(CASES),
     steps=st.integers(1, 12),
     batch=st.integers(2, 40),
-    inputs=st.integers(1, 20),
+    inputs=st.integers(1, 80),
     hidden=st.integers(2, 70),
     masked=st.booleans(),
     threads=st.integers(1, 3),
@@ -129,9 +129,9 @@ def test_of_any_shape(
 
 @default
 def test_float32_over_many_steps_is_as_close_to_float64_as_eager_torch(cell: str, method: str) -> None:
-    """In the median of five networks, each tensor by itself; in single ones either is farther off by far more."""
+    """In the median of twenty networks, each tensor by itself; in single ones either is farther off by far more."""
     times: dict[str, list[float]] = {}
-    for seed in range(5):
+    for seed in range(20):
         built = cell_of(cell, method, {}, inputs=8, hidden=50, seed=seed)
         x, start = drawn(built, steps=100, batch=20, seed=seed + 1)
         exact = everything(recurrent.unroll, built, x, start)
@@ -141,7 +141,7 @@ def test_float32_over_many_steps_is_as_close_to_float64_as_eager_torch(cell: str
         )
         for name, off in fused.items():
             times.setdefault(name, []).append(off / max(eager[name], 1e-6))
-    assert {name: of for name, of in times.items() if median(of) >= 3} == {}
+    assert {name: of for name, of in times.items() if median(of) >= 2} == {}
 
 
 @default
@@ -151,11 +151,8 @@ def test_float32_over_16_steps_is_close_to_float64(cell: str, method: str) -> No
         built.weight_hh.mul_(0.5)  # where an RNN is not chaotic
     x, start = drawn(built, steps=16, batch=20)
     exact = everything(recurrent.unroll, built, x, start)
-    built, x, start = in_float32(built, x, start)
-    fused, eager = (
-        differences(everything(unroll, built, x, start), exact) for unroll in (cpu.unroll, recurrent.unroll)
-    )
-    assert max(fused.values()) < max(1e-5, 5 * max(eager.values())), (fused, eager)
+    fused = differences(everything(cpu.unroll, *in_float32(built, x, start)), exact)
+    assert max(fused.values()) < 1e-5, fused
 
 
 @default
