@@ -41,7 +41,7 @@ class Backward {
           grad_hh(r.hidden, p.gates.width / W, vectors_of_panel(G)),
           grad_ih(r.inputs, p.gates.width / W, vectors_of_panel(G)),
           h(r.hidden, chunk * p.B),
-          x(r.inputs, chunk * p.B),
+          x(p.one_hot ? 0 : r.inputs, chunk * p.B),
           own_recurrent(size_t(chunk) * p.B * p.gates.stride),
           own_input(p.together ? 0 : size_t(chunk) * p.B * p.gates.stride),
           own_h(size_t(p.B) * p.units.width),
@@ -91,7 +91,7 @@ class Backward {
             }
             turn(begin, end, thread, threads);
             meeting.wait_for(threads);
-            weights((end - begin) * p.B, panels, packed);
+            weights(begin, (end - begin) * p.B, panels, packed);
             if (r.grad_x) inputs(begin, share((end - begin) * p.B, thread, threads));
             meeting.wait_for(threads);
         }
@@ -121,7 +121,7 @@ class Backward {
         const Range units = share_of_vectors(p.H, thread, threads);
         if (of_first) h.take(r.h0, p.B, 0, units);
         h.take(r.y + (ptrdiff_t(begin - 1) * p.B + of_first) * p.H, rows - of_first, of_first, units);
-        x.take(r.x + ptrdiff_t(begin) * p.B * p.F, rows, 0, share_of_vectors(p.F, thread, threads));
+        if (!p.one_hot) x.take(r.x + ptrdiff_t(begin) * p.B * p.F, rows, 0, share_of_vectors(p.F, thread, threads));
     }
 
     static Range share_of_vectors(int n, int thread, int threads) {
@@ -129,14 +129,17 @@ class Backward {
         return {own.from * W, std::min(own.to * W, n)};
     }
 
-    // Add the gradients of both weights from the steps of a chunk.
-    void weights(int rows, Range panels, real* packed) {
+    // Add the gradients of both weights from the rows of a chunk that begins with a step.
+    void weights(int begin, int rows, Range panels, real* packed) {
         for (int panel = panels.from; panel < panels.to; ++panel) {
             const int column = panel * grad_hh.wide * W, vectors = grad_hh.vectors_of(panel);
             pack(grads.recurrents.data + column, rows, vectors, packed);
             add_product(h, p.H, rows, packed, grad_hh, panel);
             if (!p.together) pack(grads.inputs.data + column, rows, vectors, packed);
-            add_product(x, p.F, rows, packed, grad_ih, panel);
+            if (p.one_hot)
+                p.one_hot.add(size_t(begin) * p.B, rows, packed, vectors, grad_ih.of(panel));
+            else
+                add_product(x, p.F, rows, packed, grad_ih, panel);
         }
     }
 

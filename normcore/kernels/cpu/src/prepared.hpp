@@ -3,6 +3,7 @@
 
 #include "layout.hpp"
 #include "norms.hpp"
+#include "one_hot.hpp"
 #include "population.hpp"
 #include "sizes.hpp"
 #include "team.hpp"
@@ -43,6 +44,7 @@ struct Prepared {
     const Layout gates, units;
     const Blocks<Cell> blocks;
     const Panels weight_hh, weight_ih;
+    const OneHot one_hot;
     const Sizes sizes;
     const Parameters input, recurrent, cell;
     Array shift;            // of the input's term and, where the terms are added, of their sum
@@ -63,6 +65,7 @@ struct Prepared {
           blocks{bool(r.per_gate)},
           weight_hh(forwards(r.weight_hh, H, gates)),
           weight_ih(forwards(r.weight_ih, F, gates)),
+          one_hot(r),
           sizes(measures ? Sizes(r, weight_hh, weight_ih) : Sizes()),
           input(r.input, gates),
           recurrent(r.recurrent, gates),
@@ -102,9 +105,13 @@ struct Prepared {
         for (int panel = panels.from; panel < panels.to; ++panel) {
             const int column = panel * weight_ih.wide * W, vectors = weight_ih.vectors_of(panel);
             for (int s = t; s < end; ++s) {
-                const Left x{r.x + (ptrdiff_t(s) * B + rows.from) * F, F, 1};
-                product(x, rows.size(), F, weight_ih.of(panel), vectors * W, vectors, {bias_inside + column, 0},
-                        to.at(s, rows.from) + column, to.row);
+                const ptrdiff_t first = ptrdiff_t(s) * B + rows.from;
+                real* sums = to.at(s, rows.from) + column;
+                if (one_hot)
+                    one_hot.take(first, rows.size(), weight_ih.of(panel), vectors, bias_inside + column, sums, to.row);
+                else
+                    product({r.x + first * F, F, 1}, rows.size(), F, weight_ih.of(panel), vectors * W, vectors,
+                            {bias_inside + column, 0}, sums, to.row);
             }
         }
     }

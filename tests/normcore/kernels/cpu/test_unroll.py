@@ -101,6 +101,51 @@ def test_products_of_several_blocks_and_gradients_of_several_chunks(method: str)
     assert max(found.values()) < 1e-11, found
 
 
+@case
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("masked", [False, True], ids=["all", "padded"])
+def test_inputs_of_one_symbol_each(cell: str, method: str, options: dict[str, Any], masked: bool, threads: int) -> None:
+    """Which are no products; more of them than are kept, and fewer."""
+    torch.set_num_threads(threads)
+    built = cell_of(cell, method, options, inputs=70 if masked else 20, hidden=40)
+    x, start = drawn(built, steps=9, batch=7)
+    mask = some_mask(9, 7) if masked else None
+    found = of_both(cpu.unroll, built, symbols(x, mask), start, mask)
+    assert max(found.values()) < EXACT, found
+
+
+@pytest.mark.parametrize("method", ["none", "layer_norm", "recurrent_batch_norm"])
+def test_symbols_of_more_steps_than_are_collected(method: str) -> None:
+    built = cell_of("lstm", method, {}, inputs=20, hidden=21)
+    x, start = drawn(built, steps=30, batch=30)
+    found = of_both(cpu.unroll, built, symbols(x), start)
+    assert max(found.values()) < 1e-11, found
+
+
+@pytest.mark.parametrize("cell", ["lstm", "gru", "rnn"])
+@pytest.mark.parametrize("other", [[2.0], [-1.0], [torch.nan], [1.0, 1.0]], ids=str)
+def test_one_input_that_is_no_symbol_makes_all_of_them_products_with_the_same_bits(
+    cell: str, other: list[float]
+) -> None:
+    built = cell_of(cell, "layer_norm", {}, inputs=20, hidden=40).float()
+    x, start = drawn(built, steps=9, batch=7)
+    x = symbols(x)
+    y = cpu.unroll(built, x, start).y
+    x[-1, -1] = torch.tensor([*other, *[0.0] * (20 - len(other))])
+    by_products = cpu.unroll(built, x, start).y
+    assert torch.equal(by_products[:, :-1], y[:, :-1])
+    assert torch.equal(by_products[:-1, -1], y[:-1, -1])
+    expected = recurrent.unroll(built, x, start).y[-1, -1]
+    torch.testing.assert_close(by_products[-1, -1], expected, rtol=1e-5, atol=1e-5, equal_nan=True)
+
+
+def symbols(like: Tensor, mask: Tensor | None = None) -> Tensor:
+    """One-hot, but for zeros outside the mask."""
+    drawn = torch.randint(like.shape[2], like.shape[:2], generator=torch.Generator().manual_seed(3))
+    x = nn.functional.one_hot(drawn, like.shape[2]).to(like)
+    return x if mask is None else x.masked_fill(~mask.unsqueeze(2), 0)
+
+
 @settings(max_examples=60)
 @given(
     case=st.sampled_from(CASES),
