@@ -28,7 +28,7 @@ def caption_ranks(energies: Tensor) -> Tensor:
     Raises:
         ValueError: the captions cannot be shared out among the images.
     """
-    own = energies.unflatten(0, (-1, _captions_per_image(energies))).diagonal(dim1=0, dim2=2)  # (K, I)
+    own = energies.view(-1, _captions_per_image(energies), energies.shape[1]).diagonal(dim1=0, dim2=2)  # (K, I)
     best = own.amin(0)
     others: Tensor = (energies <= best).sum(0) - (own <= best).sum(0)
     return 1 + others

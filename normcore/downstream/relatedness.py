@@ -75,10 +75,11 @@ def _fitted(x: Tensor, labels: np.ndarray, score: Callable[[Tensor], float]) -> 
         weights[:, -1] = 0
         weights.requires_grad_()
         adam = torch.optim.Adam([weights])
-        best, kept = -1.0, weights.detach().clone()
+        best = -1.0
+        kept: Tensor = weights.detach().clone()
         for _ in range(MOST_ROUNDS):
             for _ in range(EPOCHS):
-                for rows in torch.arange(len(x)).split(BATCH):
+                for rows in torch.split(torch.arange(len(x)), BATCH):
                     adam.zero_grad()
                     loss = functional.cross_entropy(_logits(weights, x[rows]), targets[rows])
                     loss.backward()  # type: ignore[no-untyped-call]

@@ -61,7 +61,8 @@ class AttentiveReader(nn.Module):
         there = text.there.unsqueeze(2).to(d)
         mean = (there * d).sum(0) / there.sum(0)
         out = torch.tanh(self._map("answer_read", r) + self._map("answer_question", u) + self._map("answer_mean", mean))
-        return self.output(self.dropout(out))
+        logits: Tensor = self.output(self.dropout(out))
+        return logits
 
     def attention(self, text: Words, question: Words) -> Tensor:
         """How much of each word of the text is read, (T, B); each example's adds up to 1."""
@@ -77,7 +78,7 @@ class AttentiveReader(nn.Module):
         steps, batch, _ = d.shape
         of_text = self._map("attend_text", d.flatten(0, 1)).view(steps, batch, -1)
         m = torch.tanh(of_text + self._map("attend_question", u) + s.unsqueeze(2))
-        logits = self.weigh(m).squeeze(2)
+        logits: Tensor = self.weigh(m).squeeze(2)
         return logits.masked_fill(~there, -torch.inf).softmax(0)
 
     def _map(self, name: str, a: Tensor) -> Tensor:
@@ -85,6 +86,7 @@ class AttentiveReader(nn.Module):
         return normalized
 
     def _read(self, network: nn.Module, words: Words) -> Tensor:
+        y: Tensor
         y, _ = network(self.dropout(self.embedding(words.codes)), words.lengths, longest=words.longest)
         return y
 

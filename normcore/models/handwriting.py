@@ -14,7 +14,7 @@ from normcore.cells import State
 from normcore.models.build import Build
 from normcore.models.pen_mixture import PenMixture
 from normcore.models.soft_window import Window
-from normcore.recurrent import step_by_step
+from normcore.recurrent import RecurrentState, step_by_step
 from normcore.spec.models import handwriting as spec
 
 
@@ -69,7 +69,8 @@ class Handwriting(nn.Module):
         for layer in self.above:
             h, _ = layer(torch.cat([points, w, h], 2), lengths, longest=longest)  # Eq. 53
             outputs.append(h)
-        return self.output(torch.cat(outputs, 2))  # Eq. 17
+        numbers: Tensor = self.output(torch.cat(outputs, 2))  # Eq. 17
+        return numbers
 
     def windows(self, points: Tensor, lengths: Tensor, text: Text) -> list[Window]:
         """What is seen of the text at each point."""
@@ -99,7 +100,7 @@ class Handwriting(nn.Module):
         """
         batch = len(text.lengths)
         below: State = self.first.initial_state(batch)
-        above: list = [None] * len(self.above)
+        above: list[RecurrentState | None] = [None] * len(self.above)
         window = Window.before(text.characters, self.options.gaussians)
         point = text.characters.new_tensor([0.0, 0.0, 1.0]).expand(batch, 3)
         done = torch.zeros(batch, dtype=torch.bool, device=point.device)

@@ -40,7 +40,7 @@ def energy(captions: Tensor, images: Tensor) -> Tensor:
     violated (Vendrov et al., Eq. 2)."""
     at_once = max(1, DIFFERENCES // (images.numel() or 1))
     return torch.cat(
-        [(some.unsqueeze(1) - images.unsqueeze(0)).relu().square().sum(2) for some in captions.split(at_once)]
+        [(some.unsqueeze(1) - images.unsqueeze(0)).relu().square().sum(2) for some in torch.split(captions, at_once)]
     )
 
 

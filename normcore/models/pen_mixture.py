@@ -38,8 +38,8 @@ class PenMixture(NamedTuple):
             bias: makes what is drawn neater, at the price of variety (Eq. 61, 62); 0 is the model itself.
         """
         components = numbers.shape[-1] // 6
-        lift, weights, mean, log_deviation, correlation = numbers.split(
-            [1, components, 2 * components, 2 * components, components], -1
+        lift, weights, mean, log_deviation, correlation = torch.split(
+            numbers, [1, components, 2 * components, 2 * components, components], -1
         )
         pairs = (*numbers.shape[:-1], components, 2)
         return cls(

@@ -171,5 +171,6 @@ def _cost_of_moments(train: Sequence[tuple[Tensor, Tensor]], valid: Sequence[tup
     normal = torch.distributions.MultivariateNormal(known[:, :2].mean(0), known[:, :2].T.cov())
     lifted = torch.distributions.Bernoulli((known[:, 2].sum() + 1) / (len(known) + 2))
     points = torch.cat([points[1:] for points, _ in valid]).double()
-    log_likelihood = normal.log_prob(points[:, :2]).sum() + lifted.log_prob(points[:, 2]).sum()
-    return -log_likelihood.item() / len(valid)
+    offsets: Tensor = normal.log_prob(points[:, :2])  # type: ignore[no-untyped-call]
+    pen: Tensor = lifted.log_prob(points[:, 2])  # type: ignore[no-untyped-call]
+    return -(offsets.sum() + pen.sum()).item() / len(valid)

@@ -70,10 +70,10 @@ class SkipThoughtsTask:
         but not if it is a single sentence."""
         lengths = self._text.train.lengths
         batches = []
-        for length in lengths.unique().tolist():
+        for length in sorted(set(lengths.tolist())):
             own = (lengths == length).nonzero().squeeze(1)
             own = own[torch.randperm(len(own), generator=generator)]
-            batches += [batch for batch in own.split(batch_size) if len(batch) > 1]
+            batches += [batch for batch in torch.split(own, batch_size) if len(batch) > 1]
         return [batches[k] for k in torch.randperm(len(batches), generator=generator).tolist()]
 
     def batch(self, examples: Tensor, generator: torch.Generator) -> Batch:

@@ -97,6 +97,10 @@ def norms_of(variant: str, p: Mapping[str, Array], there: Array) -> dict[str, Ca
     }
 
 
+def sigmoid(a: Array) -> Array:
+    return np.asarray(1 / (1 + np.exp(-a)))
+
+
 def lstm(p: Mapping[str, Array], name: str, norms: Any, x: Array, there: Array) -> tuple[Array, Array]:
     """States (T, B, H), and those at each sequence's end; in the padding the last one stays."""
     term = norms["norm_x"](f"{name}.norm_x", x @ p[f"{name}.weight_ih"].T) + p[f"{name}.bias"]
@@ -105,7 +109,6 @@ def lstm(p: Mapping[str, Array], name: str, norms: Any, x: Array, there: Array) 
     for t in range(len(x)):
         a = term[t] + norms["norm_h"](f"{name}.norm_h", h @ p[f"{name}.weight_hh"].T)
         i, f, g, o = np.split(a, 4, 1)
-        sigmoid = lambda gate: 1 / (1 + np.exp(-gate))  # noqa: E731
         new_c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
         new_h = sigmoid(o) * np.tanh(norms["norm_c"](f"{name}.norm_c", new_c))
         h, c = (np.where(there[t][:, None], new, old) for new, old in ((new_h, h), (new_c, c)))
@@ -217,7 +220,8 @@ def test_what_the_padding_holds_is_seen_by_statistics_of_each_step_alone(variant
     inputs = []
     for padding in ("zeros", "cyclic"):
         model = lively(variant, SMALL.model_copy(update={"padding": padding}))
-        model.text.cells[0].norm_x.register_forward_hook(lambda _, given, out: inputs.append(out))
+        norm: Any = model.text.cells[0].norm_x
+        norm.register_forward_hook(lambda _, given, out: inputs.append(out))
         with torch.no_grad():
             model(words_of(), words_of(QUESTIONS))
     there = words_of().there
@@ -226,7 +230,7 @@ def test_what_the_padding_holds_is_seen_by_statistics_of_each_step_alone(variant
 
 def test_what_is_drawn_at_first() -> None:
     """Square blocks are 0.05 times an orthogonal matrix, others uniform; biases are 0, the forget gates', too."""
-    model = reader(options=AttentiveReaderModel(hidden_size=20, embedding_size=12, dropout=0), words=50)
+    model: Any = reader(options=AttentiveReaderModel(hidden_size=20, embedding_size=12, dropout=0), words=50)
     squares = [model.similarity.weight, *model.text.cells[0].weight_hh.chunk(4)]
     for square in squares:
         torch.testing.assert_close(square @ square.T, 0.0025 * torch.eye(20), rtol=0, atol=1e-6)
@@ -241,7 +245,7 @@ def test_what_is_drawn_at_first() -> None:
 
 def test_repeated_weights_are_alike_where_their_shapes_are() -> None:
     options = AttentiveReaderModel(hidden_size=6, embedding_size=4, weights="repeated")
-    model = reader(options=options)
+    model: Any = reader(options=options)
     first = model.similarity.weight
     for block in (model.answer_mean.weight, *model.text.cells[0].weight_hh.chunk(4)):
         assert torch.equal(block, first)

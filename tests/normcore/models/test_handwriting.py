@@ -72,7 +72,8 @@ class Cell:
         if f"norm_{place}.weight" not in self.p:
             return a
         n: np.ndarray = (a - a.mean()) / np.sqrt(a.var() + 1e-5) * self.p[f"norm_{place}.weight"]
-        return n + self.p.get(f"norm_{place}.bias", 0)
+        n += self.p.get(f"norm_{place}.bias", 0)
+        return n
 
 
 def written(model: Handwriting, points: np.ndarray, characters: np.ndarray) -> np.ndarray:
@@ -82,7 +83,8 @@ def written(model: Handwriting, points: np.ndarray, characters: np.ndarray) -> n
         layer = getattr(model, name)
         return layer.weight.detach().numpy() @ a + layer.bias.detach().numpy()
 
-    cells = [Cell(model.first), *(Cell(layer.cells[0]) for layer in model.above)]
+    above: Any = model.above
+    cells = [Cell(model.first), *(Cell(layer.cells[0]) for layer in above)]
     position, window = np.zeros(SMALL.gaussians), np.zeros(FEW_KINDS)
     u = np.arange(1, len(characters) + 1)
     outputs = []

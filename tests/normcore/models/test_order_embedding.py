@@ -31,7 +31,7 @@ def positive(rows: int, seed: int) -> Tensor:
 
 
 def violation(s: np.ndarray, i: np.ndarray) -> float:
-    return sum(max(0.0, a - b) ** 2 for a, b in zip(s, i, strict=True))
+    return float(sum(max(0.0, a - b) ** 2 for a, b in zip(s, i, strict=True)))
 
 
 def test_the_energy_is_how_far_a_caption_is_above_its_image() -> None:

@@ -46,13 +46,13 @@ def step(cell: torch.nn.Module, x: np.ndarray, h: np.ndarray) -> np.ndarray:
             return a
         parts = np.split(a, [2 * size])
         n = np.concatenate([(part - part.mean()) / np.sqrt(part.var() + 1e-5) for part in parts])
-        return n * p[f"{name}.weight"] + p.get(f"{name}.bias", 0)
+        return np.asarray(n * p[f"{name}.weight"] + p.get(f"{name}.bias", 0))
 
     a_x = norm("norm_x", p["weight_ih"] @ x + p["bias"])
     a_h = norm("norm_h", p["weight_hh"] @ h)
     r, z = np.split(sigmoid(a_x[: 2 * size] + a_h[: 2 * size]), 2)
     candidate = np.tanh(a_x[2 * size :] + r * a_h[2 * size :])
-    return z * h + (1 - z) * candidate
+    return np.asarray(z * h + (1 - z) * candidate)
 
 
 def cost(model: SkipThoughts, middle: list[int], others: list[list[int]]) -> float:

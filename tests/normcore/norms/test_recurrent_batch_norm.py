@@ -48,7 +48,9 @@ def test_a_site_switched_off_is_the_baselines() -> None:
 def test_the_inputs_statistics_can_be_over_all_steps_that_are_not_padding() -> None:
     """BN-e*: the term of the input as in a sequence-wise batch norm with an eps of 1e-6, the others step by step."""
     torch.manual_seed(0)
-    cell = recurrent("lstm", 3, 2, norm={**RBN, "input_statistics": "sequence", "gain_init": 0.5}).cells[0].double()
+    cell: Any = (
+        recurrent("lstm", 3, 2, norm={**RBN, "input_statistics": "sequence", "gain_init": 0.5}).cells[0].double()
+    )
     assert isinstance(cell.norm_h, BatchNormAtSite)
     assert isinstance(cell.norm_c, BatchNormAtSite)
     a = 1e-3 * torch.randn(4, 2, 8, dtype=torch.float64)
@@ -60,7 +62,7 @@ def test_the_inputs_statistics_can_be_over_all_steps_that_are_not_padding() -> N
 
 def test_over_all_steps_too_running_averages_serve_evaluation() -> None:
     options = {**RBN, "input_statistics": "sequence", "population": "running", "momentum": 0.25}
-    norm = recurrent("rnn", 1, 1, norm={**options, "sites": ["input"]}).cells[0].norm_x
+    norm: Any = recurrent("rnn", 1, 1, norm={**options, "sites": ["input"]}).cells[0].norm_x
     for value in (0.0, 4.0):
         taking_in(norm, torch.tensor([[[value], [value + 2]], [[value], [value + 2]]]))
     assert norm.get_buffer("running_mean").tolist() == [[2.0]]  # 1, then a quarter of 5

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from normcore.data.captions import Captioned, CaptionedImages
+from normcore.data.captions import CAPTIONS, Captioned, CaptionedImages
 from normcore.models import order_embedding as models
 from normcore.models.build import Build
 from normcore.models.order_embedding import contrastive_loss, energy
 from normcore.models.words import Words
 from normcore.spec import TrainingSpec
 from normcore.spec.tasks.order_embedding import METRICS
-from normcore.tasks.order_embedding import CAPTIONS, OrderEmbeddingTask
+from normcore.tasks.order_embedding import OrderEmbeddingTask
 from normcore.tasks.task import Resources
 from tests.normcore.training_specs import training_spec
 
@@ -99,7 +99,7 @@ def by_hand(e: np.ndarray) -> dict[str, float]:
     for i, column in enumerate(e.T):
         order = list(np.argsort(column) // CAPTIONS)
         captions.append(1 + order.index(i))
-    found = {}
+    found: dict[str, float] = {}
     for of, ranks in (("image", images), ("caption", captions)):
         found |= {f"{of}_r{k}": float(np.mean([rank <= k for rank in ranks])) for k in (1, 5, 10)}
         found[f"{of}_mean_rank"] = float(np.mean(ranks))
