@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from normcore.data import iam_ondb
+from normcore.data.iam_ondb import Line
 from normcore.data.lines import lines_of
 from normcore.data.registry import DATASETS, DatasetCorrupt, checksums, read_bytes
 from normcore.spec.tasks.handwriting import ALPHABET, OTHER
@@ -21,15 +22,6 @@ from normcore.spec.tasks.handwriting import ALPHABET, OTHER
 STROKES_FILE, LINES_FILE = "iam_ondb_strokes.npz", "iam_ondb_lines.tsv"
 TRAIN, VALID = ("trainset", "testset_f", "testset_t"), ("testset_v",)
 """Graves trains on all but the smaller validation set, which says when to stop."""
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A line as it was written: points (T, 3) float32 in units of the whiteboard, and its transcription."""
-
-    name: str
-    points: Tensor
-    text: str
 
 
 @dataclass(frozen=True, slots=True)

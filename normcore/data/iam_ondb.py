@@ -8,8 +8,8 @@ trainset.txt, testset_v.txt, testset_t.txt, testset_f.txt   a01-000u
 import re
 import tarfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 import torch
@@ -18,23 +18,27 @@ from torch import Tensor
 from normcore.data.lines import lines_of
 from normcore.data.registry import DATASETS, DatasetCorrupt, locate, present_checksums, read_bytes
 
-if TYPE_CHECKING:
-    from normcore.data.handwriting import Line
-
 NAME = "iam_ondb"
 STROKES, TEXTS = "lineStrokes-all.tar", "ascii-all.tar"
 SPLITS = ("trainset", "testset_v", "testset_t", "testset_f")
 LINE = re.compile(r"(?P<form>[a-z]\d\d-\d{3}[a-z]*)-(?P<number>\d\d)")
 
 
-def read(datasets_dir: Path | None) -> tuple[list[tuple[str, "Line"]], dict[str, str]]:
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line as it was written: points (T, 3) float32 in units of the whiteboard, and its transcription."""
+
+    name: str
+    points: Tensor
+    text: str
+
+
+def read(datasets_dir: Path | None) -> tuple[list[tuple[str, Line]], dict[str, str]]:
     """Each line that has a transcription, with its split, in the order of their names; and the digests of the files.
 
     Raises:
         DatasetMissing, DatasetCorrupt: a file is not there, or not what it should be: it is named, with its line.
     """
-    from normcore.data.handwriting import Line
-
     dataset = DATASETS[NAME]
     split_of = {
         form: split

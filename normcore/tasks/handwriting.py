@@ -11,7 +11,8 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from normcore.data import handwriting
-from normcore.data.handwriting import Line, encoded
+from normcore.data.handwriting import encoded
+from normcore.data.iam_ondb import Line
 from normcore.figures import Figure, as_json
 from normcore.figures.attention import attention
 from normcore.figures.pen import svg

@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 import torch
 from torch.nn import functional

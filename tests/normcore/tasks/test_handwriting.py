@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from normcore.data.handwriting import Handwriting, Line, encoded
+from normcore.data.handwriting import Handwriting, encoded
+from normcore.data.iam_ondb import Line
 from normcore.models import handwriting as models
 from normcore.models.build import Build
 from normcore.models.pen_mixture import PenMixture
