@@ -169,7 +169,8 @@ def test_of_any_shape(
     built = cell_of(*case, inputs=inputs, hidden=hidden)
     x, start = drawn(built, steps, batch)
     found = of_both(cpu.unroll, built, x, start, some_mask(steps, batch) if masked else None)
-    assert max(found.values()) < 1e-9, found  # of some of a few numbers, little is left
+    # Two numbers normalize to -1 and 1 but for eps, so that of their gradients little more than rounding is left.
+    assert max(found.values()) < (1e-7 if 2 in (hidden, batch) else 1e-9), found
 
 
 @default
