@@ -55,6 +55,8 @@ SITES: list[tuple[str, str, dict[str, Any]]] = [
     *[("rnn", "recurrent_batch_norm", {"sites": [site]}) for site in ("input", "recurrent")],
 ]
 """More places for norms."""
+FUSED = {"none", "layer_norm", "recurrent_batch_norm", "rms_norm"}
+"""Methods that have fused kernels."""
 DEFAULTS = [case for case in CASES if not case[2]]
 OF_BATCH_NORM = [case for case in CASES if case[1] == "recurrent_batch_norm"]
 EXACT = 1e-12

@@ -20,11 +20,11 @@ from normcore.tasks.pixel_sequences import PixelSequences
 from normcore.tasks.task import Loss
 from normcore.training.checkpoint import CorruptCheckpoint
 from normcore.training.loop import train
+from tests.normcore.kernels.compared import FUSED
 from tests.normcore.training_specs import training_spec
 
 RECURRENT = [name for name, method in METHODS.items() if any(map(method.fits, CELLS.values()))]
 
-FUSED = {"none", "layer_norm", "recurrent_batch_norm", "rms_norm"}
 STEPS, EVERY = 7, 3
 THIS = Path(__file__)  # the text that language models are trained on here
 

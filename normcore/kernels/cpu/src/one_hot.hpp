@@ -1,5 +1,5 @@
 // Inputs each of which is one symbol, as language models have them: a product with them takes a row of the other operand
-// and adds nothing, so that it has the same bits.
+// and adds nothing, so that it has the same bits where that operand is finite.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 #include "vector.hpp"
 
 class OneHot {
-    static constexpr int FEWEST = W;  // inputs from which on a product is dearer than to look
+    static constexpr int FEWEST = W;  // inputs; with fewer a product costs little
     static constexpr int NONE = -1, NO_SYMBOL = -2;
     std::vector<int> symbols;  // of every step and example; NONE where x is 0, as in the padding
 

@@ -139,6 +139,24 @@ def test_one_input_that_is_no_symbol_makes_all_of_them_products_with_the_same_bi
     torch.testing.assert_close(by_products[-1, -1], expected, rtol=1e-5, atol=1e-5, equal_nan=True)
 
 
+@pytest.mark.parametrize("cell", ["lstm", "gru", "rnn"])
+@pytest.mark.parametrize("method", ["none", "layer_norm", "recurrent_batch_norm"])
+def test_symbols_have_the_bits_of_products_in_gradients_too(cell: str, method: str) -> None:
+    """One more input, whose weights are 0, makes them products and adds nothing."""
+    built = cell_of(cell, method, {}, inputs=20, hidden=40).float()
+    x, start = drawn(built, steps=30, batch=30)
+    found = everything(cpu.unroll, built, symbols(x), start)
+    weight = built.weight_ih
+    built.weight_ih = nn.Parameter(torch.cat([weight.detach(), torch.zeros_like(weight[:, :1])], 1))
+    more = torch.cat([symbols(x), torch.full_like(x[..., :1], 0.5)], 2)
+    expected = everything(cpu.unroll, built, more, start)
+    for name, tensor in found.items():
+        by_products = expected[name]
+        if name in ("grad of x", "grad of weight_ih"):
+            by_products = by_products[..., :20]
+        assert torch.equal(tensor, by_products), name
+
+
 def symbols(like: Tensor, mask: Tensor | None = None) -> Tensor:
     """One-hot, but for zeros outside the mask."""
     drawn = torch.randint(like.shape[2], like.shape[:2], generator=torch.Generator().manual_seed(3))
