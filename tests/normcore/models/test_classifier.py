@@ -26,6 +26,20 @@ def test_the_first_and_the_last_input_both_reach_every_half_of_the_readout(bidir
     assert (seen[0] != seen[1]).all()
 
 
+@pytest.mark.parametrize("gradient", [True, False])
+def test_both_ways_it_reads_the_last_layers_forward_state_at_the_end_and_backward_state_at_the_start(
+    gradient: bool,
+) -> None:
+    torch.manual_seed(0)
+    model = SequenceClassifier(recurrent("lstm", 1, 4, num_layers=2, bidirectional=True), 3).double()
+    x = torch.randn(9, 2, 1, dtype=torch.float64)
+    with torch.set_grad_enabled(gradient):
+        y, _ = model.recurrent(x)
+        logits = model(x)
+    expected = model.readout(torch.cat([y[-1, :, :4], y[0, :, 4:]], 1))
+    torch.testing.assert_close(logits, expected, rtol=0, atol=1e-14)
+
+
 def test_reading_in_pieces_without_a_gradient_gives_the_same_logits() -> None:
     torch.manual_seed(0)
     model = SequenceClassifier(recurrent("lstm", 1, 4, num_layers=2), 3).double()
