@@ -12,6 +12,7 @@ from normcore.kernels.described import NormKind
 
 OVER_FEATURES = {NormKind.LAYER_NORM, NormKind.RMS_NORM}
 HIDDEN_ON_CHIP = 64  # units up to which W_h, padded to powers of 2, and what else a program needs fit in shared memory
+BATCH_ON_CHIP = 64  # examples up to which one program has them all, where statistics are over them
 ROWS_OF_PRODUCT = 16  # the least number of rows and columns that a product in Triton has
 UNITS_OF_A_WARP = 8  # for each 32 threads of a program that keeps W_h: with fewer threads, registers do not suffice
 LANES_OF_A_WARP = 256  # numbers of a gate's tile for each 32 threads
@@ -81,9 +82,9 @@ class Plan:
         self.sums.make_room(steps, self.gates, batch, hidden, like)
         self.cell.make_room(steps, 1, batch, hidden, like)
 
-    def fits_on_chip(self, hidden: int) -> bool:
+    def fits_on_chip(self, batch: int, hidden: int) -> bool:
         """Whether one kernel can take all steps, with W_h on the chip and whole lines in its programs."""
-        return not self.over_examples and hidden <= HIDDEN_ON_CHIP
+        return hidden <= HIDDEN_ON_CHIP and (not self.over_examples or batch <= BATCH_ON_CHIP)
 
     @property
     def over_examples(self) -> bool:
@@ -101,9 +102,10 @@ class Tiles(NamedTuple):
     @classmethod
     def of(cls, plan: Plan, batch: int, hidden: int) -> "Tiles":
         """A line in one piece: an example each, or all examples of a few features."""
-        if plan.fits_on_chip(hidden):
-            rows, units = ROWS_OF_PRODUCT, max(ROWS_OF_PRODUCT, power_of_2(hidden))
-            num_warps = units // UNITS_OF_A_WARP
+        if plan.fits_on_chip(batch, hidden):
+            rows = max(ROWS_OF_PRODUCT, power_of_2(batch)) if plan.over_examples else ROWS_OF_PRODUCT
+            units = max(ROWS_OF_PRODUCT, power_of_2(hidden))
+            num_warps = max(units // UNITS_OF_A_WARP, rows * units // LANES_OF_A_WARP)
         else:
             if plan.over_examples:
                 rows = power_of_2(batch)

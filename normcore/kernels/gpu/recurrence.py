@@ -45,7 +45,7 @@ class Recurrence(torch.autograd.Function):
             cell_gain=cell_gain,
             cell_shift=cell_shift,
         )
-        design = sequence if plan.fits_on_chip(hidden) else steps
+        design = sequence if plan.fits_on_chip(batch, hidden) else steps
         design.forward(plan, Tiles.of(plan, batch, hidden), of)
         ctx.plan = plan
         ctx.set_materialize_grads(False)
@@ -67,7 +67,7 @@ class Recurrence(torch.autograd.Function):
             sums=torch.empty_like(of.sums),
             parameters=[None if p is None else p.new_zeros(tiles.grid[0], len(p)) for p in parameters],
         )
-        design = sequence if plan.fits_on_chip(hidden) else steps
+        design = sequence if plan.fits_on_chip(batch, hidden) else steps
         design.backward(plan, tiles, of, None if grad_y is None else grad_y.contiguous(), grads)
         of_weight = grads.sums.flatten(0, 1).t() @ of.states[:-1].flatten(0, 1)
         of_parameters = [None if partial is None else partial.sum(0) for partial in grads.parameters]

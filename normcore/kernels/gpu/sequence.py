@@ -4,11 +4,13 @@ Products are in float32 throughout ("ieee"), as those of torch are unless TF32 i
 more, Triton would read ahead into the shared memory that W_h needs.
 """
 
+import torch
 from torch import Tensor
 
 from normcore.kernels.gpu.device.persistent import backward_sequence, forward_sequence
 from normcore.kernels.gpu.device.tiles import Site
 from normcore.kernels.gpu.plan import Gradients, Plan, Tensors, Tiles
+from normcore.norms.recurrent_batch_norm import ROUNDING
 
 
 def forward(plan: Plan, tiles: Tiles, of: Tensors) -> None:
@@ -19,7 +21,7 @@ def forward(plan: Plan, tiles: Tiles, of: Tensors) -> None:
         of.term,
         of.weight,
         plan.mask,
-        Site(of.gain, of.shift, plan.sums.statistics, None),
+        Site(of.gain, of.shift, plan.sums.statistics, torch.linalg.vector_norm(of.weight, dim=1)),
         Site(of.cell_gain, of.cell_shift, plan.cell.statistics, None),
         of.states,
         of.cells,
@@ -27,6 +29,7 @@ def forward(plan: Plan, tiles: Tiles, of: Tensors) -> None:
         steps,
         batch,
         TOGETHER=plan.together,
+        ROUNDING=ROUNDING * torch.finfo(of.states.dtype).eps,
         PRECISION="ieee",
         num_stages=1,
         **plan.meant_for_forward(of.states.shape[2]),

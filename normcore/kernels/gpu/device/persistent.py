@@ -1,5 +1,5 @@
 """All steps of a sequence in one kernel, that keeps W_h and the state on the chip: a program has R examples, and all
-units, of which there are few. Statistics over the examples, who would be in several programs, it has none.
+units, of which there are few. Where statistics are over the examples, one program has them all.
 """
 
 import triton
@@ -7,7 +7,7 @@ import triton.language as tl
 
 from normcore.kernels.gpu.device.backward import gradients_before, with_outputs
 from normcore.kernels.gpu.device.forward import state_after
-from normcore.kernels.gpu.device.norms import POPULATION
+from normcore.kernels.gpu.device.norms import BATCH_NORM, LAYER_NORM, RMS_NORM
 from normcore.kernels.gpu.device.tiles import Site, load_gates, load_state, own_tile, store_gates, store_state
 
 
@@ -15,7 +15,7 @@ from normcore.kernels.gpu.device.tiles import Site, load_gates, load_state, own_
 def forward_sequence(term, weight, mask, at_sums, at_cell, states, cells, sums, T, B,
                      H: tl.constexpr, G: tl.constexpr, KIND_SUMS: tl.constexpr, KIND_CELL: tl.constexpr,
                      JOINT: tl.constexpr, CARRIES: tl.constexpr, EPS_SUMS: tl.constexpr, EPS_CELL: tl.constexpr,
-                     TOGETHER: tl.constexpr, PRECISION: tl.constexpr, R: tl.constexpr,
+                     ROUNDING: tl.constexpr, TOGETHER: tl.constexpr, PRECISION: tl.constexpr, R: tl.constexpr,
                      C: tl.constexpr):  # fmt: skip
     """Arguments as of ``forward_step``, but of all steps; and
 
@@ -39,9 +39,12 @@ def forward_sequence(term, weight, mask, at_sums, at_cell, states, cells, sums, 
             a += (r,)
         if sums is not None:
             store_gates(sums + t * size * G, a, tile, H, G)
+        longest = tl.sqrt(tl.max(tl.sum(state[0] * state[0], 1), 0)) if KIND_SUMS == BATCH_NORM else 0.0
         state = state_after(None if TOGETHER else x, a, state, None if mask is None else mask + t * B,
-                            _of_step(at_sums, t, B, H, G, KIND_SUMS), _of_step(at_cell, t, B, H, 1, KIND_CELL), 0.0,
-                            tile, B, H, G, KIND_SUMS, KIND_CELL, JOINT, EPS_SUMS, EPS_CELL, 0.0, CARRIES)  # fmt: skip
+                            _of_step(at_sums, t, B, H, G, KIND_SUMS), _of_step(at_cell, t, B, H, 1, KIND_CELL),
+                            longest, tile, B, H, G, KIND_SUMS, KIND_CELL, JOINT, EPS_SUMS, EPS_CELL, ROUNDING,
+                            CARRIES)  # fmt: skip
+        state = _inside(state, tile)
         after = (t + 1) * size
         store_state(states + after, None if cells is None else cells + after, state, tile, H)
 
@@ -83,6 +86,15 @@ def backward_sequence(term, weight, mask, at_sums, at_cell, states, cells, sums,
 
 
 @triton.jit
+def _inside(state, tile):
+    """Zeros beyond B, where a shift leaves others: the next step's products go into statistics over the examples."""
+    kept = ()
+    for k in tl.static_range(len(state)):
+        kept += (tl.where(tile.inside, state[k], 0.0),)
+    return kept
+
+
+@triton.jit
 def _load_weight(weight, H: tl.constexpr, G: tl.constexpr, C: tl.constexpr):
     """W_h of each gate, (C, C), of (G H, H)."""
     rows = tl.arange(0, C)[:, None]
@@ -95,10 +107,11 @@ def _load_weight(weight, H: tl.constexpr, G: tl.constexpr, C: tl.constexpr):
 
 @triton.jit
 def _of_step(site, t, B, H: tl.constexpr, G: tl.constexpr, KIND: tl.constexpr):
-    """The site with the statistics (2, G, L) of a step, of (T, 2, G, L)."""
+    """The site with the statistics (2 or 3, G, L) of a step, of all steps' (T, 2 or 3, G, L)."""
     if site.statistics is None:
         of_step = site
     else:
-        lines = H if KIND == POPULATION else B
-        of_step = Site(site.gain, site.shift, site.statistics + t * 2 * G * lines, site.size)
+        lines = B if KIND == LAYER_NORM or KIND == RMS_NORM else H  # noqa: SIM109, as Triton knows no membership
+        which = 3 if KIND == BATCH_NORM else 2
+        of_step = Site(site.gain, site.shift, site.statistics + t * which * G * lines, site.size)
     return of_step

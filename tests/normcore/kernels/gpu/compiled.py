@@ -16,10 +16,10 @@ from triton.runtime import JITFunction, driver
 
 from tests.normcore.kernels.compared import CASES, cell_of, drawn, everything, know_a_population
 
-STEPWISE = [(100, case) for case in CASES if not case[2] or case[1] == "recurrent_batch_norm"]
+STEPWISE = [(20, 100, case) for case in CASES if not case[2] or case[1] == "recurrent_batch_norm"]
 IN_ONE_KERNEL = [
-    *[(16, case) for case in CASES if case[1] != "recurrent_batch_norm" or not case[2]],
-    (64, ("lstm", "layer_norm", {})),  # which takes the most shared memory
+    *[(20, 16, case) for case in CASES if case[1] != "recurrent_batch_norm" or not case[2]],
+    *[(64, 64, ("lstm", method, {})) for method in ("layer_norm", "recurrent_batch_norm")],  # the most shared memory
 ]
 
 
@@ -56,10 +56,10 @@ def main(capability: int) -> None:
     JITFunction.run = compiled
     door: Any = importlib.import_module("normcore.kernels.gpu.unroll")
     door._runs_on = lambda device: True
-    for k, (hidden, (cell, method, options)) in enumerate([*STEPWISE, *IN_ONE_KERNEL]):
+    for k, (batch, hidden, (cell, method, options)) in enumerate([*STEPWISE, *IN_ONE_KERNEL]):
         built = cell_of(cell, method, options, inputs=3, hidden=hidden).float()
-        x, start = drawn(built, steps=2, batch=20)
-        everything(door.unroll, built, x, start, torch.ones(2, 20, dtype=torch.bool) if k % 2 else None)
+        x, start = drawn(built, steps=2, batch=batch)
+        everything(door.unroll, built, x, start, torch.ones(2, batch, dtype=torch.bool) if k % 2 else None)
         if method == "recurrent_batch_norm":
             know_a_population(built, steps=2)
             with torch.no_grad():

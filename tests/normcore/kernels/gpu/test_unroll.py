@@ -46,14 +46,16 @@ def test_where_recurrent_weights_fit_on_the_chip_one_kernel_has_all_steps(monkey
     for design in (sequence, steps):
         for pass_ in ("forward", "backward"):
             monkeypatch.setattr(design, pass_, noting(launched, design, pass_))
-    for method, hidden, expected in (
-        ("layer_norm", 64, "sequence"),
-        ("layer_norm", 65, "steps"),
-        ("recurrent_batch_norm", 5, "steps"),
+    for method, batch, hidden, expected in (
+        ("layer_norm", 65, 64, "sequence"),
+        ("layer_norm", 2, 65, "steps"),
+        ("recurrent_batch_norm", 64, 64, "sequence"),
+        ("recurrent_batch_norm", 65, 5, "steps"),
+        ("recurrent_batch_norm", 2, 65, "steps"),
     ):
         launched.clear()
         built = cell_of("rnn", method, {}, inputs=2, hidden=hidden)
-        everything(gpu.unroll, built, *drawn(built, steps=2, batch=2))
+        everything(gpu.unroll, built, *drawn(built, steps=2, batch=batch))
         assert launched == [f"{expected}.forward", f"{expected}.backward"]
 
 
