@@ -38,8 +38,8 @@ class Backward {
           projects_anew(p.together ? recurs_anew : !r.kept_input),
           back_hh(backwards(r.weight_hh, r.hidden, p.gates)),
           back_ih(r.grad_x ? backwards(r.weight_ih, r.inputs, p.gates) : Panels(0, 0, 1)),
-          grad_hh(r.hidden, p.gates.width / W, vectors_of_panel(G)),
-          grad_ih(r.inputs, p.gates.width / W, vectors_of_panel(G)),
+          grad_hh(r.hidden, p.gates.columns / W, vectors_of_panel(G)),
+          grad_ih(r.inputs, p.gates.columns / W, vectors_of_panel(G)),
           h(r.hidden, chunk * p.B),
           x(p.one_hot ? 0 : r.inputs, chunk * p.B),
           own_recurrent(size_t(chunk) * p.B * p.gates.stride),
@@ -82,9 +82,11 @@ class Backward {
             for (int t = end - 1; t >= begin; --t) {
                 if constexpr (features) {
                     for (int b = rows.from; b < rows.to; ++b) Step(p, grads, t, b, scratch, sums).run();
+                    into_columns(t, rows);
                     back(t, rows, {0, back_hh.count()});
                 } else {
                     for (int group = groups.from; group < groups.to; ++group) Step(p, grads, t, group, scratch, sums).run();
+                    if (groups.to == p.gates.groups) into_columns(t, rows);
                     meeting.wait_for(threads);
                     back(t, rows, {groups.from / TILE_VECTORS, (groups.to + TILE_VECTORS - 1) / TILE_VECTORS});
                 }
@@ -106,13 +108,19 @@ class Backward {
             }
     }
 
+    // The gradients of a step's products, for those that they go into.
+    void into_columns(int t, Range rows) {
+        p.gates.into_columns(grads.recurrents.at(t, rows.from), rows.size(), p.gates.stride);
+        if (!p.together) p.gates.into_columns(grads.inputs.at(t, rows.from), rows.size(), p.gates.stride);
+    }
+
     // What reaches the state before step t through W_h.
     void back(int t, Range rows, Range panels) {
         const Left d{grads.recurrents.at(t, rows.from), p.gates.stride, 1};
         for (int i = 0; i < panels.size(); ++i) {
             const int panel = panels.to_and_fro(i, t), column = panel * back_hh.wide * W, vectors = back_hh.vectors_of(panel);
             real* to = grads.h.at(0, rows.from) + column;
-            product(d, rows.size(), p.gates.width, back_hh.of(panel), vectors * W, vectors, {to, grads.h.row}, to, grads.h.row);
+            product(d, rows.size(), p.gates.columns, back_hh.of(panel), vectors * W, vectors, {to, grads.h.row}, to, grads.h.row);
         }
     }
 
@@ -162,7 +170,7 @@ class Backward {
             const int n = std::min(ROWS, rows.to - from);
             for (int panel = 0; panel < back_ih.count(); ++panel) {
                 const int column = panel * back_ih.wide * W, vectors = back_ih.vectors_of(panel);
-                product({grads.inputs.data + ptrdiff_t(from) * p.gates.stride, p.gates.stride, 1}, n, p.gates.width,
+                product({grads.inputs.data + ptrdiff_t(from) * p.gates.stride, p.gates.stride, 1}, n, p.gates.columns,
                         back_ih.of(panel), vectors * W, vectors, {p.zeros, 0}, room, vectors * W);
                 const int columns = std::min(vectors * W, p.F - column);
                 for (int m = 0; m < n; ++m)

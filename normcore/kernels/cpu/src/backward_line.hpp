@@ -138,20 +138,25 @@ class BackwardLine {
 
     // Through h' = o tanh(gain n + shift), n the normalized c' (LN Eq. 22, RBN Eq. 16).
     INLINE void outputs() {
-        Centred<method, OfCell> centred_c;
         for (int j = 0; j < line.count; ++j) {
-            const ptrdiff_t at = of_units + j * line.of_units;
             vec term_x[G], term_h[G];
             terms(j, term_x, term_h);
             const Cell cell(term_x, term_h);
-            const vec n = (cell.cell(c_before(j)) - of_c.mean[0]) * of_c.rstd[0], gain = load(p.cell.gain + at);
+            const vec gates[G] = {cell.i, cell.f, cell.g, cell.o};
+            for (int g = 0; g < G; ++g) store(scratch.gates + (j * G + g) * W, gates[g]);
+            store(scratch.c + j * W, (cell.cell(c_before(j)) - of_c.mean[0]) * of_c.rstd[0]);
+        }
+        Centred<method, OfCell> centred_c;
+        for (int j = 0; j < line.count; ++j) {
+            const ptrdiff_t at = of_units + j * line.of_units;
+            const vec n = load(scratch.c + j * W), gain = load(p.cell.gain + at);
             const vec shown = tanh(n * gain + load(p.shift_cell + at));
             const vec dh_there = is_there(j) ? dh(j) : vec{};
-            vec read = dh_there * cell.o * (1 - shown * shown);
+            real* o_at = scratch.gates + (j * G + 3) * W;
+            const vec o = load(o_at);
+            vec read = dh_there * o * (1 - shown * shown);
             if (r.carries_normalized && is_there(j)) read += load(dc_at + j * line.units);
-            const vec gates[G] = {cell.i, cell.f, cell.g, dh_there * shown * (cell.o * (1 - cell.o))};
-            for (int g = 0; g < G; ++g) store(scratch.gates + (j * G + g) * W, gates[g]);
-            store(scratch.c + j * W, n);
+            store(o_at, dh_there * shown * (o * (1 - o)));
             store(scratch.read + j * W, read * gain);
             accumulate(sums.cell + at, read);
             accumulate(sums.cell_gain + at, read * n);

@@ -1,5 +1,8 @@
 // How summed inputs lie in memory: W units after W units, and of these one gate after the other, so that what one
 // vector of the state is computed from stands side by side. Where H is no multiple of W, the last lanes hold zeros.
+//
+// Products leave those out: their columns are the same, but that the gates of the last group follow each other without
+// zeros between them, where that saves a vector or more.
 #pragma once
 
 #include <cstdlib>
@@ -33,14 +36,37 @@ constexpr int spread(int width) { return width % 256 ? width : width + 16; }
 
 struct Layout {
     int hidden, gates, groups, width, stride;
+    int columns;  // of products
 
     Layout(int hidden, int gates)
         : hidden(hidden), gates(gates), groups(up_to_vector(hidden) / W), width(groups * gates * W) {
         stride = spread(width);
+        columns = at(groups - 1, 0) + up_to_vector(gates * units(groups - 1));
     }
 
     int units(int group) const { return std::min(W, hidden - group * W); }
     int at(int group, int gate) const { return (group * gates + gate) * W; }
+
+    // In products: how far apart a group's gates are, and where they begin.
+    int apart(int group) const { return columns < width && group + 1 == groups ? units(group) : W; }
+    int column(int group, int gate) const { return at(group, 0) + gate * apart(group); }
+
+    // Rows whose last group is as in products, laid out, and back.
+    void lay_out(real* rows, int count, ptrdiff_t row) const {
+        if (columns == width) return;
+        const int n = apart(groups - 1);
+        const auto valid = first(n) != 0;
+        real* last = rows + at(groups - 1, 0);
+        for (int m = 0; m < count; ++m, last += row)
+            for (int gate = gates - 1; gate >= 0; --gate) store(last + gate * W, valid ? load(last + gate * n) : vec{});
+    }
+    void into_columns(real* rows, int count, ptrdiff_t row) const {
+        if (columns == width) return;
+        const int n = apart(groups - 1);
+        real* last = rows + at(groups - 1, 0);
+        for (int m = 0; m < count; ++m, last += row)
+            for (int gate = 1; gate < gates; ++gate) store(last + gate * n, load(last + gate * W));
+    }
 
     // (G H) in the usual order, laid out.
     Array laid_out(const real* usual, real otherwise) const {
@@ -72,10 +98,9 @@ class Panels {
     int vectors_of(int panel) const { return std::min(wide, vectors - panel * wide); }
     real* of(int panel) const { return data + size_t(panel) * wide * W * depth; }
 
-    // Row k of a column of vectors.
-    real* at(int vector, int k) const {
-        const int panel = vector / wide;
-        return of(panel) + (size_t(k) * vectors_of(panel) + vector % wide) * W;
+    real* at(int column, int k) const {
+        const int panel = column / (wide * W);
+        return of(panel) + size_t(k) * vectors_of(panel) * W + column % (wide * W);
     }
 
    private:
@@ -85,18 +110,18 @@ class Panels {
 // The panels of a product that gives summed inputs: of an LSTM or GRU, W units; of an RNN, 4 W.
 inline int vectors_of_panel(int gates) { return gates == 1 ? 4 : gates; }
 
-// W' of W (G H, n), n deep, whose columns are laid out.
+// W' of W (G H, n), n deep.
 inline Panels forwards(const real* weight, int n, const Layout& layout) {
-    Panels out(n, layout.width / W, vectors_of_panel(layout.gates));
+    Panels out(n, layout.columns / W, vectors_of_panel(layout.gates));
     for (int group = 0; group < layout.groups; ++group)
         for (int gate = 0; gate < layout.gates; ++gate) {
-            const int vector = group * layout.gates + gate;
+            const int column = layout.column(group, gate), lanes = layout.apart(group);
             const real* from = weight + (size_t(gate) * layout.hidden + group * W) * n;
             for (int k = 0; k < n; k += W) {
                 vec rows[W] = {};
                 for (int unit = 0; unit < layout.units(group); ++unit) rows[unit] = load(from + size_t(unit) * n + k, n - k);
                 transpose(rows);
-                for (int j = 0; j < std::min(W, n - k); ++j) store(out.at(vector, k + j), rows[j]);
+                for (int j = 0; j < std::min(W, n - k); ++j) store(out.at(column, k + j), rows[j], lanes);
             }
         }
     return out;
@@ -107,27 +132,27 @@ inline void from_forwards(const Panels& panels, const Layout& layout, real* weig
     const int n = panels.depth;
     for (int group = 0; group < layout.groups; ++group)
         for (int gate = 0; gate < layout.gates; ++gate) {
-            const int vector = group * layout.gates + gate;
+            const int column = layout.column(group, gate);
             real* to = weight + (size_t(gate) * layout.hidden + group * W) * n;
             for (int k = 0; k < n; k += W) {
                 vec rows[W] = {};
-                for (int j = 0; j < std::min(W, n - k); ++j) rows[j] = load(panels.at(vector, k + j));
+                for (int j = 0; j < std::min(W, n - k); ++j) rows[j] = load(panels.at(column, k + j));
                 transpose(rows);
                 for (int unit = 0; unit < layout.units(group); ++unit) store(to + size_t(unit) * n + k, rows[unit], n - k);
             }
         }
 }
 
-// W (G H, n) itself, whose rows, in the order of the layout, are the depth.
+// W (G H, n) itself, whose rows, in the order of columns, are the depth.
 inline Panels backwards(const real* weight, int n, const Layout& layout) {
-    Panels out(layout.width, up_to_vector(n) / W, TILE_VECTORS);
+    Panels out(layout.columns, up_to_vector(n) / W, TILE_VECTORS);
     for (int panel = 0; panel < out.count(); ++panel)
         for (int group = 0; group < layout.groups; ++group)
             for (int gate = 0; gate < layout.gates; ++gate)
                 for (int unit = 0; unit < layout.units(group); ++unit) {
                     const size_t row = size_t(gate) * layout.hidden + group * W + unit;
                     const int vectors = out.vectors_of(panel);
-                    real* to = out.of(panel) + size_t(layout.at(group, gate) + unit) * vectors * W;
+                    real* to = out.of(panel) + size_t(layout.column(group, gate) + unit) * vectors * W;
                     for (int v = 0; v < vectors; ++v) {
                         const int column = (panel * out.wide + v) * W;
                         store(to + v * W, load(weight + row * n + column, std::min(W, n - column)));

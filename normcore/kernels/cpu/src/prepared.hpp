@@ -49,7 +49,8 @@ struct Prepared {
     const Parameters input, recurrent, cell;
     Array shift;            // of the input's term and, where the terms are added, of their sum
     Array shift_recurrent;  // of the recurrent term, where they are not
-    Array bias_inside, shift_cell;
+    Array shift_cell;
+    Array bias_inside;  // in columns of products
     const Array zeros;
 
     // `measures`: whether statistics over examples are.
@@ -66,15 +67,16 @@ struct Prepared {
           weight_hh(forwards(r.weight_hh, H, gates)),
           weight_ih(forwards(r.weight_ih, F, gates)),
           one_hot(r),
-          sizes(measures ? Sizes(r, weight_hh, weight_ih) : Sizes()),
+          sizes(measures ? Sizes(r, gates, weight_hh, weight_ih) : Sizes()),
           input(r.input, gates),
           recurrent(r.recurrent, gates),
           cell(r.cell, units),
           shift(gates.laid_out(r.bias_outside ? r.bias : nullptr, 0)),
           shift_recurrent(gates.laid_out(Cell::adds_terms ? nullptr : r.recurrent.shift, 0)),
-          bias_inside(gates.laid_out(r.bias_inside ? r.bias : nullptr, 0)),
           shift_cell(units.laid_out(r.cell.shift, 0)),
+          bias_inside(gates.laid_out(r.bias_inside ? r.bias : nullptr, 0)),
           zeros(std::max(TILE_VECTORS, vectors_of_panel(G)) * W) {
+        gates.into_columns(bias_inside, 1, 0);
         add_to(shift, gates.laid_out(r.input.shift, 0), gates.width);
         if (Cell::adds_terms) add_to(shift, gates.laid_out(r.recurrent.shift, 0), gates.width);
     }
@@ -100,7 +102,8 @@ struct Prepared {
     }
     Range all_panels() const { return {0, weight_hh.count()}; }
 
-    // W_x x + b, of what stands inside the norm, for the steps t to `end`.
+    // W_x x + b, of what stands inside the norm, for the steps t to `end`; in columns of products where W_h h is added to
+    // it, and else laid out, as `recur` leaves it.
     void project(int t, int end, Range rows, Range panels, const Steps& to) const {
         for (int panel = panels.from; panel < panels.to; ++panel) {
             const int column = panel * weight_ih.wide * W, vectors = weight_ih.vectors_of(panel);
@@ -112,6 +115,7 @@ struct Prepared {
                 else
                     product({r.x + first * F, F, 1}, rows.size(), F, weight_ih.of(panel), vectors * W, vectors,
                             {bias_inside + column, 0}, sums, to.row);
+                if (!together && is_last(panel)) gates.lay_out(to.at(s, rows.from), rows.size(), to.row);
             }
         }
     }
@@ -119,11 +123,14 @@ struct Prepared {
     // W_h h, added to what is there if the terms are taken together.
     void recur(const real* h, ptrdiff_t h_row, Range rows, int panel, real* to) const {
         const int column = panel * weight_hh.wide * W, vectors = weight_hh.vectors_of(panel);
-        to += rows.from * ptrdiff_t(gates.stride) + column;
-        const Start start = together ? Start{to, gates.stride} : Start{zeros, 0};
-        product({h + rows.from * h_row, h_row, 1}, rows.size(), H, weight_hh.of(panel), vectors * W, vectors, start, to,
-                gates.stride);
+        to += rows.from * ptrdiff_t(gates.stride);
+        const Start start = together ? Start{to + column, gates.stride} : Start{zeros, 0};
+        product({h + rows.from * h_row, h_row, 1}, rows.size(), H, weight_hh.of(panel), vectors * W, vectors, start,
+                to + column, gates.stride);
+        if (is_last(panel)) gates.lay_out(to, rows.size(), gates.stride);
     }
+
+    bool is_last(int panel) const { return panel + 1 == weight_hh.count(); }
 
     // A state (B, H), in rows of whole vectors, and back.
     void padded(const real* usual, real* to) const {

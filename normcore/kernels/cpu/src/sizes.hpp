@@ -12,8 +12,8 @@ class Sizes {
    public:
     Sizes() : rows_hh(0), rows_ih(0), longest_x(0) {}
 
-    Sizes(const Recurrence& r, const Panels& weight_hh, const Panels& weight_ih)
-        : rows_hh(lengths(weight_hh)), rows_ih(lengths(weight_ih)), longest_x(r.steps) {
+    Sizes(const Recurrence& r, const Layout& gates, const Panels& weight_hh, const Panels& weight_ih)
+        : rows_hh(lengths(gates, weight_hh)), rows_ih(lengths(gates, weight_ih)), longest_x(r.steps) {
         for (int t = 0; t < r.steps; ++t) longest_x[t] = longest(r.x + ptrdiff_t(t) * r.batch * r.inputs, r.batch, r.inputs);
     }
 
@@ -34,8 +34,8 @@ class Sizes {
         return std::sqrt(most);
     }
 
-    static Array lengths(const Panels& weight) {
-        Array out(size_t(weight.vectors) * W);
+    static Array lengths(const Layout& gates, const Panels& weight) {
+        Array out(gates.width);
         for (int panel = 0; panel < weight.count(); ++panel) {
             const int vectors = weight.vectors_of(panel);
             for (int v = 0; v < vectors; ++v) {
@@ -47,6 +47,7 @@ class Sizes {
                 store(out + (panel * weight.wide + v) * W, sqrt(squares));
             }
         }
+        gates.lay_out(out, 1, 0);
         return out;
     }
 };

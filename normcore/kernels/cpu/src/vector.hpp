@@ -82,9 +82,22 @@ INLINE vec first(int n) {
     return v;
 }
 
+// b where either is NaN. Of a comparison and a choice compilers do not make one instruction.
+#if defined(__AVX512F__) && !defined(NORMBENCH_FLOAT64)
+INLINE vec max(vec a, vec b) { return _mm512_max_ps(a, b); }
+INLINE vec min(vec a, vec b) { return _mm512_min_ps(a, b); }
+#elif defined(__AVX__) && !defined(NORMBENCH_FLOAT64)
+INLINE vec max(vec a, vec b) { return _mm256_max_ps(a, b); }
+INLINE vec min(vec a, vec b) { return _mm256_min_ps(a, b); }
+#else
 INLINE vec max(vec a, vec b) { return a > b ? a : b; }
 INLINE vec min(vec a, vec b) { return a < b ? a : b; }
-INLINE vec abs(vec v) { return v < 0 ? -v : v; }
+#endif
+
+constexpr whole SIGN = std::numeric_limits<whole>::min();
+INLINE lanes bits(vec v) { return reinterpret_cast<lanes>(v); }
+INLINE vec abs(vec v) { return reinterpret_cast<vec>(bits(v) & ~SIGN); }
+INLINE vec with_sign(vec v, vec of) { return reinterpret_cast<vec>((bits(v) & ~SIGN) | (bits(of) & SIGN)); }
 
 INLINE vec sqrt(vec v) {
     real of_lane[W];
@@ -156,18 +169,13 @@ INLINE Exponential exponential(vec x) {
 
 // 1 / (1 + e^-x)
 INLINE vec sigmoid(vec x) {
-    x = x > 80 ? all(80) : x;  // a NaN stays what it is
-    x = x < -80 ? all(-80) : x;
-    const Exponential e = exponential(-x);
+    const Exponential e = exponential(max(all(-80), min(all(80), -x)));  // a NaN stays what it is
     return 1 / (1 + (e.power + e.power * e.p));
 }
 
 // (1 - e^-2|x|) / (1 + e^-2|x|), of the sign of x; its numerator as 2^n p + (2^n - 1), which small x do not cancel.
 INLINE vec tanh(vec x) {
-    vec twice = 2 * abs(x);
-    twice = twice > 40 ? all(40) : twice;
-    const Exponential e = exponential(-twice);
+    const Exponential e = exponential(max(all(-40), -2 * abs(x)));
     const vec less_one = e.power * e.p + (e.power - 1);  // e^-2|x| - 1
-    const vec size = -less_one / (2 + less_one);
-    return x < 0 ? -size : size;
+    return with_sign(less_one / (2 + less_one), x);
 }
