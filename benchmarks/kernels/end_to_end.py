@@ -41,6 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.kernels.end_to_end", description=__doc__)
     parser.add_argument("commit", help="of this repository")
+    parser.add_argument("--trainings", nargs="+", choices=list(TRAININGS), default=list(TRAININGS))
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
     parser.add_argument("--turns", type=int, default=3, help="how often each trains (3)")
     options = parser.parse_args(arguments)
@@ -50,9 +51,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ):
         numbers = [
             one
-            for name, training in TRAININGS.items()
+            for name in options.trainings
             for method in options.methods
-            for one in _beside(f"{name}, {method}", training, method, other, options)
+            for one in _beside(f"{name}, {method}", TRAININGS[name], method, other, options)
         ]
     print(markdown(numbers))
     return 0

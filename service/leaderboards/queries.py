@@ -17,7 +17,7 @@ from service.db import rows_of
 from service.errors import Invalid
 from service.leaderboards import schemas, tables
 from service.leaderboards.published import published_entries
-from service.leaderboards.ranking import Center, RankBy, Speedup, TimeToTarget, ranks, ratio
+from service.leaderboards.ranking import MIXED, Center, RankBy, Speedup, TimeToTarget, ranks, ratio
 
 
 class _Row(NamedTuple):
@@ -170,7 +170,7 @@ def _measured(row: _Row, metric: Metric, baseline: str, against: _Row | None, ov
     speedup = against and Speedup(
         baseline=baseline,
         steps=ratio(against.steps_median, row.steps_median),
-        seconds=ratio(against.seconds_median, row.seconds_median),
+        seconds=ratio(against.seconds_median, row.seconds_median) if against.kernel == row.kernel != MIXED else None,
     )
     interval = None if row.ci_low is None or row.ci_high is None else (row.ci_low, row.ci_high)
     value = None if row.mean is None else Center(row.mean, row.std, interval)

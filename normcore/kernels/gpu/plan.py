@@ -11,7 +11,7 @@ from torch import Tensor
 from normcore.kernels.described import NormKind
 
 OVER_FEATURES = {NormKind.LAYER_NORM, NormKind.RMS_NORM}
-HIDDEN_ON_CHIP = 64  # units up to which W_h, padded to powers of 2, and what else a program needs fit in shared memory
+HIDDEN_ON_CHIP = 64  # units up to which an LSTM's W_h, padded to powers of 2, and what else it needs fit
 BATCH_ON_CHIP = 64  # examples up to which one program has them all, where statistics are over them
 ROWS_OF_PRODUCT = 16  # the least number of rows and columns that a product in Triton has
 UNITS_OF_A_WARP = 8  # for each 32 threads of a program that keeps W_h: with fewer threads, registers do not suffice

@@ -1,6 +1,7 @@
 """Boards as tests ask for them, with entries as tests want them."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from starlette.testclient import TestClient
@@ -8,9 +9,9 @@ from starlette.testclient import TestClient
 from normcore.events import Outcome
 from normcore.spec import digest, resolve
 from service.db import Database
-from service.experiments import submission
+from service.experiments import lifecycle, submission
 from service.experiments.schemas import ExperimentOut
-from tests.service.given import claimed, finished, submitted
+from tests.service.given import claimed, finished, started, submitted
 
 
 def ended(db: Database, experiment: ExperimentOut, *results: dict[str, Any]) -> str:
@@ -39,6 +40,16 @@ def measured(db: Database, written: dict[str, Any], value: float, metric: str = 
         experiment, _ = submission.submit(session, resolve(written), request_digest=digest(written))
         assert experiment.runs
     return ended(db, experiment, {"metric": metric, "value": value})
+
+
+def trained_by(db: Database, method: str, *kernels: str, **result: Any) -> None:
+    """An experiment whose seeds ran by these kernels, and all came to the same result."""
+    submitted(db, method, seeds=range(len(kernels)))
+    for kernel in kernels:
+        lease = claimed(db).lease
+        with db.transaction() as session:
+            lifecycle.start(session, lease, replace(started(), kernel=kernel), device="cpu", resumed_from=None)
+        finished(db, lease, **result)
 
 
 def board(client: TestClient, task: str = "permuted_digits", profile: str = "smoke", **query: Any) -> dict[str, Any]:

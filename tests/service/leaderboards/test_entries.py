@@ -2,7 +2,7 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,9 @@ from starlette.testclient import TestClient
 
 from normcore.events import Result
 from service.db import Database
-from service.experiments import lifecycle
 from service.leaderboards.tables import Entry
-from tests.service.given import claimed, failed, finished, started, submitted
-from tests.service.leaderboards.boards import board
+from tests.service.given import claimed, failed, finished, submitted
+from tests.service.leaderboards.boards import board, trained_by
 
 DIGITS = {"name": "permuted_digits", "profile": "smoke"}
 
@@ -142,17 +141,9 @@ def test_all_metrics_have_intervals_of_their_own(db: Database) -> None:
 
 
 def test_an_entry_says_which_kernel_its_runs_had(client: TestClient, db: Database) -> None:
-    def trained(method: str, *kernels: str) -> None:
-        submitted(db, method, seeds=range(len(kernels)))
-        for kernel in kernels:
-            lease = claimed(db).lease
-            with db.transaction() as session:
-                lifecycle.start(session, lease, replace(started(), kernel=kernel), device="cpu", resumed_from=None)
-            finished(db, lease)
-
-    trained("layer_norm", "fused", "fused")
-    trained("none", "fused", "reference")
-    trained("rms_norm", "reference")
+    trained_by(db, "layer_norm", "fused", "fused")
+    trained_by(db, "none", "fused", "reference")
+    trained_by(db, "rms_norm", "reference")
     submitted(db, "layer_norm", seeds=[2])
     failed(db, claimed(db).lease)  # it has none, and counts for nothing
     for query in ({}, {"rank_by": "seconds_to_target"}):
@@ -162,5 +153,5 @@ def test_an_entry_says_which_kernel_its_runs_had(client: TestClient, db: Databas
             "none": "mixed",
             "rms_norm": "reference",
         }
-    trained("rms_norm", "fused")
+    trained_by(db, "rms_norm", "fused")
     assert {entry["method"]: entry["kernel"] for entry in board(client)["entries"]}["rms_norm"] == "mixed"

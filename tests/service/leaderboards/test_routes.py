@@ -10,7 +10,7 @@ from normcore.problem import own_budget, own_problem
 from normcore.spec import TASKS
 from service.db import Database
 from tests.service.given import submitted
-from tests.service.leaderboards.boards import board, ended, measured, result
+from tests.service.leaderboards.boards import board, ended, measured, result, trained_by
 
 OF_PROFILE = own_problem("permuted_digits", "smoke")
 OWN: Any = {"id": OF_PROFILE.id, "title": "the profile's own", "options": OF_PROFILE.options, "note": None}
@@ -180,6 +180,14 @@ def test_a_speedup_in_updates_need_be_none_in_seconds(client: TestClient, db: Da
         ended(db, submitted(db, method), {"value": 0.8, "steps_to_target": steps, "seconds_to_target": seconds})
     got = {e["method"]: e["speedup"] for e in board(client)["entries"]}
     assert got["layer_norm"] == {"baseline": "none", "steps": 4.0, "seconds": 0.5}
+
+
+def test_a_speedup_in_seconds_is_of_one_kernel_alone(client: TestClient, db: Database) -> None:
+    took = {("none", "fused"): 12.0, ("layer_norm", "fused"): 4.0, ("rms_norm", "reference"): 4.0}
+    for (method, kernel), seconds in took.items():
+        trained_by(db, method, kernel, value=0.8, steps_to_target=10, seconds_to_target=seconds)
+    got = {entry["method"]: entry["speedup"]["seconds"] for entry in board(client)["entries"]}
+    assert got == {"none": 1.0, "layer_norm": 3.0, "rms_norm": None}
 
 
 def test_a_baseline_that_only_diverged_is_none(client: TestClient, db: Database) -> None:

@@ -1,8 +1,9 @@
 // How summed inputs lie in memory: W units after W units, and of these one gate after the other, so that what one
-// vector of the state is computed from stands side by side. Where H is no multiple of W, the last lanes hold zeros.
+// vector of the state is computed from stands side by side. Where H is no multiple of W, the last lanes hold zeros, or
+// of gradients finite numbers that meet zeros in the weights.
 //
 // Products leave those out: their columns are the same, but that the gates of the last group follow each other without
-// zeros between them, where that saves a vector or more.
+// lanes between them, where that saves a vector or more.
 #pragma once
 
 #include <cstdlib>

@@ -44,8 +44,7 @@ def test_what_differs_with_the_number_of_threads(cell: str, method: str) -> None
         of_threads.append(everything(cpu.unroll, built, x, start))
     differ = {name for name, tensor in of_threads[0].items() if not torch.equal(tensor, of_threads[1][name])}
     assert all(of_threads[0][name].dim() == 1 for name in differ), differ
-    if method == "recurrent_batch_norm":
-        assert differ == set()
+    assert (differ == set()) == (method == "recurrent_batch_norm")
     assert max(differences(of_threads[0], of_threads[1]).values()) < 1e-5
 
 
