@@ -3,7 +3,7 @@
 Shapes: T steps, B examples, H hidden units, G gates, L lines of a norm.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from torch import Tensor
@@ -61,6 +61,11 @@ class Plan:
     carries_normalized: bool
     mask: Tensor | None
     keeps: bool
+
+    def over(self, mask: Tensor | None, of_sums: Tensor | None, of_cell: Tensor | None) -> "Plan":
+        """The same with other tensors: the mask, and the statistics of both places."""
+        sums = replace(self.sums, population=None, statistics=of_sums)
+        return replace(self, mask=mask, sums=sums, cell=replace(self.cell, population=None, statistics=of_cell))
 
     def meant_for_both(self, hidden: int) -> dict[str, Any]:
         """What the kernels of both passes are compiled for."""

@@ -3,12 +3,13 @@
 Shapes: T steps, B examples, H hidden units, G gates.
 """
 
+from types import ModuleType
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from normcore.kernels.gpu import sequence, steps
+from normcore.kernels.gpu import recorded, sequence, steps
 from normcore.kernels.gpu.plan import Gradients, Plan, Tensors, Tiles
 from normcore.kernels.gradient import taken_once
 
@@ -45,8 +46,7 @@ class Recurrence(torch.autograd.Function):
             cell_gain=cell_gain,
             cell_shift=cell_shift,
         )
-        design = sequence if plan.fits_on_chip(batch, hidden) else steps
-        design.forward(plan, Tiles.of(plan, batch, hidden), of)
+        _design(plan, of).forward(plan, Tiles.of(plan, batch, hidden), of)
         ctx.plan = plan
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(*of._replace(term=None if plan.together else term))
@@ -67,11 +67,17 @@ class Recurrence(torch.autograd.Function):
             sums=torch.empty_like(of.sums),
             parameters=[None if p is None else p.new_zeros(tiles.grid[0], len(p)) for p in parameters],
         )
-        design = sequence if plan.fits_on_chip(batch, hidden) else steps
-        design.backward(plan, tiles, of, None if grad_y is None else grad_y.contiguous(), grads)
+        _design(plan, of).backward(plan, tiles, of, None if grad_y is None else grad_y.contiguous(), grads)
         of_weight = grads.sums.flatten(0, 1).t() @ of.states[:-1].flatten(0, 1)
         of_parameters = [None if partial is None else partial.sum(0) for partial in grads.parameters]
         return None, grads.sums if grads.term is None else grads.term, grads.h, grads.c, of_weight, *of_parameters
+
+
+def _design(plan: Plan, of: Tensors) -> ModuleType:
+    _, batch, hidden = of.states.shape
+    if plan.fits_on_chip(batch, hidden):
+        return sequence
+    return recorded if of.weight.is_cuda else steps
 
 
 def _after(first: Tensor, count: int) -> Tensor:

@@ -1,5 +1,6 @@
 """A cell by a twin and by the reference: everything that comes out of one pass, forward and backward."""
 
+import math
 from typing import Any
 
 import torch
@@ -113,9 +114,11 @@ def differences(found: dict[str, Tensor], expected: dict[str, Tensor], nothing: 
 
 
 def relative(found: Tensor, expected: Tensor, nothing: float = TINIEST) -> float:
+    """Infinite where there is a NaN, which ``max`` would pass over."""
     assert found.shape == expected.shape
     size = max(nothing, expected.abs().max().item())
-    return (found.double() - expected.double()).abs().max().item() / size
+    off = (found.double() - expected.double()).abs().max().item() / size
+    return math.inf if math.isnan(off) else off
 
 
 def of_both(unroll: Any, cell: Any, x: Tensor, start: Any, mask: Tensor | None = None) -> dict[str, float]:

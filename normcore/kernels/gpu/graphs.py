@@ -1,0 +1,90 @@
+"""CUDA graphs of the kernels of one step: hundreds of launches by Python become one.
+
+A graph reads and writes where it did when it was recorded. So it has tensors of its own, into which a call's are copied
+and from which its results are.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import torch
+from torch import Tensor
+
+Tensors = Sequence[Tensor | None]
+Work = Callable[[Tensors, Tensors], None]
+"""What launches kernels: it reads the first tensors, fills the second, and touches no others."""
+
+RECORDED_AT = 3  # the call of a kind: what comes once, as batches of a length of their own do, is not worth it
+KINDS = 16  # that are remembered, those last called
+
+
+def record(work: Callable[[], None]) -> Callable[[], None]:
+    """What does the work once more, by CUDA; it is done once before, as torch asks for, on a stream of its own."""
+    stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        work()
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+        work()
+    return graph.replay
+
+
+@dataclass(slots=True)
+class _Kind:
+    calls: int = 0
+    reads: Tensors = ()
+    fills: Tensors = ()
+    replay: Callable[[], None] | None = None
+
+
+@dataclass(slots=True)
+class Graphs:
+    """Those of a process, which computes in one thread at a time."""
+
+    record: Callable[[Callable[[], None]], Callable[[], None]] = record
+    kinds: OrderedDict[Hashable, _Kind] = field(default_factory=OrderedDict)
+
+    def run(self, name: Hashable, work: Work, reads: Tensors, fills: Tensors) -> None:
+        """Do the work, from its third call of a kind on by a graph.
+
+        Args:
+            name: of work that launches the same kernels for tensors of the same shapes.
+            work: it must not hold tensors of this call.
+        """
+        kind = self._kind((name, _described(reads), _described(fills)))
+        kind.calls += 1
+        if kind.calls < RECORDED_AT:
+            work(reads, fills)
+            return
+        if kind.replay is None:
+            kind.reads, kind.fills = _like(reads), _like(fills)
+            _copy(reads, kind.reads)
+            kind.replay = self.record(partial(work, kind.reads, kind.fills))
+        _copy(reads, kind.reads)
+        kind.replay()
+        _copy(kind.fills, fills)
+
+    def _kind(self, key: Hashable) -> _Kind:
+        kind = self.kinds.setdefault(key, _Kind())
+        self.kinds.move_to_end(key)
+        if len(self.kinds) > KINDS:
+            self.kinds.popitem(last=False)
+        return kind
+
+
+def _described(tensors: Tensors) -> Hashable:
+    return tuple(None if tensor is None else (tensor.shape, tensor.dtype, tensor.device) for tensor in tensors)
+
+
+def _like(tensors: Tensors) -> Tensors:
+    return [None if t is None else torch.empty_like(t, memory_format=torch.contiguous_format) for t in tensors]
+
+
+def _copy(given: Tensors, to: Tensors) -> None:
+    for source, target in zip(given, to, strict=True):
+        if source is not None and target is not None:
+            target.copy_(source)

@@ -1,0 +1,131 @@
+"""CUDA graphs, but for CUDA: what is recorded here does its work over the same tensors anew."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+pytest.importorskip("triton", reason="needs triton: pip install '.[gpu]'")
+
+from normcore import recurrent
+from normcore.kernels import gpu
+from normcore.kernels.gpu import graphs, plan, recorded, recurrence
+from tests.normcore.kernels.compared import DEFAULTS, EXACT, cell_of, drawn, know_a_population, of_both, some_mask
+
+
+class Recorder:
+    """Counts what is recorded, and what is replayed."""
+
+    def __init__(self) -> None:
+        self.recorded = self.replayed = 0
+
+    def __call__(self, work: Callable[[], None]) -> Callable[[], None]:
+        def replay() -> None:
+            self.replayed += 1
+            work()
+
+        self.recorded += 1
+        work()  # as a graph's warm-up does
+        return replay
+
+
+def doubled(reads: graphs.Tensors, fills: graphs.Tensors) -> None:
+    [given], [result] = reads, fills
+    assert given is not None
+    assert result is not None
+    torch.mul(given, 2, out=result)
+
+
+def run(of: graphs.Graphs, given: Tensor) -> Tensor:
+    result = torch.full_like(given, torch.nan)
+    of.run("doubled", doubled, [given], [result])
+    return result
+
+
+def test_results_are_of_the_numbers_of_each_call_and_stay_after_the_next() -> None:
+    recorder = Recorder()
+    of = graphs.Graphs(recorder)
+    results = [run(of, torch.full((2, 3), float(k))) for k in range(6)]
+    assert [result.tolist() for result in results] == [[[2.0 * k] * 3] * 2 for k in range(6)]
+    assert (recorder.recorded, recorder.replayed) == (1, 4)
+
+
+def test_each_shape_has_a_graph_and_those_not_called_for_long_are_given_up() -> None:
+    recorder = Recorder()
+    of = graphs.Graphs(recorder)
+    for size in (2, 3):
+        for _ in range(4):
+            assert run(of, torch.ones(size)).tolist() == [2.0] * size
+    assert recorder.recorded == 2
+    for size in range(4, 4 + graphs.KINDS):
+        run(of, torch.ones(size))
+    assert len(of.kinds) == graphs.KINDS
+    run(of, torch.ones(2))
+    assert (recorder.recorded, recorder.replayed) == (2, 4)
+
+
+def test_what_is_read_is_not_written() -> None:
+    of = graphs.Graphs(Recorder())
+    given = torch.ones(3)
+    for _ in range(5):
+        run(of, given)
+    assert given._version == 0
+
+
+@pytest.fixture
+def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
+    """Counts while kernels of one step run by graphs."""
+    recorder = Recorder()
+    monkeypatch.setattr(recorded, "GRAPHS", graphs.Graphs(recorder))
+    monkeypatch.setattr(plan, "HIDDEN_ON_CHIP", 0)
+    monkeypatch.setattr(recurrence, "_design", lambda plan, of: recorded)
+    return recorder
+
+
+OPTIONS = [
+    ("lstm", "layer_norm", {"sites": ["sum", "cell"]}),
+    ("lstm", "recurrent_batch_norm", {"carry": "normalized"}),
+]
+
+
+@pytest.mark.parametrize(("cell", "method", "options"), [*DEFAULTS, *OPTIONS])
+def test_networks_give_by_graphs_what_the_reference_gives(
+    cell: str, method: str, options: dict[str, Any], recorder: Recorder
+) -> None:
+    """Of other weights and inputs at each call, all at one shape."""
+    for seed in range(4):
+        built = cell_of(cell, method, options, inputs=3, hidden=5, seed=seed)
+        x, start = drawn(built, steps=3, batch=4, seed=seed)
+        found = of_both(gpu.unroll, built, x, start, some_mask(3, 4))
+        assert max(found.values()) < EXACT, found
+    assert (recorder.recorded, recorder.replayed) == (2, 4)
+
+
+def test_population_statistics_are_read_anew_at_each_call(recorder: Recorder) -> None:
+    for seed in range(5):
+        built = cell_of("lstm", "recurrent_batch_norm", {}, inputs=3, hidden=5, seed=seed)
+        x, start = drawn(built, steps=3, batch=4, seed=seed)
+        know_a_population(built, steps=3)
+        built.eval()
+        with torch.no_grad():
+            found = gpu.unroll(built, x, start).y
+            torch.testing.assert_close(found, recurrent.unroll(built, x, start).y, rtol=0, atol=EXACT)
+    assert recorder.replayed == 3
+
+
+def test_two_calls_before_backward_keep_what_each_needs(recorder: Recorder) -> None:
+    built = cell_of("lstm", "layer_norm", {}, inputs=3, hidden=5)
+    gradients = []
+    for unroll in (gpu.unroll, recurrent.unroll):
+        for _ in range(4):
+            built.zero_grad()
+            first, start = drawn(built, steps=3, batch=4, seed=1)
+            second, _ = drawn(built, steps=3, batch=4, seed=2)
+            loss = unroll(built, first, start).y.square().sum() + unroll(built, second, start).y.sum()
+            torch.autograd.backward(loss)
+        gradients.append([parameter.grad for parameter in built.parameters()])
+    for found, expected in zip(*gradients, strict=True):
+        torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-12)
+    assert recorder.replayed > 4
