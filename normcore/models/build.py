@@ -36,8 +36,9 @@ class Build:
         Raises:
             KernelUnavailable: there is no such kernel for it.
         """
-        kernel, unroll = kernels.choose(self.kernel, options, self.norm, self.device, self.dtype)
-        return Recurrent(options, input_size, self.norm, kernel, unroll)
+        norm = self.norm.within(options.places)
+        kernel, unroll = kernels.choose(self.kernel, options, norm, self.device, self.dtype)
+        return Recurrent(options, input_size, norm, kernel, unroll)
 
     def cell(self, options: RecurrentModel, input_size: int) -> Cell[State]:
         """One normalized cell, for a network that goes step by step: see ``normcore.recurrent.step_by_step``."""

@@ -34,8 +34,8 @@ class SequenceBatchNorm(Normalization):
 class SequenceBatchNormAtSite(BatchStatistics):
     """weight (a - mean) / sqrt(var + eps), with mean and biased variance over all steps that are not padding."""
 
-    def __init__(self, size: int, gain_init: float, eps: float) -> None:
-        super().__init__(size)
+    def __init__(self, size: int, gain_init: float, eps: float, momentum: float | None = None) -> None:
+        super().__init__(size, momentum)
         self.eps = eps
         self.weight = nn.Parameter(torch.full((size,), gain_init))
 

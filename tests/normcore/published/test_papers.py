@@ -24,9 +24,9 @@ TASKS = {
     "feedforward",
     "convnet",
 }
-RECALLS = [f"{of}_recall_at_{k}" for of in ("caption", "image") for k in (1, 5, 10)]
+RECALLS = [f"{of}_r{k}" for of in ("caption", "image") for k in (1, 5, 10)]
 RETRIEVAL = [*RECALLS[:3], "caption_mean_rank", *RECALLS[3:], "image_mean_rank"]
-CLASSIFIERS = ["mr_accuracy", "cr_accuracy", "subj_accuracy", "mpqa_accuracy"]
+CLASSIFIERS = ["mr", "cr", "subj", "mpqa"]
 SENTENCES = ["sick_pearson", "sick_spearman", "sick_mse", *CLASSIFIERS]
 FRACTIONS = {"accuracy", "error_rate", *RECALLS, *CLASSIFIERS}
 TIME = "time_to_best_over_baseline"

@@ -93,9 +93,9 @@ WRONG: list[tuple[Any, tuple[str | int, ...], str]] = [
     (
         {"task": {}},
         ("task", "name"),
-        "it is required; choose from char_lm, convnet, draw, feedforward, fisher_geometry",
+        "it is required; choose from attentive_reader, char_lm, convnet, draw, feedforward, fisher_geometry",
     ),
-    ({"task": {"name": 3}}, ("task", "name"), "unknown 3; choose from char_lm"),
+    ({"task": {"name": 3}}, ("task", "name"), "unknown 3; choose from attentive_reader, char_lm"),
     ({"task": {"name": "permuted_digit"}}, ("task", "name"), "did you mean 'permuted_digits'?"),
     ({"task": {"name": "permuted_digits", "profile": "huge"}}, ("task", "profile"), "'paper', 'small' or 'smoke'"),
     ({"task": {"name": "permuted_digits", "profile": "smal"}}, ("task", "profile"), "did you mean 'small'?"),
