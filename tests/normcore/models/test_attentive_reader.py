@@ -1,6 +1,6 @@
 """The attentive reader computes the equations of Hermann et al. 2015, normalized where RBN section 5.4 says."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ VARIANTS: Mapping[str, dict[str, Any]] = {
     "BN-LSTM": {"method": "recurrent_batch_norm"},
     "BN-everywhere": {"method": "recurrent_batch_norm", "sites": (*SITES, "layer")},
     "BN-e*": {"method": "recurrent_batch_norm", "sites": (*SITES, "layer"), "input_statistics": "sequence"},
-    "LN-LSTM": {"method": "layer_norm"},
+    "LN-LSTM": {"method": "layer_norm"},  # the bias b both inside the input's norm and outside, as in LN's code
 }
 TEXTS = [torch.tensor([2, 5, 6, 3, 7]), torch.tensor([3, 8, 2]), torch.tensor([4, 4, 6, 5])]
 QUESTIONS = [torch.tensor([6, 1]), torch.tensor([1, 7, 7]), torch.tensor([5, 1, 2, 8])]
@@ -68,8 +68,9 @@ def standardized(a: Array, axes: int | tuple[int, ...], eps: float, where: Any =
     return found
 
 
-def norms_of(variant: str, p: Mapping[str, Array], there: Array) -> dict[str, Callable[[str, Array], Array]]:
-    """What stands at ``norm_x`` (T, B, 4H), at ``norm_h`` and ``norm_c`` (B, ...), and around the attention (B, H)."""
+def norms_of(variant: str, p: Mapping[str, Array], there: Array) -> dict[str, Any]:
+    """What stands at ``norm_x`` (T, B, 4H), at ``norm_h`` and ``norm_c`` (B, ...), and around the attention (B, H); and
+    where the bias enters."""
 
     def affine(name: str, a: Array) -> Array:
         shifted: Array = a * p[f"{name}.weight"] + p.get(f"{name}.bias", 0)
@@ -93,6 +94,7 @@ def norms_of(variant: str, p: Mapping[str, Array], there: Array) -> dict[str, Ca
         "norm_x": over_text if variant == "BN-e*" else inside,
         "norm_h": inside,
         "norm_c": inside,
+        "bias": "both" if variant == "LN-LSTM" else "outside",
         "layer": over_batch if variant.startswith("BN-e") else lambda name, a: a,
     }
 
@@ -103,7 +105,8 @@ def sigmoid(a: Array) -> Array:
 
 def lstm(p: Mapping[str, Array], name: str, norms: Any, x: Array, there: Array) -> tuple[Array, Array]:
     """States (T, B, H), and those at each sequence's end; in the padding the last one stays."""
-    term = norms["norm_x"](f"{name}.norm_x", x @ p[f"{name}.weight_ih"].T) + p[f"{name}.bias"]
+    inside = p[f"{name}.bias"] if norms["bias"] == "both" else 0
+    term = norms["norm_x"](f"{name}.norm_x", x @ p[f"{name}.weight_ih"].T + inside) + p[f"{name}.bias"]
     h = np.repeat(p[f"{name}.h0"][None], x.shape[1], 0)
     c, states = np.zeros_like(h), []
     for t in range(len(x)):

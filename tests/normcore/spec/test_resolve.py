@@ -182,6 +182,12 @@ def test_a_methods_defaults_are_those_of_the_cell_unless_one_says_otherwise() ->
         assert training_spec(asked).norm.model_dump()["bias"] == "both"
 
 
+def test_layer_norm_of_the_reader_has_the_bias_in_both_places_as_in_the_authors_code() -> None:
+    written = {"task": {"name": "attentive_reader", "profile": "small"}, "norm": {"method": "layer_norm"}}
+    assert training_spec(written).norm.model_dump()["bias"] == "both"
+    assert training_spec({**written, "norm": {"method": "none"}}).norm.model_dump() == {"method": "none"}
+
+
 def test_a_spec_without_a_task_is_told_so() -> None:
     with pytest.raises(InvalidSpec) as caught:
         resolve({})
