@@ -106,6 +106,8 @@ def parse_karpathy(content: bytes, name: str, features: Tensor) -> dict[str, Cap
     """
     try:
         images: list[dict[str, Any]] = json.loads(content)["images"]
+        if not isinstance(images, list):
+            raise TypeError("images is no list")
     except (ValueError, KeyError, TypeError) as error:
         raise DatasetCorrupt(f"{name}: expected an object with images ({error}); get it anew") from error
     if len(images) != len(features):
@@ -123,6 +125,9 @@ def parse_karpathy(content: bytes, name: str, features: Tensor) -> dict[str, Cap
                 f"{name}, image {k}: expected {CAPTIONS} captions of a word or more, received {len(said)}"
             )
         captions.append(said)
+    for split, own in rows.items():
+        if not own:
+            raise DatasetCorrupt(f"{name} has no image of the {split} split; get it anew")
     return {split: Captioned(features[own], [captions[k] for k in own]) for split, own in rows.items()}
 
 

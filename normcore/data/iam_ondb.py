@@ -10,7 +10,7 @@ import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from xml.etree import ElementTree
+from xml.parsers import expat
 
 import torch
 from torch import Tensor
@@ -62,20 +62,34 @@ def parse_strokes(content: bytes, name: str) -> Tensor:
     """The points (T, 3) of a line's XML file.
 
     Raises:
-        DatasetCorrupt: it is no such file; the message has the line where that shows, if there is one.
+        DatasetCorrupt: it is no such file; the message has the line where that shows.
     """
+    strokes: list[list[tuple[int, int]]] = []
+    begins: list[int] = []  # the line of each
+    parser = expat.ParserCreate()
+
+    def begin(tag: str, attributes: dict[str, str]) -> None:
+        if tag == "Stroke":
+            strokes.append([])
+            begins.append(parser.CurrentLineNumber)
+        elif tag == "Point":
+            try:
+                strokes[-1].append((int(attributes["x"]), int(attributes["y"])))
+            except (IndexError, KeyError, ValueError) as error:
+                where = f"{name}, line {parser.CurrentLineNumber}"
+                raise DatasetCorrupt(
+                    f"{where}: expected a Point of a Stroke, with x and y that are whole numbers ({error})"
+                ) from error
+
+    parser.StartElementHandler = begin
     try:
-        root = ElementTree.fromstring(content)
-        strokes = [
-            [(int(point.attrib["x"]), int(point.attrib["y"])) for point in stroke.iter("Point")]
-            for stroke in root.iter("Stroke")
-        ]
-    except ElementTree.ParseError as error:
-        raise DatasetCorrupt(f"{name}, line {error.position[0]}: {error}; get the archive anew") from error
-    except (KeyError, ValueError) as error:
-        raise DatasetCorrupt(f"{name}: a Point has no x and y that are whole numbers ({error})") from error
-    if not strokes or not all(strokes):
-        raise DatasetCorrupt(f"{name}: expected a Stroke or more, each of a Point or more")
+        parser.Parse(content, True)
+    except expat.ExpatError as error:
+        raise DatasetCorrupt(f"{name}, line {error.lineno}: {error}; get the archive anew") from error
+    empty = next((line for stroke, line in zip(strokes, begins, strict=True) if not stroke), None)
+    if empty is not None or not strokes:
+        where = name if empty is None else f"{name}, line {empty}"
+        raise DatasetCorrupt(f"{where}: expected a Stroke or more, each of a Point or more")
     at = torch.tensor([point for stroke in strokes for point in stroke], dtype=torch.float32)
     ends = torch.zeros(len(at))
     ends[torch.tensor([len(stroke) for stroke in strokes]).cumsum(0) - 1] = 1

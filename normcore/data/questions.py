@@ -117,7 +117,7 @@ def parse_question(text: str, name: str) -> Question:
     _, passage, question, answer, entities = parts[:5]
     listed = {line.split(":", 1)[0] for line in entities}
     place = lines.index(answer[0]) + 1
-    if answer[0] not in listed:
+    if answer[0] not in listed or not ENTITY.fullmatch(answer[0]):
         raise DatasetCorrupt(f"{name}, line {place}: the answer {answer[0]!r} is not among the entities")
     asked = " ".join(question).split()
     if PLACEHOLDER not in asked:
@@ -140,6 +140,8 @@ def parse_numbered(text: str, name: str) -> Iterator[Question]:
             )
         if len(passage) < SENTENCES:
             passage.append(rest.split())
+            if not passage[-1]:
+                raise DatasetCorrupt(f"{name}, line {number}: expected a sentence")
             continue
         asked, *more = rest.split("\t")
         if len(more) != 2 or not ENTITY.fullmatch(more[0]) or PLACEHOLDER not in asked.split():

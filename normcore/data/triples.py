@@ -4,6 +4,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -94,16 +95,10 @@ def load(name: str, datasets_dir: Path | None, vocabulary: int) -> Triples:
     return Triples(train, valid, words, digests)
 
 
-def encode(sentence: Sentence, number: Mapping[str, int]) -> Tensor:
-    """Its words (T), int64."""
-    return torch.tensor([number.get(word, UNKNOWN) for word in sentence])
-
-
 def _lines(dataset: str, file: str, datasets_dir: Path | None) -> Iterator[Sentence]:
     """Sentences that are tokenized already, one a line."""
-    rest = b""
-    number = 0
-    for chunk in read_chunks(DATASETS[dataset], file, datasets_dir):
+    rest, number = b"", 0
+    for chunk in chain(read_chunks(DATASETS[dataset], file, datasets_dir), [b"\n"]):
         *whole, rest = (rest + chunk).split(b"\n")
         for line in whole:
             number += 1
@@ -113,8 +108,6 @@ def _lines(dataset: str, file: str, datasets_dir: Path | None) -> Iterator[Sente
                 raise DatasetCorrupt(f"{file}, line {number}: no UTF-8 ({error.reason}); get it anew") from error
             if words:
                 yield [sys.intern(word) for word in words]
-    if rest.strip():
-        yield rest.decode().lower().split()
 
 
 def _encoded(runs: Sequence[Sequence[Sentence]], number: Mapping[str, int]) -> Text:

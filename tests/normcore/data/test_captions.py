@@ -64,12 +64,18 @@ def test_what_is_wrong_with_an_image_is_named(other: dict[str, Any], message: st
     [
         (b"{", "d.json: expected an object with images"),
         (b"[]", "d.json: expected an object with images"),
+        (b'{"images": 3}', "d.json: expected an object with images"),
         (karpathy(), "d.json has 4 images, but there are features of 3"),
     ],
 )
 def test_what_is_wrong_with_a_file_of_captions_is_named(content: bytes, message: str) -> None:
     with pytest.raises(DatasetCorrupt, match=message):
         parse_karpathy(content, "d.json", torch.zeros(3, 2))
+
+
+def test_a_split_without_an_image_is_named() -> None:
+    with pytest.raises(DatasetCorrupt, match=r"^d\.json has no image of the test split"):
+        parse_karpathy(json.dumps({"images": [image(k) for k in range(3)]}).encode(), "d.json", torch.zeros(3, 2))
 
 
 def test_features_are_numbers_of_the_right_width() -> None:

@@ -91,10 +91,11 @@ def test_an_archive_that_was_cut_short_is_named(official: Path) -> None:
     ("content", "message"),
     [
         (XML.format(x=1)[:-30], r"a\.xml, line 15: "),
-        (XML.format(x="one"), r"a\.xml: a Point has no x and y that are whole numbers"),
-        (XML.format(x=1).replace(' y="1110"', ""), r"a\.xml: a Point has no x and y"),
+        (XML.format(x="one"), r"a\.xml, line 9: expected a Point of a Stroke, with x and y that are whole numbers"),
+        (XML.format(x=1).replace(' y="1110"', ""), r"a\.xml, line 13: expected a Point of a Stroke, with x and y"),
+        ('<StrokeSet>\n<Point x="1" y="2"/></StrokeSet>', r"a\.xml, line 2: expected a Point of a Stroke"),
         ("<WhiteboardCaptureSession/>", r"a\.xml: expected a Stroke or more"),
-        ("<StrokeSet><Stroke/></StrokeSet>", r"a\.xml: expected a Stroke or more, each of a Point or more"),
+        ("<StrokeSet>\n<Stroke/></StrokeSet>", r"a\.xml, line 2: expected a Stroke or more, each of a Point or more"),
     ],
 )
 def test_an_xml_file_that_is_none_is_named(content: str, message: str) -> None:

@@ -51,6 +51,10 @@ def test_a_question_of_the_archive() -> None:
     ("change", "message"),
     [
         (("@entity1\n\n@entity0:CNN", "@entity9\n\n@entity0:CNN"), "line 7: the answer '@entity9' is not among the"),
+        (
+            ("@entity1\n\n@entity0:CNN\n@entity1", "Ada\n\n@entity0:CNN\nAda"),
+            "line 7: the answer 'Ada' is not among the",
+        ),
         (("@placeholder", "someone"), "line 5: the question has no @placeholder"),
         (("\n\n@entity0:CNN", "\n@entity0:CNN"), "received 4 parts; get the archive anew"),
     ],
@@ -71,6 +75,7 @@ def test_questions_of_numbered_lines() -> None:
     ("change", "message"),
     [
         (("3 @", "4 @"), "line 3: expected the number 3, received '4'"),
+        (("it rained .", ""), "line 2: expected a sentence"),
         (("\t@entity1\t", "\tAda\t"), "line 5: expected a question with @placeholder, and an entity"),
         (("@placeholder", "who"), "line 5: expected a question with @placeholder, and an entity"),
     ],
