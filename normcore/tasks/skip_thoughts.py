@@ -59,7 +59,8 @@ class SkipThoughtsTask:
         self._vectors: Mapping[str, np.ndarray] = {}
         if options.word_vectors:
             wanted = {*text.words, *_words_of(self._sets)}
-            self._vectors = word_vectors.load(wanted, resources.datasets_dir)
+            self._vectors, checksums = word_vectors.load(wanted, resources.datasets_dir)
+            self.checksums = {**self.checksums, **checksums}
 
     def model(self, build: Build) -> SkipThoughts:
         assert isinstance(build.options, models.SkipThoughtsModel)

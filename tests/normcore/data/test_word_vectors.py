@@ -1,5 +1,6 @@
 """word2vec's binary form, as gensim and the original program write it."""
 
+import gzip
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,16 @@ def written(path: Path, ends: bytes = b"\n", head: bytes = b"3 2\n") -> Path:
 def test_the_words_that_are_wanted_and_known(tmp_path: Path, ends: bytes) -> None:
     found = read(written(tmp_path / "v.bin", ends), {"naïve", "New_York", "unheard"}, 2)
     assert {word: vector.tolist() for word, vector in found.items()} == {"naïve": [-3.5, 0.25], "New_York": [0, 7]}
+
+
+def test_a_file_may_be_gzipped_as_google_gives_it_out(tmp_path: Path) -> None:
+    plain = written(tmp_path / "v.bin")
+    packed = tmp_path / "v.bin.gz"
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    assert read(packed, {"New_York"}, 2)["New_York"].tolist() == [0, 7]
+    packed.write_bytes(packed.read_bytes()[:-12])
+    with pytest.raises(DatasetCorrupt, match=r"v\.bin\.gz cannot be read: .*; get it anew"):
+        read(packed, {"New_York"}, 2)
 
 
 @pytest.mark.parametrize("head", [b"3 5\n", b"three 2\n", b"\n", b"<html>\n"])

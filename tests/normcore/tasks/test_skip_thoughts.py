@@ -1,5 +1,6 @@
 """What skip-thoughts are trained on, and what their vectors are good for."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -153,26 +154,34 @@ def test_validation_has_its_own_pairs_and_a_cost_a_word() -> None:
     assert values == {name: pytest.approx(value, abs=1e-6) for name, value in expected.items()}
 
 
-def test_words_that_only_word2vec_knows_are_read_by_a_linear_map(monkeypatch: pytest.MonkeyPatch) -> None:
+def word2vec(datasets_dir: Path, vectors: dict[str, np.ndarray]) -> None:
+    (datasets_dir / "word2vec").mkdir()
+    rows = b"".join(word.encode() + b" " + vector.astype("<f4").tobytes() for word, vector in vectors.items())
+    path = datasets_dir / "word2vec" / "GoogleNews-vectors-negative300.bin"
+    path.write_bytes(f"{len(vectors)} 300\n".encode() + rows)
+
+
+def test_words_that_only_word2vec_knows_are_read_by_a_linear_map(tmp_path: Path) -> None:
     """Its vectors are the model's own, turned and shifted: so the map finds those of new words exactly."""
     random = np.random.RandomState(0)
     _, model = built(smoke())
     own = model.encoder.embedding.weight.detach().numpy()
-    turned = np.linalg.qr(random.randn(8, 8))[0]
-    vectors = {word: own[k] @ turned + 3 for k, word in enumerate(WORDS) if k > 1}
-    new = random.randn(8)
-    vectors["strange"] = new @ turned + 3
-    monkeypatch.setattr("normcore.data.word_vectors.load", lambda wanted, datasets_dir: vectors)
-    torch.manual_seed(0)
-    with_vectors = smoke(word_vectors=True)
-    triples = Triples(text(0), text(1), WORDS, {})
+    turned = np.linalg.qr(random.randn(300, 8))[0].T
+    new = 0.1 * random.randn(8)
+    vectors = {word: own[k] @ turned + 0.1 for k, word in enumerate(WORDS) if k > 1}
+    word2vec(tmp_path, {**vectors, "strange": new @ turned + 0.1, "unheard": np.zeros(300)})
+    triples = Triples(text(0), text(1), WORDS, {"t": "0"})
     of = sets()
-    task = SkipThoughtsTask(with_vectors.task, Resources(None, CPU, torch.float64), (triples, of))  # type: ignore[arg-type]
+    with_vectors = smoke(word_vectors=True)
+    task = SkipThoughtsTask(with_vectors.task, Resources(tmp_path, CPU, torch.float64), (triples, of))  # type: ignore[arg-type]
+    assert set(task.checksums) == {"t", "s", "word2vec/GoogleNews-vectors-negative300.bin"}
     with torch.no_grad():
-        found = task.test(model)
+        found = task.validate(model)
         model.encoder.embedding.weight[UNKNOWN] = torch.from_numpy(new)
-    expected = expected_scores(model, of, "test")
-    assert found == {name: pytest.approx(value, abs=1e-3) for name, value in expected.items()}
+    expected = expected_scores(model, of, "valid")
+    assert {name: found[name] for name in expected} == {
+        name: pytest.approx(value, abs=1e-3) for name, value in expected.items()
+    }
 
 
 def test_the_nearest_sentences_can_be_read() -> None:
