@@ -41,7 +41,6 @@ class SkipThoughts(nn.Module):
         embedded = self.encoder.embedding(words.codes)
         seen = torch.cat([torch.zeros_like(embedded[:1]), embedded[:-1]])
         y, _ = decoder(seen, words.lengths, RecurrentState((GRUState(h),), 0), longest=words.longest)
-        there = words.there
-        logits = self.readout(y[there])  # of the words that are there alone
-        cost = functional.cross_entropy(logits, words.codes[there], reduction="none")
-        return torch.zeros(there.shape, device=cost.device, dtype=cost.dtype).masked_scatter(there, cost).sum(0)
+        logits = self.readout(y.flatten(0, 1)[words.places])  # of the words that are there alone
+        cost = functional.cross_entropy(logits, words.codes.flatten()[words.places], reduction="none")
+        return cost.new_zeros(words.codes.numel()).index_copy(0, words.places, cost).view_as(words.codes).sum(0)

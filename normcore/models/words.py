@@ -11,11 +11,19 @@ from torch import Tensor
 
 
 class Words(NamedTuple):
-    """Numbers of words (T, B), how many each sequence has (B), and the largest of these."""
+    """What each sequence says.
+
+    Attributes:
+        codes: numbers of words (T, B).
+        lengths: how many each sequence has (B).
+        longest: the largest of these.
+        places: of the words among all T B (N), so that who takes them alone need not wait to hear how many there are.
+    """
 
     codes: Tensor
     lengths: Tensor
     longest: int
+    places: Tensor
 
     @property
     def there(self) -> Tensor:
@@ -27,7 +35,8 @@ class Words(NamedTuple):
         """From sequences (T) of one word or more each; 0 follows a shorter one."""
         lengths = torch.tensor([len(codes) for codes in sequences])
         codes = torch.nn.utils.rnn.pad_sequence(list(sequences))
-        return cls(codes.to(device), lengths.to(device), int(lengths.max()))
+        places = (torch.arange(len(codes)).unsqueeze(1) < lengths).flatten().nonzero().squeeze(1)
+        return cls(codes.to(device), lengths.to(device), int(lengths.max()), places.to(device))
 
     def cycled(self) -> "Words":
         """A shorter sequence is followed by itself, over and over."""

@@ -15,6 +15,11 @@ def test_zeros_follow_shorter_ones() -> None:
     assert WORDS.there.T.tolist() == [[True, True, False, False, False], [True] * 5, [True, False, False, False, False]]
 
 
+def test_the_words_that_are_there_have_places() -> None:
+    assert torch.equal(WORDS.codes.flatten()[WORDS.places], WORDS.codes[WORDS.there])
+    assert len(WORDS.places) == 8
+
+
 def test_or_they_are_repeated() -> None:
     cycled = WORDS.cycled()
     assert cycled.codes.T.tolist() == [[3, 4, 3, 4, 3], [5, 6, 7, 8, 9], [2, 2, 2, 2, 2]]
