@@ -9,6 +9,7 @@ from normcore import cells, kernels, norms
 from normcore.cells import Cell, State
 from normcore.recurrent import Recurrent
 from normcore.spec.methods.method import Method
+from normcore.spec.methods.none import NoNorm
 from normcore.spec.models.model import Model, Place
 from normcore.spec.models.recurrent import RecurrentModel
 
@@ -31,12 +32,13 @@ class Build:
     dtype: torch.dtype
 
     def recurrent(self, options: RecurrentModel, input_size: int) -> Recurrent:
-        """A recurrent network, normalized inside its cells.
+        """A recurrent network, normalized inside its cells if the method has a place there.
 
         Raises:
             KernelUnavailable: there is no such kernel for it.
         """
-        norm = self.norm.within(options.places)
+        has_a_place = not options.places.isdisjoint(self.norm.takes)
+        norm = self.norm.within(options.places) if has_a_place else NoNorm()
         kernel, unroll = kernels.choose(self.kernel, options, norm, self.device, self.dtype)
         return Recurrent(options, input_size, norm, kernel, unroll)
 

@@ -56,6 +56,10 @@ class AttentiveReaderModel(Model):
         )
 
     @property
+    def channels(self) -> tuple[int, ...]:
+        return (self.hidden_size,)
+
+    @property
     def read_size(self) -> int:
         """Numbers that the LSTMs give for each word."""
         return self.hidden_size * (2 if self.bidirectional else 1)

@@ -45,6 +45,7 @@ class AttentiveReader(Benchmark):
                 "eval_every": 1000,
                 "target": 0.55,
             },
+            norm={"group_norm": {"groups": 30}},
         ),
         "small": Profile(
             "Novels instead of news, 64 units: some minutes on one core.",
@@ -58,6 +59,7 @@ class AttentiveReader(Benchmark):
                 "eval_every": 50,
                 "target": 0.75,
             },
+            norm={"group_norm": {"groups": 8}},
         ),
         "smoke": Profile(
             "Seconds; checks that everything runs.",
@@ -71,6 +73,7 @@ class AttentiveReader(Benchmark):
                 "eval_every": 4,
                 "target": 0.99,
             },
+            norm={"group_norm": {"groups": 2}},
         ),
     }
 

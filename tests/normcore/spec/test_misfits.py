@@ -169,6 +169,11 @@ WRONG: list[tuple[dict[str, Any], tuple[str | int, ...], str]] = [
         ("training", "kernel"),
         "no fused kernel for lstm with statistics over whole sequences; use auto or reference",
     ),
+    (
+        {"task": {"name": "attentive_reader", "profile": "smoke"}, "norm": {"method": "group_norm", "groups": 3}},
+        ("norm", "groups"),
+        "8 channels make no 3 equal groups; use a divisor",
+    ),
     ({**DRAW, "training": {"kernel": "fused"}}, ("training", "kernel"), "no fused kernel for draw; use auto"),
     ({**CONV, "norm": {"method": "layer_norm", "affine": False, "gain_init": 2.0}}, ("norm", "gain_init"), "use 1.0"),
     (

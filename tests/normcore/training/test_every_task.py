@@ -115,7 +115,7 @@ def fake(batch: Any) -> Any:
         return torch.empty(batch.shape, dtype=batch.dtype)
     if dataclasses.is_dataclass(batch) and not isinstance(batch, type):
         return dataclasses.replace(batch, **{f.name: fake(getattr(batch, f.name)) for f in dataclasses.fields(batch)})
-    return type(batch)(*map(fake, batch)) if isinstance(batch, tuple) else batch
+    return type(batch)(*map(fake, batch)) if hasattr(batch, "_fields") else batch
 
 
 def update_without_values(spec: TrainingSpec, task: Task[Any], updates: int = 2) -> None:
