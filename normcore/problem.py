@@ -1,4 +1,5 @@
-"""What a leaderboard ranks: a problem is all of a task's own options and its data's checksums. Torch-free."""
+"""What a leaderboard ranks: a problem is a task's own options, but for those that decide what pictures show, and its
+data's checksums. Torch-free."""
 
 import json
 from collections.abc import Mapping
@@ -33,11 +34,12 @@ class Problem:
 
 def problem_of(task: Benchmark) -> Problem:
     """The problem that a task with these options is."""
-    canonical = {name: value for name, value in task.canonical().items() if name != "profile"}
+    outside = {"profile", *task.shown_only}
+    canonical = {name: value for name, value in task.canonical().items() if name not in outside}
     data = {name: sha256 for need in task.needs() for name, sha256 in checksums(need.dataset).items()}
     return Problem(
         digest({"task": canonical, "data": data})[:ID_LENGTH],
-        task.model_dump(mode="json", exclude={"name", "profile"}),
+        task.model_dump(mode="json", exclude={"name", *outside}),
     )
 
 

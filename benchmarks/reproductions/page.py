@@ -49,8 +49,8 @@ searches of RBN Fig. 6 and Table 5 in `examples/sweeps`."""
 WITHOUT_SECTION = """\
 ## Tables and figures without a section
 
-Whose numbers are in `normcore/published/`, and compare with nothing of ours yet. LN's figures 1 to 5 have no numbers in
-the text; they come with their tasks."""
+Whose numbers are in `normcore/published/`, and compare with nothing of ours yet: the tasks are there, and were not run
+at a size that a section could show. LN's figures 1 to 5 have no numbers in the text."""
 
 
 def page(session: Session, sections: Sequence[Section], before: Earlier = NOTHING) -> str:
@@ -217,5 +217,4 @@ def not_measured(sections: Sequence[Section]) -> str:
     found = dict.fromkeys(
         (r.citation, r.task) for paper in papers() for r in paper.results if (r.task, r.where) not in cited
     )
-    rows = [(where, task, "not run" if task in BENCHMARKS else "the task is to come") for where, task in sorted(found)]
-    return "\n\n".join([WITHOUT_SECTION, table([("where", "task", "why"), *rows])])
+    return "\n\n".join([WITHOUT_SECTION, table([("where", "task"), *sorted(found)])])

@@ -162,11 +162,26 @@ def read_chunks(dataset: Dataset, name: str, datasets_dir: Path | None) -> Itera
     path = locate(dataset, file, datasets_dir)
     digest, size = hashlib.sha256(), 0
     with _naming(dataset):
-        for chunk in chunks(path, limit=file.size):
+        for chunk in chunks(path, limit=file.size or None):
             digest.update(chunk)
             size += len(chunk)
             yield chunk
         _compare(Content(digest.hexdigest(), size), dataset, file, path)
+
+
+def present_checksums(dataset: Dataset, datasets_dir: Path | None) -> dict[str, str]:
+    """The digests of the files that are there, whether or not they are known beforehand.
+
+    Raises:
+        DatasetMissing, DatasetCorrupt: one is not there, or cannot be read.
+    """
+    found = {}
+    for file in dataset.files:
+        path = locate(dataset, file, datasets_dir)
+        facts = path.stat()
+        content = _content(path, facts.st_size, facts.st_mtime_ns, file.size or None)
+        found[f"{dataset.name}/{file.name}"] = content.sha256
+    return found
 
 
 def check_content(dataset: Dataset, file: DataFile, path: Path) -> None:
@@ -179,11 +194,11 @@ def check_content(dataset: Dataset, file: DataFile, path: Path) -> None:
         facts = path.stat()
     except OSError as error:
         raise DatasetCorrupt(f"{path} cannot be read: {error}") from error
-    _compare(_content(path, facts.st_size, facts.st_mtime_ns, file.size), dataset, file, path)
+    _compare(_content(path, facts.st_size, facts.st_mtime_ns, file.size or None), dataset, file, path)
 
 
 def _compare(found: Content, dataset: Dataset, file: DataFile, path: Path) -> None:
-    if found.sha256 == file.sha256:
+    if file.sha256 in ("", found.sha256):
         return
     for other in dataset.files:
         if found.sha256 == other.sha256:
@@ -194,7 +209,7 @@ def _compare(found: Content, dataset: Dataset, file: DataFile, path: Path) -> No
 
 
 @lru_cache(maxsize=1024)
-def _content(path: Path, size: int, mtime_ns: int, limit: int) -> Content:
+def _content(path: Path, size: int, mtime_ns: int, limit: int | None) -> Content:
     digest, total = hashlib.sha256(), 0
     for chunk in chunks(path, limit):
         digest.update(chunk)
@@ -202,7 +217,7 @@ def _content(path: Path, size: int, mtime_ns: int, limit: int) -> Content:
     return Content(digest.hexdigest(), total)
 
 
-def chunks(path: Path, limit: int) -> Iterator[bytes]:
+def chunks(path: Path, limit: int | None) -> Iterator[bytes]:
     """Uncompressed content, piece by piece; the suffix ``.gz`` says whether there is anything to undo.
 
     Raises:
@@ -213,7 +228,7 @@ def chunks(path: Path, limit: int) -> Iterator[bytes]:
         with _open(path) as stream:
             while chunk := stream.read(CHUNK):
                 total += len(chunk)
-                if total > limit:
+                if limit is not None and total > limit:
                     raise DatasetCorrupt(f"{path} holds more than {limit:,} bytes")
                 yield chunk
     except (OSError, EOFError, zlib.error) as error:

@@ -9,6 +9,7 @@ from normcore import cells, kernels, norms
 from normcore.cells import Cell, State
 from normcore.recurrent import Recurrent
 from normcore.spec.methods.method import Method
+from normcore.spec.methods.none import NoNorm
 from normcore.spec.models.model import Model, Place
 from normcore.spec.models.recurrent import RecurrentModel
 
@@ -31,13 +32,15 @@ class Build:
     dtype: torch.dtype
 
     def recurrent(self, options: RecurrentModel, input_size: int) -> Recurrent:
-        """A recurrent network, normalized inside its cells.
+        """A recurrent network, normalized inside its cells if the method has a place there.
 
         Raises:
             KernelUnavailable: there is no such kernel for it.
         """
-        kernel, unroll = kernels.choose(self.kernel, options, self.norm, self.device, self.dtype)
-        return Recurrent(options, input_size, self.norm, kernel, unroll)
+        has_a_place = not options.places.isdisjoint(self.norm.takes)
+        norm = self.norm.within(options.places) if has_a_place else NoNorm()
+        kernel, unroll = kernels.choose(self.kernel, options, norm, self.device, self.dtype)
+        return Recurrent(options, input_size, norm, kernel, unroll)
 
     def cell(self, options: RecurrentModel, input_size: int) -> Cell[State]:
         """One normalized cell, for a network that goes step by step: see ``normcore.recurrent.step_by_step``."""

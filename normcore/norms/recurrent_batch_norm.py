@@ -10,10 +10,12 @@ from torch.nn import functional
 from normcore.norms.batch_norm import BatchNormLayer
 from normcore.norms.batch_statistics import BatchStatistics, require_examples
 from normcore.norms.normalization import Normalization, Size, at_least_float32
+from normcore.norms.sequence_batch_norm import SequenceBatchNormAtSite
 from normcore.norms.step_average import StepAverage
 from normcore.spec.methods import recurrent_batch_norm as spec
 from normcore.spec.models.model import Place
 
+SEQUENCE_EPS = 1e-6  # of the authors' code, where the input's statistics are over all steps
 ROUNDING = 6  # units in the last place of |w| |h|; products of equal rows were seen to differ by up to 1.8
 
 
@@ -22,7 +24,7 @@ class RecurrentBatchNorm(Normalization):
 
     The shifts of the two summed inputs are left out, b serving for both (section 3). A site that is switched off is
     the baseline's. Padded steps count in the statistics, as in the authors' code: their states are copies of the last
-    ones.
+    ones. In BN-e* (section 5.4) they do not count in those of the input's term, which are over all steps together.
 
     Deviations: the paper defines neither where a normalized RNN has its norm nor a normalized GRU; ours stand where Ba
     et al. 2016 put layer norms, in the RNN at the sum of both terms. Features
@@ -38,13 +40,16 @@ class RecurrentBatchNorm(Normalization):
         options = self.options
         if site not in options.sites:
             return super().norm(hidden_size, site)
+        size, momentum = hidden_size * sum(blocks), options.momentum if options.population == "running" else None
+        if site == "input" and options.input_statistics == "sequence":
+            return SequenceBatchNormAtSite(size, options.gain_init, SEQUENCE_EPS, momentum)
         return BatchNormAtSite(
-            hidden_size * sum(blocks),
+            size,
             options.gain_init,
             options.eps,
             shift=site == "cell",
             per_step=options.statistics == "per_step",
-            momentum=options.momentum if options.population == "running" else None,
+            momentum=momentum,
         )
 
     def layer(self, shape: tuple[int, ...]) -> nn.Module:

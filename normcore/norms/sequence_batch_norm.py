@@ -34,8 +34,8 @@ class SequenceBatchNorm(Normalization):
 class SequenceBatchNormAtSite(BatchStatistics):
     """weight (a - mean) / sqrt(var + eps), with mean and biased variance over all steps that are not padding."""
 
-    def __init__(self, size: int, gain_init: float, eps: float) -> None:
-        super().__init__(size)
+    def __init__(self, size: int, gain_init: float, eps: float, momentum: float | None = None) -> None:
+        super().__init__(size, momentum)
         self.eps = eps
         self.weight = nn.Parameter(torch.full((size,), gain_init))
 
@@ -45,14 +45,30 @@ class SequenceBatchNormAtSite(BatchStatistics):
         return ((wide - mean) * (self.weight * (var + self.eps).rsqrt())).to(a.dtype)
 
     def _statistics(self, a: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
-        rows = a.flatten(0, -2) if mask is None else a[mask]  # (N, F)
-        if len(rows) < 2:
-            raise ValueError(
-                f"expected 2 or more steps to take statistics over, received {len(rows)};"
-                " use more examples or longer ones, or evaluation mode"
-            )
-        mean = rows.mean(0, keepdim=True)
-        var = (rows - mean).square().mean(0, keepdim=True)
+        if mask is None:
+            _require_steps(a[..., 0].numel())
+            rows = a.flatten(0, -2)  # (N, F)
+            mean = rows.mean(0, keepdim=True)
+            var = (rows - mean).square().mean(0, keepdim=True)
+        else:
+            if mask.shape[-1] == 1:  # of more examples there are as many steps, and no device is waited for
+                _require_steps(int(mask.sum()))
+            mean = _mean_over(a, mask)
+            var = _mean_over((a - mean).square(), mask)
         if self.wants_statistics:
             self.saw(mean.detach(), var.detach())
         return mean, var
+
+
+def _mean_over(a: Tensor, mask: Tensor) -> Tensor:
+    """(1, F), over the steps (T, B) that are there; whatever stands in the padding."""
+    there = mask.unsqueeze(-1)
+    return a.masked_fill(~there, 0).flatten(0, -2).sum(0, keepdim=True) / mask.sum()
+
+
+def _require_steps(count: int) -> None:
+    if count < 2:
+        raise ValueError(
+            f"expected 2 or more steps to take statistics over, received {count};"
+            " use more examples or longer ones, or evaluation mode"
+        )

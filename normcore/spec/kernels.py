@@ -17,9 +17,11 @@ TRITON = ("3.7", "3.8")
 
 
 def why_not_fused(model: Model, norm: Method) -> str | None:
-    """Why no fused kernel computes this; None if one does."""
-    if type(model) not in FUSED_CELLS:
+    """Why no fused kernel computes all recurrent networks of the model; None if one does."""
+    if model.feeds_back or type(model.recurrent) not in FUSED_CELLS:
         return f"there is no fused kernel for {model.label}"
+    if norm.whole_sequences and type(norm) in FUSED_METHODS:
+        return f"there is no fused kernel for {model.label} with statistics over whole sequences"
     if type(norm) not in FUSED_METHODS:
         return f"there is no fused kernel for {model.label} with {norm.method}"
     return None

@@ -49,7 +49,7 @@ class EventStream(StreamingResponse):
     media_type = "text/event-stream"
 
 
-MEDIA_TYPES = {"json": JSON, "txt": "text/plain", "png": "image/png"}
+MEDIA_TYPES = {"json": JSON, "txt": "text/plain", "png": "image/png", "svg": "image/svg+xml"}
 
 
 @router.post(

@@ -61,6 +61,7 @@ PUBLISHED = Leaderboard(
             origin="Chung et al. 2016",
             note="An architecture of its own; RBN does not say how it is normalized.",
             value=Center(1.24, None, None),
+            values={"bits_per_char": Center(1.24, None, None)},
         ),
         Entry(
             rank=1,
@@ -69,6 +70,7 @@ PUBLISHED = Leaderboard(
             citation="RBN, Table 2",
             model="BN-LSTM",
             value=Center(1.32, None, None),
+            values={"bits_per_char": Center(1.32, None, None)},
         ),
     ],
 )

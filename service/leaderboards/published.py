@@ -38,4 +38,5 @@ def _entry(result: Result, metric: Metric) -> Entry:
         origin=result.origin,
         note=result.note,
         value=Center(result.values[metric.name], None, None),
+        values={name: Center(value, None, None) for name, value in result.values.items()},
     )

@@ -22,7 +22,7 @@ class Entry:
         budget: examples that a training may see.
         kernel: the implementation that its runs had, ``reference`` or ``fused``; ``mixed`` if they differ, which its
             seconds then are, too. None for a paper's number.
-        values: all of the task's metrics.
+        values: all of the task's metrics, of a paper's model those that it gives.
     """
 
     rank: int | None = None

@@ -1,5 +1,6 @@
 """The ready-made specs: each is valid, and stands on the board that it is for."""
 
+import re
 from pathlib import Path
 from typing import cast
 
@@ -10,6 +11,21 @@ from normcore.published import published
 from normcore.spec import TrainingSpec, read_spec, resolve
 from normcore.spec.tasks.benchmark import Benchmark
 
+READERS = {
+    "rbn_reader_lstm": "LSTM",
+    "rbn_reader_bn_lstm": "BN-LSTM",
+    "rbn_reader_bn_everywhere": "BN-everywhere",
+    "rbn_reader_bn_e_star": "BN-e*",
+    "rbn_reader_bn_e_star_star": "BN-e**",
+}
+OF_LN = {
+    "ln_reader": "attentive_reader",
+    "ln_order_embedding": "order_embedding",
+    "ln_skip_thoughts": "skip_thoughts",
+    "ln_skip_thoughts_long": "skip_thoughts",
+    "ln_draw": "draw",
+    "ln_handwriting": "handwriting",
+}
 FOLDER = Path(__file__).parents[2] / "examples" / "specs"
 NAMES = {path.stem for path in FOLDER.glob("*.yaml")}
 
@@ -21,7 +37,7 @@ def spec_of(name: str) -> TrainingSpec:
 def test_the_list_is_of_the_files_there_are() -> None:
     text = (FOLDER / "README.md").read_text(encoding="utf-8")
     assert NAMES
-    assert {name for name in NAMES if f"| `{name}.yaml` |" in text} == NAMES
+    assert {name for name in NAMES if re.search(rf"^\|.*`{name}\.yaml`.*\|.*\|$", text, re.MULTILINE)} == NAMES
 
 
 def test_text8_is_the_problem_of_rbns_table_3() -> None:
@@ -47,3 +63,46 @@ def test_small_batches_see_as_many_epochs_with_the_unbiased_variance_at_all_laye
     assert spec.training.max_steps * 4 == 60 * 55_000
     assert spec.norm.model_dump(include={"variance", "sites"}) == {"variance": "unbiased", "sites": ("layer", "output")}
     assert spec_of("ln_batch_norm_hidden_only").norm.model_dump()["sites"] == ("layer",)
+
+
+@pytest.mark.parametrize(("name", "model"), READERS.items())
+def test_every_reader_of_rbn_5_4_stands_on_one_board_beside_its_published_number(name: str, model: str) -> None:
+    """The file says the number as section 5.4 prints it."""
+    [result] = [r for r in published("attentive_reader") if (r.where, r.model) == ("section 5.4", model)]
+    spec = spec_of(name)
+    assert problem_of(spec.task) == own_problem("attentive_reader", "paper")
+    assert spec.norm.method == result.method
+    assert f"{100 * result.values['error_rate']:.1f} %" in (FOLDER / f"{name}.yaml").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("name", "model"), [("lstm", "LSTM"), ("bn_e_star_star", "BN-e**")])
+def test_readers_of_whole_texts_stand_on_the_board_of_rbns_table_4(name: str, model: str) -> None:
+    [valid, test] = [r for r in published("attentive_reader") if (r.where, r.model) == ("Table 4", model)]
+    spec, text = spec_of(f"rbn_reader_full_{name}"), (FOLDER / f"rbn_reader_full_{name}.yaml").read_text("utf-8")
+    named = resolve({"task": {"name": "attentive_reader", "profile": "paper", **test.options}})
+    assert problem_of(spec.task) == problem_of(cast(Benchmark, named.task))
+    assert f"{100 * valid.values['error_rate']:.1f} % wrong in validation" in text
+    assert f"{100 * test.values['error_rate']:.1f} % in the test" in text
+
+
+def test_readers_differ_in_what_is_normalized_over_what_and_read_how() -> None:
+    lstm, bn, everywhere, star, star_star = (spec_of(name) for name in READERS)
+    assert (lstm.norm.method, bn.norm.method) == ("none", "recurrent_batch_norm")
+    assert everywhere.norm == bn.norm.model_copy(update={"sites": (*bn.norm.model_dump()["sites"], "layer")})
+    assert star.norm == everywhere.norm.model_copy(update={"input_statistics": "sequence"}) == star_star.norm
+    assert bn.model == everywhere.model == lstm.model
+    assert star.model == lstm.model.model_copy(update={"padding": "cyclic"})
+    assert star_star.model == star.model.model_copy(update={"bidirectional": True})
+    assert [(s.training.optimizer.lr, s.training.batch_size) for s in (lstm, bn, everywhere, star, star_star)] == [
+        *[(8e-5, 64)] * 3,
+        *[(8e-4, 40)] * 2,
+    ]
+
+
+@pytest.mark.parametrize(("name", "task"), OF_LN.items())
+def test_what_ln_normalizes_stands_on_its_tasks_board(name: str, task: str) -> None:
+    spec = spec_of(name)
+    assert problem_of(spec.task) == own_problem(task, "paper")
+    assert spec.norm.method == "layer_norm"
+    updates = 1_700_000 if name.endswith("long") else own_budget(task, "paper") // spec.training.batch_size
+    assert spec.training.max_steps == updates

@@ -7,10 +7,15 @@ from collections.abc import Mapping
 
 from normcore.data.datasets.binarized_mnist import BINARIZED_MNIST, MNIST_BITS
 from normcore.data.datasets.bundled import DIGITS, PYDOC
+from normcore.data.datasets.captions import COCO_KARPATHY, FLICKR8K_1000
 from normcore.data.datasets.cifar10 import CIFAR10, CIFAR10_SUBSET
+from normcore.data.datasets.cnn import CNN_QUESTIONS, CNN_SAMPLE
 from normcore.data.datasets.dataset import DataFile, Dataset
+from normcore.data.datasets.gutenberg import GUTENBERG_BOOKS
+from normcore.data.datasets.iam_ondb import IAM_ONDB, IAM_ONDB_PACKED
 from normcore.data.datasets.mnist import MNIST
 from normcore.data.datasets.ptb import PTB
+from normcore.data.datasets.sentences import BOOKCORPUS, SENTENCE_EVAL, WORD2VEC
 from normcore.data.datasets.text8 import TEXT8, TEXT8_PREFIX
 
 __all__ = ["DATASETS", "DataFile", "Dataset"]
@@ -26,5 +31,15 @@ _ALL = (
     PTB,
     TEXT8,
     TEXT8_PREFIX,
+    IAM_ONDB,
+    IAM_ONDB_PACKED,
+    BOOKCORPUS,
+    GUTENBERG_BOOKS,
+    SENTENCE_EVAL,
+    WORD2VEC,
+    COCO_KARPATHY,
+    FLICKR8K_1000,
+    CNN_QUESTIONS,
+    CNN_SAMPLE,
 )
 DATASETS: Mapping[str, Dataset] = {dataset.name: dataset for dataset in _ALL}

@@ -9,16 +9,17 @@ class DataFile:
 
     Attributes:
         name: the official name, without ``.gz``.
-        sha256: digest of the uncompressed content, so that the official bytes are accepted from any archive.
-        size: uncompressed bytes.
+        sha256: digest of the uncompressed content, so that the official bytes are accepted from any archive; empty if
+            none is published: then any content is taken, and its digest recorded.
+        size: uncompressed bytes; 0 if that is not known.
         urls: where it can be downloaded, the official home first; a ``.gz`` is stored as it comes. Empty if no public
             address is known: then the file is put in its place by hand.
         member: its path inside the tar or zip archive that the URLs lead to, if they do.
     """
 
     name: str
-    sha256: str
-    size: int
+    sha256: str = ""
+    size: int = 0
     urls: tuple[str, ...] = ()
     member: str | None = None
 

@@ -6,6 +6,7 @@ from pydantic import Field, NonNegativeFloat, PositiveFloat
 
 from normcore.spec.cells.gru import GRU
 from normcore.spec.methods.method import SINGLE, SiteMethod
+from normcore.spec.models.attentive_reader import AttentiveReaderModel
 from normcore.spec.models.model import Model, Place
 from normcore.spec.models.recurrent import RecurrentModel
 from normcore.spec.part import Misfit
@@ -48,7 +49,8 @@ class LayerNorm(SiteMethod):
     @classmethod
     def defaults(cls, model: type[Model]) -> dict[str, Any]:
         cell = model.cell_kind()
-        return {**super().defaults(model), "bias": "inside" if cell and issubclass(cell, GRU) else "outside"}
+        bias = "both" if issubclass(model, AttentiveReaderModel) else "outside"
+        return {**super().defaults(model), "bias": "inside" if cell and issubclass(cell, GRU) else bias}
 
     def idle(self, model: Model) -> frozenset[str]:
         idle = set(super().idle(model))

@@ -1,6 +1,6 @@
 """What every method declares: where it can stand, and what the catalogue says of it."""
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import AfterValidator, Field, PositiveFloat
 from pydantic_core import PydanticCustomError
@@ -19,14 +19,12 @@ class Method(Part):
     Attributes:
         takes: the places where it can stand.
         beside_sites: options that may be chosen though no site is.
-        whole_sequences: whether statistics are taken over time, so that a minibatch must not come in pieces.
     """
 
     title: ClassVar[str]
     citation: ClassVar[str]
     takes: ClassVar[frozenset[Place]]
     beside_sites: ClassVar[frozenset[str]] = frozenset()
-    whole_sequences: ClassVar[bool] = False
 
     method: str
 
@@ -49,6 +47,18 @@ class Method(Part):
     def stands_at(self, place: Place) -> bool:
         """Whether it normalizes what is at this place."""
         return place in getattr(self, "sites", self.takes)
+
+    @property
+    def whole_sequences(self) -> bool:
+        """Whether statistics are taken over time, so that a minibatch must not come in pieces."""
+        return False
+
+    def within(self, places: frozenset[Place]) -> Self:
+        """For a part of a model that has these places: at no others."""
+        sites: tuple[Place, ...] = getattr(self, "sites", ())
+        if places.issuperset(sites):
+            return self
+        return self.model_copy(update={"sites": tuple(site for site in sites if site in places)})
 
     def needs_batch(self, model: Model) -> bool:
         """Whether statistics are taken over the examples, so that one alone is too few to train on."""

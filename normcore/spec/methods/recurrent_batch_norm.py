@@ -6,7 +6,7 @@ from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
 
 from normcore.spec.methods.method import SiteMethod
 from normcore.spec.models.model import Model
-from normcore.spec.part import contradiction
+from normcore.spec.part import Misfit, contradiction
 
 
 class RecurrentBatchNorm(SiteMethod):
@@ -25,6 +25,11 @@ class RecurrentBatchNorm(SiteMethod):
     statistics: Literal["per_step", "shared"] = Field(
         "per_step", description="Population statistics for each step (RBN section 3), or one average over the steps."
     )
+    input_statistics: Literal["per_step", "sequence"] = Field(
+        "per_step",
+        description="Of the input's term: of each step, or over all steps that are not padding, with an eps of 1e-6"
+        " (BN-e* of RBN section 5.4).",
+    )
     population: Literal["pass", "running"] = Field(
         "pass",
         description="Population statistics from one more pass over the training data (what RBN reports), or running"
@@ -42,12 +47,26 @@ class RecurrentBatchNorm(SiteMethod):
         idle = set(super().idle(model))
         if not model.recurrent:
             idle |= {"statistics", "initial_state_noise"}
+        if not model.recurrent or "input" not in self.sites:
+            idle.add("input_statistics")
         if self.population == "pass":
             idle.add("momentum")
         return frozenset(idle)
 
+    @property
+    def whole_sequences(self) -> bool:
+        return self.input_statistics == "sequence" and "input" in self.sites
+
     def needs_batch(self, model: Model) -> bool:
         return bool(self.sites)
+
+    def misfit(self, model: Model) -> Misfit | None:
+        if self.whole_sequences and model.feeds_back:
+            return Misfit(
+                "input_statistics",
+                f"sequence needs whole sequences, and {model.label} makes its inputs as it goes; use per_step",
+            )
+        return super().misfit(model)
 
     @model_validator(mode="after")
     def what_is_carried_is_there(self) -> Self:

@@ -14,7 +14,6 @@ class SequenceBatchNorm(Method):
 
     title: ClassVar[str] = "Sequence-wise batch normalization"
     citation: ClassVar[str] = "Laurent et al. 2015, arXiv:1510.01378; Amodei et al. 2015, arXiv:1512.02595"
-    whole_sequences: ClassVar[bool] = True
     takes: ClassVar[frozenset[Place]] = frozenset({"input", "layer"})
 
     method: Literal["sequence_batch_norm"] = "sequence_batch_norm"
@@ -24,6 +23,10 @@ class SequenceBatchNorm(Method):
     @classmethod
     def fits(cls, model: type[Model]) -> bool:
         return super().fits(model) and not model.feeds_back
+
+    @property
+    def whole_sequences(self) -> bool:
+        return True
 
     def needs_batch(self, model: Model) -> bool:
         return not model.recurrent

@@ -38,6 +38,7 @@ class Benchmark(Task):
         metrics: of the validation and test data; the first one ranks.
         selection: whose test value counts.
         validates_with: the statistics that batch norms use on validation data: the minibatch's, or the population's.
+        shown_only: options that decide what pictures show, and no number.
     """
 
     kind: ClassVar[Kind] = "training"
@@ -46,6 +47,7 @@ class Benchmark(Task):
     metrics: ClassVar[tuple[Metric, ...]]
     selection: ClassVar[Best | LastMean]
     validates_with: ClassVar[Literal["batch", "population"]] = "batch"
+    shown_only: ClassVar[frozenset[str]] = frozenset()
 
     def misfit(self, model: Model) -> Misfit | None:
         """The option of a model that does not go with this task, and what to do; None if all do."""

@@ -44,6 +44,15 @@ def test_the_reference_is_everywhere_and_the_fused_one_where_it_exists(cell: str
             choose("fused", options, norm, on, torch.float32)
 
 
+@pytest.mark.parametrize("task", ["attentive_reader", "order_embedding", "skip_thoughts"])
+def test_the_networks_inside_a_model_run_fused(task: str) -> None:
+    written = {"task": {"name": task, "profile": "smoke"}, "norm": {"method": "layer_norm"}}
+    spec = resolve({**written, "training": {"kernel": "fused"}})
+    assert isinstance(spec, TrainingSpec)
+    build = Build(spec.model, spec.norm, "fused", CPU, torch.float32)
+    assert build.recurrent(spec.model.recurrent, 4).kernel == "fused"
+
+
 def test_what_is_not_there_is_refused_by_name() -> None:
     with pytest.raises(KernelUnavailable, match=r"no fused kernel on cuda in torch\.float64"):
         choose("fused", LSTM(), LayerNorm(), torch.device("cuda"), torch.float64)

@@ -14,6 +14,7 @@ from normcore.models.draw import Draw
 from normcore.norms.population import population_statistics
 from normcore.spec.methods import METHODS
 from normcore.spec.models.draw import DrawModel
+from tests.normcore.models.slopes import check_gradients
 from tests.normcore.models.test_gaussian_filters import written_out
 
 SIDE, EXAMPLES = 5, 3
@@ -105,19 +106,7 @@ def test_gradients_are_those_of_finite_differences(method: str) -> None:
         total: Tensor = bernoulli_cross_entropy(drawn.canvas.flatten(1), x.flatten(1)).sum() + drawn.kl.sum()
         return total
 
-    torch.autograd.backward(loss())
-    step = 1e-6
-    for name, parameter in model.named_parameters():
-        assert parameter.grad is not None, name
-        flat, place = parameter.data.view(-1), parameter.numel() // 2
-        at = flat[place].item()
-        values = []
-        for sign in (1, -1):
-            flat[place] = at + sign * step
-            values.append(loss().item())
-        flat[place] = at
-        slope = (values[0] - values[1]) / (2 * step)
-        assert parameter.grad.view(-1)[place].item() == pytest.approx(slope, rel=1e-5, abs=1e-6), name
+    check_gradients(model, loss, 1e-5, 1e-6)
 
 
 @pytest.mark.parametrize(("method", "count"), [("none", 959_467), ("layer_norm", 959_467 + 1_024)])

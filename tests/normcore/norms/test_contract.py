@@ -21,18 +21,19 @@ from tests.normcore.networks import recurrent, taking_in
 STEPS, BATCH, INPUTS, HIDDEN, LAYERS = 6, 5, 3, 4, 2
 DTYPES = [torch.float32, torch.float64]
 
+
+def options_of(method: str, **own: object) -> Method:
+    return METHODS[method].model_validate({"method": method, **own})
+
+
 PAIRS = [(name, cell) for name, method in METHODS.items() for cell in CELLS if method.fits(CELLS[cell])]
 OF_CELLS = [name for name in METHODS if any(METHODS[name].fits(cell) for cell in CELLS.values())]
 each_pair = pytest.mark.parametrize(("method", "cell"), PAIRS)
 each_pair_in_pieces = pytest.mark.parametrize(
-    ("method", "cell"), [(m, c) for m, c in PAIRS if not METHODS[m].whole_sequences]
+    ("method", "cell"), [(m, c) for m, c in PAIRS if not options_of(m).whole_sequences]
 )
 each_direction = pytest.mark.parametrize("bidirectional", [False, True], ids=["forward", "both_directions"])
 each_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=["float32", "float64"])
-
-
-def options_of(method: str, **own: object) -> Method:
-    return METHODS[method].model_validate({"method": method, **own})
 
 
 def needs_batch(method: str, cell: str) -> bool:
@@ -272,7 +273,7 @@ def test_a_batch_of_one_trains_or_says_why_not(method: str, cell: str) -> None:
 
 
 @pytest.mark.parametrize("site", ["input", "recurrent", "sum", "cell"])
-@pytest.mark.parametrize("method", [m for m in OF_CELLS if not METHODS[m].whole_sequences])
+@pytest.mark.parametrize("method", [m for m in OF_CELLS if not options_of(m).whole_sequences])
 def test_many_steps_at_once_equal_one_after_the_other(method: str, site: Place) -> None:
     torch.manual_seed(0)
     options = {"sites": (site,)} if "sites" in METHODS[method].model_fields else {}

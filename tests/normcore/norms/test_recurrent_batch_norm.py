@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 import torch
 from torch.nn import functional
@@ -43,6 +45,37 @@ def test_a_site_switched_off_is_the_baselines() -> None:
     assert isinstance(cell.norm_x, Identity)
     assert isinstance(cell.norm_h, BatchNormAtSite)
     assert isinstance(cell.norm_c, Shift)
+
+
+def test_the_inputs_statistics_can_be_over_all_steps_that_are_not_padding() -> None:
+    """BN-e*: the term of the input as in a sequence-wise batch norm with an eps of 1e-6, the others step by step."""
+    torch.manual_seed(0)
+    cell: Any = (
+        recurrent("lstm", 3, 2, norm={**RBN, "input_statistics": "sequence", "gain_init": 0.5}).cells[0].double()
+    )
+    assert isinstance(cell.norm_h, BatchNormAtSite)
+    assert isinstance(cell.norm_c, BatchNormAtSite)
+    a = 1e-3 * torch.randn(4, 2, 8, dtype=torch.float64)
+    mask = torch.tensor([[True, True], [True, True], [True, False], [True, False]])
+    rows = a[mask]
+    expected = 0.5 * (a - rows.mean(0)) / (rows.var(0, correction=0) + 1e-6).sqrt()
+    torch.testing.assert_close(cell.norm_x(a, 0, mask), expected, rtol=1e-12, atol=0)
+
+
+def test_over_all_steps_too_running_averages_serve_evaluation() -> None:
+    options = {**RBN, "input_statistics": "sequence", "population": "running", "momentum": 0.25}
+    norm: Any = recurrent("rnn", 1, 1, norm={**options, "sites": ["input"]}).cells[0].norm_x
+    for value in (0.0, 4.0):
+        taking_in(norm, torch.tensor([[[value], [value + 2]], [[value], [value + 2]]]))
+    assert norm.get_buffer("running_mean").tolist() == [[2.0]]  # 1, then a quarter of 5
+    assert norm.get_buffer("running_var").tolist() == [[1.0]]
+
+
+def test_whole_sequences_are_needed_only_where_the_input_is_normalized_over_them() -> None:
+    whole = RecurrentBatchNorm(input_statistics="sequence")
+    assert whole.whole_sequences
+    assert not whole.within(frozenset({"recurrent", "cell"})).whole_sequences
+    assert not RecurrentBatchNorm().whole_sequences
 
 
 @pytest.mark.parametrize("steps_at_once", [False, True])

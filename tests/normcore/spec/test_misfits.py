@@ -36,7 +36,8 @@ def test_a_method_fits_a_model_if_its_usual_options_do(method: type[Method], kin
 
 def test_some_fit_and_some_do_not() -> None:
     assert [tag for tag, kind in KINDS.items() if METHODS["instance_norm"].fits(kind)] == ["conv_net"]
-    assert [tag for tag, kind in KINDS.items() if METHODS["batch_norm"].fits(kind)] == ["conv_net", "feed_forward"]
+    layers = ["attentive_reader", "conv_net", "feed_forward"]
+    assert [tag for tag, kind in KINDS.items() if METHODS["batch_norm"].fits(kind)] == layers
     assert [tag for tag, kind in KINDS.items() if METHODS["query_key_norm"].fits(kind)] == []
     assert all(METHODS["none"].fits(kind) for kind in KINDS.values())
 
@@ -78,7 +79,10 @@ def test_every_method_that_fits_is_right_in_every_profile(name: str, profile: st
         assert [error.loc for error in caught.value.errors] == [("norm", "method")]
 
 
-DIGITS, DENSE, CONV = ({"task": {"name": n, "profile": "smoke"}} for n in ("permuted_digits", "feedforward", "convnet"))
+DIGITS, DENSE, CONV, DRAW = (
+    {"task": {"name": n, "profile": "smoke"}} for n in ("permuted_digits", "feedforward", "convnet", "draw")
+)
+RBN = {"method": "recurrent_batch_norm"}
 WRONG: list[tuple[dict[str, Any], tuple[str | int, ...], str]] = [
     ({**DENSE, "model": {"cell": "lstm"}}, ("model", "cell"), "choose from hidden_sizes"),
     ({**DENSE, "model": {"hidden_size": 3}}, ("model", "hidden_size"), "did you mean 'hidden_sizes'?"),
@@ -145,6 +149,32 @@ WRONG: list[tuple[dict[str, Any], tuple[str | int, ...], str]] = [
         ("norm", "statistics"),
         "use per_step",
     ),
+    (
+        {**DENSE, "norm": {"method": "recurrent_batch_norm", "input_statistics": "sequence"}},
+        ("norm", "input_statistics"),
+        "changes nothing in feed_forward; use per_step",
+    ),
+    (
+        {**DIGITS, "norm": {**RBN, "input_statistics": "sequence", "sites": ["recurrent"]}},
+        ("norm", "input_statistics"),
+        "use per_step",
+    ),
+    (
+        {**DRAW, "norm": {**RBN, "sites": ["input"], "input_statistics": "sequence"}},
+        ("norm", "input_statistics"),
+        "draw makes its inputs as it goes; use per_step",
+    ),
+    (
+        {**DIGITS, "norm": {**RBN, "input_statistics": "sequence"}, "training": {"kernel": "fused"}},
+        ("training", "kernel"),
+        "no fused kernel for lstm with statistics over whole sequences; use auto or reference",
+    ),
+    (
+        {"task": {"name": "attentive_reader", "profile": "smoke"}, "norm": {"method": "group_norm", "groups": 3}},
+        ("norm", "groups"),
+        "8 channels make no 3 equal groups; use a divisor",
+    ),
+    ({**DRAW, "training": {"kernel": "fused"}}, ("training", "kernel"), "no fused kernel for draw; use auto"),
     ({**CONV, "norm": {"method": "layer_norm", "affine": False, "gain_init": 2.0}}, ("norm", "gain_init"), "use 1.0"),
     (
         {**CONV, "norm": {"method": "layer_norm", "sites": ["output"], "conv_gain": "per_channel"}},

@@ -45,8 +45,8 @@ REGISTRIES: dict[str, Registry[Any]] = {
 }
 EXPECTED = {
     "tasks": {
-        *("char_lm", "convnet", "draw", "feedforward"),
-        *("permuted_digits", "permuted_mnist", "sequential_digits", "sequential_mnist"),
+        *("attentive_reader", "char_lm", "convnet", "draw", "feedforward", "handwriting", "order_embedding"),
+        *("permuted_digits", "permuted_mnist", "sequential_digits", "sequential_mnist", "skip_thoughts"),
     },
     "analyses": {
         *("fisher_geometry", "gradient_flow", "hidden_dynamics", "invariances", "length_generalization"),
@@ -57,7 +57,10 @@ EXPECTED = {
         *("query_key_norm", "recurrent_batch_norm", "rms_norm", "sequence_batch_norm", "weight_norm"),
     },
     "cells": {"gru", "lstm", "rnn"},
-    "models": {"conv_net", "draw", "feed_forward", "recurrent"},
+    "models": {
+        *("attentive_reader", "conv_net", "draw", "feed_forward", "handwriting", "order_embedding", "recurrent"),
+        "skip_thoughts",
+    },
     "optimizers": {"adam", "rmsprop", "toronto_adam"},
 }
 
@@ -88,7 +91,9 @@ def test_tags_name_their_classes(kind: str) -> None:
 def test_the_order_is_that_of_the_modules_names_and_in_a_module_of_its_lines() -> None:
     assert list(METHODS.ours) == sorted(METHODS.ours)
     pixels = ["sequential_mnist", "permuted_mnist", "sequential_digits", "permuted_digits"]
-    assert list(BENCHMARKS.ours) == ["char_lm", "draw", "feedforward", "convnet", *pixels]
+    images = ["feedforward", "convnet"]
+    others = ["attentive_reader", "char_lm", "draw", "handwriting"]
+    assert list(BENCHMARKS.ours) == [*others, *images, "order_embedding", *pixels, "skip_thoughts"]
 
 
 def test_a_class_belongs_to_the_module_that_defines_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,7 +157,7 @@ def test_everything_has_an_implementation(kind: str, tag: str) -> None:
     registry = REGISTRIES[kind]
     required = {"dataset": "digits", "lr": 1e-3}
     fields = registry[tag].model_fields
-    options = registry[tag].model_validate({name: required[name] for name in required.keys() & fields.keys()})
+    options = registry[tag].model_validate({name: required[name] for name in fields if fields[name].is_required()})
     assert callable(registry.implementation(options))
 
 

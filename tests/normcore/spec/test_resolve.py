@@ -93,9 +93,9 @@ WRONG: list[tuple[Any, tuple[str | int, ...], str]] = [
     (
         {"task": {}},
         ("task", "name"),
-        "it is required; choose from char_lm, convnet, draw, feedforward, fisher_geometry",
+        "it is required; choose from attentive_reader, char_lm, convnet, draw, feedforward, fisher_geometry",
     ),
-    ({"task": {"name": 3}}, ("task", "name"), "unknown 3; choose from char_lm"),
+    ({"task": {"name": 3}}, ("task", "name"), "unknown 3; choose from attentive_reader, char_lm"),
     ({"task": {"name": "permuted_digit"}}, ("task", "name"), "did you mean 'permuted_digits'?"),
     ({"task": {"name": "permuted_digits", "profile": "huge"}}, ("task", "profile"), "'paper', 'small' or 'smoke'"),
     ({"task": {"name": "permuted_digits", "profile": "smal"}}, ("task", "profile"), "did you mean 'small'?"),
@@ -180,6 +180,12 @@ def test_a_methods_defaults_are_those_of_the_cell_unless_one_says_otherwise() ->
         assert training_spec(written).norm.model_dump()["bias"] == usual
         asked = {**written, "norm": {"method": "layer_norm", "bias": "both"}}
         assert training_spec(asked).norm.model_dump()["bias"] == "both"
+
+
+def test_layer_norm_of_the_reader_has_the_bias_in_both_places_as_in_the_authors_code() -> None:
+    written = {"task": {"name": "attentive_reader", "profile": "small"}, "norm": {"method": "layer_norm"}}
+    assert training_spec(written).norm.model_dump()["bias"] == "both"
+    assert training_spec({**written, "norm": {"method": "none"}}).norm.model_dump() == {"method": "none"}
 
 
 def test_a_spec_without_a_task_is_told_so() -> None:

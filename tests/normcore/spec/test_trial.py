@@ -219,7 +219,7 @@ def test_an_analysis_that_the_service_could_not_use_is_left_out(offer: Offer, li
 
 
 def test_an_analysis_of_trained_models_has_to_say_which(offer: Offer) -> None:
-    assert offer("analyses", base="TrainedAnalysis").startswith("misfit() with char_lm: NotImplementedError")
+    assert offer("analyses", base="TrainedAnalysis").startswith("misfit() with attentive_reader: NotImplementedError")
 
 
 def test_an_analysis_of_trained_models_that_says_which_is_let_in(offer: Offer) -> None:

@@ -113,8 +113,9 @@ def fake(batch: Any) -> Any:
     """A batch of the same shapes and types, to be called where tensors are fake and on the device meta."""
     if isinstance(batch, Tensor):
         return torch.empty(batch.shape, dtype=batch.dtype)
-    tensors = {f.name: getattr(batch, f.name) for f in dataclasses.fields(batch)}
-    return dataclasses.replace(batch, **{n: fake(value) for n, value in tensors.items() if isinstance(value, Tensor)})
+    if dataclasses.is_dataclass(batch) and not isinstance(batch, type):
+        return dataclasses.replace(batch, **{f.name: fake(getattr(batch, f.name)) for f in dataclasses.fields(batch)})
+    return type(batch)(*map(fake, batch)) if hasattr(batch, "_fields") else batch
 
 
 def update_without_values(spec: TrainingSpec, task: Task[Any], updates: int = 2) -> None:

@@ -1,5 +1,6 @@
-"""Networks of images go on from a checkpoint of any step as if nothing had been, bit for bit."""
+"""Trainings go on from a checkpoint of any step as if nothing had been, bit for bit."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,17 +32,25 @@ RUNS: dict[str, dict[str, Any]] = {
 }
 
 
+PAPERS = [
+    *((task, "layer_norm") for task in ("draw", "handwriting", "order_embedding", "skip_thoughts")),
+    *((task, "recurrent_batch_norm") for task in ("attentive_reader", "handwriting")),
+]
+
+
 def spec_of(run: dict[str, Any]) -> TrainingSpec:
     training = {"max_steps": STEPS, "eval_every": EVERY, "batch_size": 16, **run.get("training", {})}
     written = {"task": {"name": run["task"], "profile": "smoke"}, "norm": run["norm"], "training": training}
     return training_spec({**written, **({"model": run["model"]} if "model" in run else {})})
 
 
-def told(spec: TrainingSpec, checkpoint: bytes | None = None, keep: bool = False) -> tuple[list[Any], list[bytes]]:
+def told(
+    spec: TrainingSpec, checkpoint: bytes | None = None, keep: bool = False, datasets_dir: Path | None = None
+) -> tuple[list[Any], list[bytes]]:
     """All that a run says but seconds, and its checkpoints."""
     said: list[Any] = []
     kept: list[bytes] = []
-    for event in train(spec, seed=3, checkpoint=checkpoint):
+    for event in train(spec, seed=3, checkpoint=checkpoint, datasets_dir=datasets_dir):
         if isinstance(event, Measured):
             said.append((event.step, dict(event.values)))
         elif isinstance(event, Stepped):
@@ -65,6 +74,14 @@ def test_a_run_goes_on_from_every_step(run: dict[str, Any]) -> None:
     for step, checkpoint in enumerate(checkpoints, 1):
         resumed, _ = told(spec, checkpoint)
         assert resumed == whole[whole.index(step) + 1 :], f"from step {step}"
+
+
+@pytest.mark.parametrize(("task", "method"), PAPERS)
+def test_a_run_of_a_papers_benchmark_goes_on_from_its_middle(task: str, method: str, datasets_dir: Path) -> None:
+    spec = spec_of({"task": task, "norm": {"method": method}, "training": {"max_steps": 5}})
+    whole, checkpoints = told(spec, keep=True, datasets_dir=datasets_dir)
+    resumed, _ = told(spec, checkpoints[2], datasets_dir=datasets_dir)
+    assert resumed == whole[whole.index(3) + 1 :]
 
 
 def test_the_same_seed_gives_the_same_run_and_another_seed_another() -> None:

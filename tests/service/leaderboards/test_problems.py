@@ -45,6 +45,13 @@ def test_another_permutation_is_another_problem_with_a_board_of_its_own(client: 
     }
 
 
+def test_what_pictures_show_makes_no_other_problem() -> None:
+    tasks = [resolve({"task": {"name": "handwriting", "text": text}}).task for text in ("one", "two")]
+    ours, theirs = (problem_of(task) for task in tasks)  # type: ignore[arg-type]
+    assert ours == theirs == own_problem("handwriting", "small")
+    assert set(ours.options) == {"dataset", "points", "examples"}
+
+
 def test_the_profiles_own_problem_is_listed_first_even_without_entries(client: TestClient, db: Database) -> None:
     result(db, "none", [0.5], [10], task=permuted(7))
     got = board(client)

@@ -72,6 +72,30 @@ def test_of_a_board_without_entries_the_papers_have_all_first_ranks(client: Test
     assert {e["rank"] for e in got} == {1}
 
 
+@pytest.mark.parametrize(
+    ("task", "metric", "models"),
+    [
+        ("order_embedding", "image_r1", [("OE + LN", 0.389), ("OE", 0.378)]),
+        (
+            "skip_thoughts",
+            "mr",
+            [("Ours + LN †", 0.794), ("Ours + LN", 0.795), ("Original", 0.755), ("Ours", 0.773)],
+        ),
+        ("draw", "nats", [("DRAW + LN", 82.09), ("DRAW", 82.36)]),
+    ],
+)
+def test_a_paper_that_gives_several_metrics_of_a_model_shows_them_all(
+    client: TestClient, task: str, metric: str, models: list[tuple[str, float]]
+) -> None:
+    entries = of_papers(board(client, task, "paper", published=True))
+    assert [(e["model"], e["values"][metric]["mean"]) for e in entries] == models
+    results = {r.model: r.values for r in published(task) if r.split == "test" and r.origin is None}
+    ours = [e for e in entries if e["origin"] is None]
+    assert [{name: value["mean"] for name, value in e["values"].items()} for e in ours] == [
+        results[e["model"]] for e in ours
+    ]
+
+
 @pytest.mark.parametrize("rank_by", ["steps_to_target", "seconds_to_target"])
 def test_where_times_rank_the_papers_say_nothing_and_come_last(client: TestClient, db: Database, rank_by: str) -> None:
     measured(db, spec("permuted_mnist"), 0.93)

@@ -1,0 +1,152 @@
+"""Images, as features that some network gave, and what people say of them."""
+
+import io
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from normcore.data.lines import lines_of
+from normcore.data.registry import DATASETS, DatasetCorrupt, checksums, present_checksums, read_bytes
+
+CAPTIONS = 5  # of an image
+COCO_JSON, COCO_FEATURES, COCO_WIDTH = "dataset_coco.json", "coco_vgg19_10crop.npy", 4096
+FLICKR_FEATURES, FLICKR_CAPTIONS, FLICKR_NAMES = (
+    "flickr8k_test1000_xception_probs.npz",
+    "Flickr8k.token.txt",
+    "Flickr_8k.testImages.txt",
+)
+FLICKR_TRAIN, FLICKR_VALID = 800, 100  # of its 1,000 images with features
+COCO_SPLITS = {"train": "train", "restval": "train", "val": "valid", "test": "test"}  # Karpathy and Fei-Fei 2015
+
+
+@dataclass(frozen=True, slots=True)
+class Captioned:
+    """Images: features (N, F) float32, and ``CAPTIONS`` captions of each, in words."""
+
+    features: Tensor
+    captions: Sequence[Sequence[Sequence[str]]]
+
+    def __len__(self) -> int:
+        return len(self.captions)
+
+    def first(self, images: int | None) -> "Captioned":
+        """At most so many; None takes all."""
+        return (
+            self if images is None else replace(self, features=self.features[:images], captions=self.captions[:images])
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CaptionedImages:
+    """In three splits, and the digests of what they were read from."""
+
+    train: Captioned
+    valid: Captioned
+    test: Captioned
+    checksums: Mapping[str, str]
+
+
+def load(name: str, datasets_dir: Path | None) -> CaptionedImages:
+    """Read ``coco_karpathy`` or ``flickr8k_1000``.
+
+    Raises:
+        DatasetMissing, DatasetCorrupt: a file is not there, or not what it should be: it is named.
+    """
+    dataset = DATASETS[name]
+    if name == "coco_karpathy":
+        features = read_features(read_bytes(dataset, COCO_FEATURES, datasets_dir), COCO_FEATURES, COCO_WIDTH)
+        parts = parse_karpathy(read_bytes(dataset, COCO_JSON, datasets_dir), COCO_JSON, features)
+        return CaptionedImages(**parts, checksums=present_checksums(dataset, datasets_dir))
+    names = read_bytes(dataset, FLICKR_NAMES, datasets_dir).decode().split()
+    said = parse_token_file(read_bytes(dataset, FLICKR_CAPTIONS, datasets_dir).decode(), FLICKR_CAPTIONS)
+    with np.load(io.BytesIO(read_bytes(dataset, FLICKR_FEATURES, datasets_dir)), allow_pickle=False) as archive:
+        logits = torch.from_numpy(archive["probs"]).log()
+    logits -= logits.mean(1, keepdim=True)
+    whole = Captioned(logits, [said[name] for name in names])
+    cuts = (0, FLICKR_TRAIN, FLICKR_TRAIN + FLICKR_VALID, len(whole))
+    train, valid, test = (Captioned(whole.features[a:b], whole.captions[a:b]) for a, b in pairwise(cuts))
+    return CaptionedImages(train, valid, test, dict(checksums(name)))
+
+
+def read_features(content: bytes, name: str, width: int) -> Tensor:
+    """(N, width) float32 of an npy file, which may not hold objects.
+
+    Raises:
+        DatasetCorrupt: it is no such file, or another width.
+    """
+    try:
+        features = np.load(io.BytesIO(content), allow_pickle=False)
+        if isinstance(features, np.ndarray) and features.dtype.kind not in "fiu":
+            raise ValueError(f"it holds {features.dtype.name}")
+    except (ValueError, EOFError, OSError, BadZipFile) as error:
+        raise DatasetCorrupt(f"{name} is no npy file of numbers: {error}; convert it by examples/features") from error
+    if not isinstance(features, np.ndarray) or features.ndim != 2 or features.shape[1] != width:
+        shape = getattr(features, "shape", "no array")
+        raise DatasetCorrupt(f"{name}: expected features of shape (images, {width}), received {shape}")
+    found = torch.from_numpy(features.astype(np.float32, copy=False))
+    if not found.isfinite().all():
+        row = int((~found.isfinite()).any(1).nonzero()[0])
+        raise DatasetCorrupt(f"{name}, row {row}: expected finite numbers")
+    return found
+
+
+def parse_karpathy(content: bytes, name: str, features: Tensor) -> dict[str, Captioned]:
+    """The splits of Karpathy's JSON; ``features`` (N, F) are in the order of its images.
+
+    Raises:
+        DatasetCorrupt: it is something else; the message names the image.
+    """
+    try:
+        images: list[dict[str, Any]] = json.loads(content)["images"]
+        if not isinstance(images, list):
+            raise TypeError("images is no list")
+    except (ValueError, KeyError, TypeError) as error:
+        raise DatasetCorrupt(f"{name}: expected an object with images ({error}); get it anew") from error
+    if len(images) != len(features):
+        raise DatasetCorrupt(f"{name} has {len(images):,} images, but there are features of {len(features):,}")
+    rows: dict[str, list[int]] = {"train": [], "valid": [], "test": []}
+    captions = []
+    for k, image in enumerate(images):
+        try:
+            rows[COCO_SPLITS[image["split"]]].append(k)
+            said = [[str(word) for word in sentence["tokens"]] for sentence in image["sentences"][:CAPTIONS]]
+        except (KeyError, TypeError) as error:
+            raise DatasetCorrupt(f"{name}, image {k}: expected a split and sentences with tokens ({error})") from error
+        if len(said) < CAPTIONS or not all(said):
+            raise DatasetCorrupt(
+                f"{name}, image {k}: expected {CAPTIONS} captions of a word or more, received {len(said)}"
+            )
+        captions.append(said)
+    for split, own in rows.items():
+        if not own:
+            raise DatasetCorrupt(f"{name} has no image of the {split} split; get it anew")
+    return {split: Captioned(features[own], [captions[k] for k in own]) for split, own in rows.items()}
+
+
+def parse_token_file(text: str, name: str) -> dict[str, list[list[str]]]:
+    """The captions of each image of a file in Flickr8k's form: ``image.jpg#0``, a tabulator, the caption.
+
+    Words are small letters; marks are left out.
+
+    Raises:
+        DatasetCorrupt: a line is something else; the message has its number.
+    """
+    said: dict[str, list[list[str]]] = {}
+    for number, line in enumerate(lines_of(text), 1):
+        image, hash_, rest = line.partition("#")
+        place, tab, caption = rest.partition("\t")
+        words = [word for word in caption.lower().split() if any(map(str.isalnum, word))]
+        if not hash_ or not tab or not words or place != str(len(said.get(image, []))):
+            raise DatasetCorrupt(
+                f"{name}, line {number}: expected image#{len(said.get(image, []))}, a tabulator, a caption"
+            )
+        said.setdefault(image, []).append(words)
+    return said

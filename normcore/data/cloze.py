@@ -1,0 +1,65 @@
+"""Questions with a blank made of a novel: a sentence with a name left out, on the sentences before it.
+
+The form is that of the CNN questions: names are markers, counted anew for each question.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+BEFORE = 12  # sentences that a question is on
+OFTEN = 5  # times that a name is written within sentences, at least
+SHORTEST = 6  # words of a question
+TITLES = frozenset(
+    {"I", "Mr", "Mrs", "Miss", "Ms", "Dr", "Sir", "Lady", "Lord", "Madame", "Madam", "Mademoiselle", "Monsieur"}
+    | {"Captain", "Colonel", "Major", "General", "Count", "Countess", "Prince", "Princess"}
+    | {"God", "O", "Oh", "Chapter"}
+)
+
+
+class Cloze(NamedTuple):
+    """A text in sentences, a question with one blank, and the marker that fills it."""
+
+    passage: Sequence[Sequence[str]]
+    question: Sequence[str]
+    answer: str
+
+
+def names(sentences: Sequence[Sequence[str]]) -> frozenset[str]:
+    """Words that are written with a capital letter within sentences, often, and never without."""
+    capital: Counter[str] = Counter()
+    small: set[str] = set()
+    for sentence in sentences:
+        begins = True
+        for word in sentence:
+            if not word[0].isalpha():
+                begins = begins or word in ('"', "'", ".", "!", "?", ":", "(", "-")
+                continue
+            if word[0].islower():
+                small.add(word)
+            elif not begins and not word.isupper():
+                capital[word] += 1
+            begins = False
+    return frozenset(
+        word for word, count in capital.items() if count >= OFTEN and word.lower() not in small and word not in TITLES
+    )
+
+
+def clozes(sentences: Sequence[Sequence[str]]) -> Iterator[Cloze]:
+    """One of each sentence with a name that was named in the ``BEFORE`` sentences: the last such name is left out."""
+    known = names(sentences)
+    for k in range(BEFORE, len(sentences)):
+        before, asked = sentences[k - BEFORE : k], sentences[k]
+        if len(asked) < SHORTEST:
+            continue
+        named = dict.fromkeys(word for sentence in before for word in sentence if word in known)
+        answer = next((word for word in reversed(asked) if word in named), None)
+        if answer is None or len(named) < 2:
+            continue
+        for word in asked:
+            if word in known:
+                named.setdefault(word)
+        marker = {word: f"@entity{number}" for number, word in enumerate(named)}
+        question = ["@placeholder" if word == answer else marker.get(word, word.lower()) for word in asked]
+        passage = [[marker.get(word, word.lower()) for word in sentence] for sentence in before]
+        yield Cloze(passage, question, marker[answer])

@@ -1,0 +1,95 @@
+"""Lines of handwriting, point by point, and what they say: IAM-OnDB as Graves 2013 uses it (arXiv:1308.0850, section
+5.2).
+
+A point is (dx, dy, end): the offset from the last one, y downwards, and whether it is a stroke's last.
+"""
+
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from normcore.data import iam_ondb
+from normcore.data.iam_ondb import Line
+from normcore.data.lines import lines_of
+from normcore.data.registry import DATASETS, DatasetCorrupt, checksums, read_bytes
+from normcore.spec.tasks.handwriting import ALPHABET, OTHER
+
+STROKES_FILE, LINES_FILE = "iam_ondb_strokes.npz", "iam_ondb_lines.tsv"
+TRAIN, VALID = ("trainset", "testset_f", "testset_t"), ("testset_v",)
+"""Graves trains on all but the smaller validation set, which says when to stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Handwriting:
+    """Lines in two splits.
+
+    Attributes:
+        mean, deviation: of the training lines' offsets, (2) each.
+        checksums: digests of what was read.
+    """
+
+    train: Sequence[Line]
+    valid: Sequence[Line]
+    mean: Tensor
+    deviation: Tensor
+    checksums: Mapping[str, str]
+
+    def first(self, examples: int) -> "Handwriting":
+        """At most so many lines of each split."""
+        return replace(self, train=self.train[:examples], valid=self.valid[:examples])
+
+    def standardized(self, line: Line, points: int) -> Tensor:
+        """The first so many points, their offsets with mean 0 and deviation 1 over the training lines."""
+        moves = (line.points[:points, :2] - self.mean) / self.deviation
+        return torch.cat([moves, line.points[:points, 2:]], 1)
+
+
+def load(name: str, datasets_dir: Path | None) -> Handwriting:
+    """Read one of ``iam_ondb``, as its makers give it out, and ``iam_ondb_packed``.
+
+    Lines without a transcription or a split are left out.
+
+    Raises:
+        DatasetMissing, DatasetCorrupt: a file is not there, or not what it should be.
+    """
+    if name == "iam_ondb":
+        lines, digests = iam_ondb.read(datasets_dir)
+    else:
+        dataset = DATASETS[name]
+        told = read_bytes(dataset, LINES_FILE, datasets_dir)
+        lines = list(_unpacked(read_bytes(dataset, STROKES_FILE, datasets_dir), told.decode()))
+        digests = dict(checksums(name))
+    train, valid = ([line for split, line in lines if split in splits] for splits in (TRAIN, VALID))
+    if not train or not valid:
+        raise DatasetCorrupt(f"{name} has {len(train)} lines to train on and {len(valid)} to validate; get it anew")
+    moves = torch.cat([line.points[:, :2] for line in train]).double()
+    return Handwriting(train, valid, moves.mean(0).float(), moves.std(0).float(), digests)
+
+
+def _unpacked(strokes: bytes, told: str) -> Iterator[tuple[str, Line]]:
+    """The split and the line of each row that has a transcription."""
+    with np.load(io.BytesIO(strokes), allow_pickle=False) as archive:
+        moves, ends, starts = archive["dxy"], archive["eos"], archive["line_ptr"]
+    for k, row in enumerate(lines_of(told)[1:]):
+        name, split, text = row.split("\t")
+        if text:
+            part = slice(starts[k], starts[k + 1])
+            points = np.concatenate([moves[part], ends[part, None]], 1, dtype=np.float32)
+            yield split, Line(name, torch.from_numpy(points), text)
+
+
+def encoded(text: str) -> Tensor:
+    """The numbers (U) of the characters; digits and rare punctuation are one kind.
+
+    Raises:
+        ValueError: a character is none of printable ASCII.
+    """
+    strange = next((c for c in text if not " " <= c <= "~"), None)
+    if strange is not None:
+        raise ValueError(f"expected printable ASCII, received {strange!r}")
+    return torch.tensor([ALPHABET.find(c) if c in ALPHABET else OTHER for c in text])

@@ -1,0 +1,188 @@
+"""Questions with a blank on short texts: CNN's (Hermann et al. 2015, arXiv:1506.03340), and such of novels.
+
+Entities are markers, ``@entity7``, and the blank is ``@placeholder``.
+"""
+
+import re
+import sys
+import tarfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+from normcore.data.books import books
+from normcore.data.cloze import clozes
+from normcore.data.lines import lines_of
+from normcore.data.registry import DATASETS, DatasetCorrupt, checksums, locate, present_checksums, read_bytes
+
+PLACEHOLDER = "@placeholder"
+ENTITY = re.compile(r"@entity(\d+)")
+SPLITS = {"training": "train", "validation": "valid", "test": "test"}
+ARCHIVE, SAMPLE = "cnn.tgz", "cnn_top4_sample200.txt"
+SENTENCES = 4
+"""That are left of a text (RBN section 5.4)."""
+
+
+class Question(NamedTuple):
+    """A text in sentences, a question with one blank, and the marker that fills it."""
+
+    passage: Sequence[Sequence[str]]
+    question: Sequence[str]
+    answer: str
+
+    def filtered(self, count: int = SENTENCES) -> "Question":
+        """With those sentences alone that share the most words with the question, in their order; of equals the
+        earlier ones.
+
+        The authors' filter is not public: this is a string match, which counts each word of the question once, but for
+        the blank and for marks without a letter.
+        """
+        asked = {word for word in self.question if word != PLACEHOLDER and any(map(str.isalnum, word))}
+        shared = [len(asked & set(sentence)) for sentence in self.passage]
+        best = sorted(range(len(shared)), key=lambda k: -shared[k])[:count]
+        return self._replace(passage=[self.passage[k] for k in sorted(best)])
+
+    @property
+    def can_be_answered(self) -> bool:
+        """Whether the answer is in the text."""
+        return any(self.answer in sentence for sentence in self.passage)
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """In three splits, and the digests of what they were read from."""
+
+    train: Sequence[Question]
+    valid: Sequence[Question]
+    test: Sequence[Question]
+    checksums: Mapping[str, str]
+
+
+def load(name: str, datasets_dir: Path | None, *, full: bool = False) -> Questions:
+    """Read one of ``cnn_questions`` (the official archive), ``cnn_sample`` (200 of them, whose texts are filtered
+    already) and ``gutenberg_books``, whose sentences become questions.
+
+    Args:
+        full: whether all sentences are left of the texts.
+
+    Raises:
+        DatasetMissing, DatasetCorrupt: a file is not there, or not what it should be: it is named, with its line.
+    """
+    dataset = DATASETS[name]
+    if name == "gutenberg_books":
+        found: dict[str, list[Question]] = {"train": [], "valid": [], "test": []}
+        for sentences in books(datasets_dir).values():
+            own = [_left(Question(*cloze), full) for cloze in clozes(sentences)]
+            for split, part in _cut(own).items():
+                found[split] += part
+        return Questions(**found, checksums=dict(checksums(name)))
+    if name == "cnn_sample":
+        text = read_bytes(dataset, SAMPLE, datasets_dir).decode()
+        return Questions(**_cut(list(parse_numbered(text, SAMPLE))), checksums=dict(checksums(name)))
+    found = {split: [] for split in SPLITS.values()}
+    path = locate(dataset, dataset.file(ARCHIVE), datasets_dir)
+    for split, question in _members(path):
+        found[split].append(_left(question, full))
+    return Questions(**found, checksums=present_checksums(dataset, datasets_dir))
+
+
+def _left(question: Question, full: bool) -> Question:
+    return question if full else question.filtered()
+
+
+def _cut(questions: list[Question]) -> dict[str, list[Question]]:
+    """The last twentieth tests, the one before validates."""
+    part = max(len(questions) // 20, 1)
+    return {"train": questions[: -2 * part], "valid": questions[-2 * part : -part], "test": questions[-part:]}
+
+
+def parse_question(text: str, name: str) -> Question:
+    """A file of the official archive: an address, the text, the question, the answer, and what each marker stands for,
+    with empty lines between.
+
+    Sentences end at full stops, question and exclamation marks.
+
+    Raises:
+        DatasetCorrupt: it is something else; the message names the file and, where there is one, the line.
+    """
+    lines = lines_of(text)
+    parts = [part.split("\n") for part in re.split(r"\n\s*\n", "\n".join(lines).strip("\n"))]
+    if len(parts) < 5:
+        raise DatasetCorrupt(
+            f"{name}: expected an address, a text, a question, an answer and a list of entities, with an empty line"
+            f" between each two, received {len(parts)} parts; get the archive anew"
+        )
+    _, passage, question, answer, entities = parts[:5]
+    listed = {line.split(":", 1)[0] for line in entities}
+    place = lines.index(answer[0]) + 1
+    if answer[0] not in listed or not ENTITY.fullmatch(answer[0]):
+        raise DatasetCorrupt(f"{name}, line {place}: the answer {answer[0]!r} is not among the entities")
+    asked = " ".join(question).split()
+    if PLACEHOLDER not in asked:
+        raise DatasetCorrupt(f"{name}, line {lines.index(question[0]) + 1}: the question has no {PLACEHOLDER}")
+    return Question(list(_sentences(map(sys.intern, " ".join(passage).split()))), asked, answer[0])
+
+
+def parse_numbered(text: str, name: str) -> Iterator[Question]:
+    """Examples of five numbered lines: four sentences, and a question with its answer after a tabulator.
+
+    Raises:
+        DatasetCorrupt: a line is something else; the message has its number.
+    """
+    passage: list[list[str]] = []
+    for number, line in enumerate(lines_of(text), 1):
+        head, _, rest = line.partition(" ")
+        if head != str(len(passage) + 1):
+            raise DatasetCorrupt(
+                f"{name}, line {number}: expected the number {len(passage) + 1}, received {head[:20]!r}"
+            )
+        if len(passage) < SENTENCES:
+            passage.append(rest.split())
+            if not passage[-1]:
+                raise DatasetCorrupt(f"{name}, line {number}: expected a sentence")
+            continue
+        asked, *more = rest.split("\t")
+        if len(more) != 2 or not ENTITY.fullmatch(more[0]) or PLACEHOLDER not in asked.split():
+            raise DatasetCorrupt(f"{name}, line {number}: expected a question with {PLACEHOLDER}, and an entity")
+        yield Question(passage, asked.split(), more[0])
+        passage = []
+
+
+def vocabulary(questions: Iterable[Question], size: int | None) -> list[str]:
+    """The words, the most frequent ones first, and at most so many; markers are none."""
+    counts: Counter[str] = Counter()
+    for question in questions:
+        for sentence in (*question.passage, question.question):
+            counts.update(word for word in sentence if not word.startswith("@entity") and word != PLACEHOLDER)
+    return [word for word, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:size]]
+
+
+def _sentences(words: Iterable[str]) -> Iterator[list[str]]:
+    sentence: list[str] = []
+    for word in words:
+        sentence.append(word)
+        if word in (".", "?", "!"):
+            yield sentence
+            sentence = []
+    if sentence:
+        yield sentence
+
+
+def _members(path: Path) -> Iterator[tuple[str, Question]]:
+    try:
+        with tarfile.open(path) as archive:
+            for member in archive:
+                name = PurePosixPath(member.name)
+                if member.isfile() and name.suffix == ".question":
+                    content = archive.extractfile(member)
+                    assert content is not None
+                    split = SPLITS.get(name.parent.name)
+                    if split is None:
+                        raise DatasetCorrupt(f"{path.name}: {name} is in none of {', '.join(SPLITS)}")
+                    yield split, parse_question(content.read().decode(), f"{path.name}: {name}")
+    except UnicodeDecodeError as error:
+        raise DatasetCorrupt(f"{path.name}: {name} is no UTF-8; get the archive anew") from error
+    except (tarfile.TarError, EOFError, OSError) as error:
+        raise DatasetCorrupt(f"{path} cannot be read: {error}; get it anew") from error

@@ -1,0 +1,69 @@
+"""Word vectors in the binary form of word2vec (Mikolov et al. 2013), such as GoogleNews-vectors-negative300.bin."""
+
+import gzip
+import zlib
+from collections.abc import Container, Iterator, Mapping
+from pathlib import Path
+from typing import IO, NamedTuple, cast
+
+import numpy as np
+
+from normcore.data.registry import DATASETS, DatasetCorrupt, locate, present_checksums
+
+NAME, FILE = "word2vec", "GoogleNews-vectors-negative300.bin"
+WIDTH = 300
+
+
+class WordVectors(NamedTuple):
+    """By word, 300 numbers each, and the digest of the file."""
+
+    vectors: Mapping[str, np.ndarray]
+    checksums: Mapping[str, str]
+
+
+def load(wanted: Container[str], datasets_dir: Path | None) -> WordVectors:
+    """The vectors of those words that are wanted and known.
+
+    Raises:
+        DatasetMissing, DatasetCorrupt: the file is not there, or in another form.
+    """
+    dataset = DATASETS[NAME]
+    vectors = read(locate(dataset, dataset.file(FILE), datasets_dir), wanted)
+    return WordVectors(vectors, present_checksums(dataset, datasets_dir))
+
+
+def read(path: Path, wanted: Container[str], width: int = WIDTH) -> Mapping[str, np.ndarray]:
+    """Those of a file, plain or gzipped: a line with the number of words and of numbers a word; then each word, a
+    blank, and its numbers, float32 with the lowest byte first.
+
+    Raises:
+        DatasetCorrupt: it is something else; the message has the word's number.
+    """
+    try:
+        with cast(IO[bytes], gzip.open(path) if path.suffix == ".gz" else path.open("rb")) as stream:
+            return dict(_wanted(stream, path, wanted, width))
+    except (OSError, EOFError, zlib.error) as error:
+        raise DatasetCorrupt(f"{path} cannot be read: {error}; get it anew") from error
+
+
+def _wanted(stream: IO[bytes], path: Path, wanted: Container[str], width: int) -> Iterator[tuple[str, np.ndarray]]:
+    head = stream.readline(100).split()
+    if len(head) != 2 or not all(part.isdigit() for part in head) or int(head[1]) != width:
+        raise DatasetCorrupt(f"{path}, line 1: expected the number of words and {width}, received {b' '.join(head)!r}")
+    for k in range(int(head[0])):
+        word = _word(stream)
+        content = stream.read(4 * width)
+        if word is None or len(content) < 4 * width:
+            raise DatasetCorrupt(f"{path}: expected {int(head[0]):,} words, it ends at word {k + 1}; get it anew")
+        if word in wanted:
+            yield word, np.frombuffer(content, "<f4")
+
+
+def _word(stream: IO[bytes]) -> str | None:
+    """The next one, up to the blank after it; None at the end. A newline may stand before it."""
+    letters = bytearray()
+    while (letter := stream.read(1)) != b" ":
+        if not letter or len(letters) > 1000:
+            return None
+        letters += letter
+    return letters.lstrip(b"\n").decode("utf-8", "replace")

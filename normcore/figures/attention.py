@@ -1,0 +1,23 @@
+"""What is looked at, step by step."""
+
+from collections.abc import Sequence
+
+from normcore.figures.figure import Figure, figure
+
+
+def attention(weights: Sequence[Sequence[float]], names: Sequence[str], title: str, step: str, of: str) -> Figure:
+    """A heatmap of weights, a row for each of ``names``, a column for each step.
+
+    Args:
+        step, of: what columns and rows are.
+    """
+    heatmap = {
+        "type": "heatmap",
+        "x": list(range(1, len(weights[0]) + 1)),
+        "y": list(range(len(names))),
+        "z": [[round(weight, 4) for weight in row] for row in weights],
+        "zmin": 0,
+        "colorscale": "Blues",
+    }
+    ticks = {"tickmode": "array", "tickvals": list(range(len(names))), "ticktext": list(names)}
+    return figure([heatmap], title, step, of, yaxis={"title": {"text": of}, "autorange": "reversed", **ticks})

@@ -1,0 +1,107 @@
+"""The attentive reader (Hermann et al. 2015, arXiv:1506.03340, section 3) as the authors of RBN have it (section 5.4).
+
+Shapes: T words of a text, Q words of a question, B examples, D numbers of a word read, H hidden units, V words known.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from normcore.initialization import init_scaled_block_
+from normcore.models.build import Build
+from normcore.models.words import Words
+from normcore.spec.models import attentive_reader as spec
+
+
+class AttentiveReader(nn.Module):
+    """Answer a question on a text: logits over the vocabulary.
+
+    The authors' code adds the LSTMs' bias twice; here it is there once, starts at 0 likewise, and learns half as fast.
+    """
+
+    def __init__(self, build: Build, options: spec.AttentiveReaderModel, words: int) -> None:
+        super().__init__()
+        hidden, read = options.hidden_size, options.read_size
+        self.options = options
+        self.embedding = nn.Embedding(words, options.embedding_size)
+        self.text = build.recurrent(options.recurrent, options.embedding_size)
+        self.question = build.recurrent(options.recurrent, options.embedding_size)
+        self.similarity = nn.Linear(read, hidden, bias=False)  # A
+        self.attend_text = nn.Linear(read, hidden, bias=False)  # W_d
+        self.attend_question = nn.Linear(read, hidden)  # W_q, b
+        self.weigh = nn.Linear(hidden, 1, bias=False)  # w
+        self.answer_read = nn.Linear(read, hidden, bias=False)  # W_r
+        self.answer_question = nn.Linear(read, hidden)  # W_u, b'
+        self.answer_mean = nn.Linear(read, hidden, bias=False)  # W_m
+        self.output = nn.Linear(hidden, words)
+        self.norms = nn.ModuleDict(
+            {
+                name: build.norm_at("layer", (hidden,))
+                for name in ("attend_text", "attend_question", "answer_read", "answer_question", "answer_mean")
+            }
+        )
+        self.dropout = nn.Dropout(options.dropout)
+        self._init_weights()
+
+    def _init_weights(self) -> None:
+        for name, parameter in self.named_parameters():
+            if parameter.dim() == 2 and not name.startswith(("text", "question")):
+                init_scaled_block_(parameter.data)
+            elif name.endswith("bias") and not name.startswith(("text", "question", "norms")):
+                nn.init.zeros_(parameter)
+        if self.options.weights == "repeated":
+            _repeat(self)
+
+    def forward(self, text: Words, question: Words) -> Tensor:
+        """Logits (B, V) of the answer."""
+        text, question = self._padded(text), self._padded(question)
+        d = self._read(self.text, text)  # (T, B, D)
+        u = self._last(question)  # (B, D)
+        alpha = self._attention(d, u, text.there)  # (T, B)
+        r = (alpha.unsqueeze(2) * d).sum(0)
+        there = text.there.unsqueeze(2).to(d)
+        mean = (there * d).sum(0) / there.sum(0)
+        out = torch.tanh(self._map("answer_read", r) + self._map("answer_question", u) + self._map("answer_mean", mean))
+        logits: Tensor = self.output(self.dropout(out))
+        return logits
+
+    def attention(self, text: Words, question: Words) -> Tensor:
+        """How much of each word of the text is read, (T, B); each example's adds up to 1."""
+        text, question = self._padded(text), self._padded(question)
+        return self._attention(self._read(self.text, text), self._last(question), text.there)
+
+    def _padded(self, words: Words) -> Words:
+        return words.cycled() if self.options.padding == "cyclic" else words
+
+    def _attention(self, d: Tensor, u: Tensor, there: Tensor) -> Tensor:
+        """alpha, from m_t = tanh(W_d d_t + b + W_q u + s_t), s_t = (A d_t)' (A u)."""
+        s = torch.einsum("tbh,bh->tb", self.similarity(d), self.similarity(u))
+        steps, batch, _ = d.shape
+        of_text = self._map("attend_text", d.flatten(0, 1)).view(steps, batch, -1)
+        m = torch.tanh(of_text + self._map("attend_question", u) + s.unsqueeze(2))
+        logits: Tensor = self.weigh(m).squeeze(2)
+        return logits.masked_fill(~there, -torch.inf).softmax(0)
+
+    def _map(self, name: str, a: Tensor) -> Tensor:
+        normalized: Tensor = self.norms[name](self.get_submodule(name)(a))
+        return normalized
+
+    def _read(self, network: nn.Module, words: Words) -> Tensor:
+        y: Tensor
+        y, _ = network(self.dropout(self.embedding(words.codes)), words.lengths, longest=words.longest)
+        return y
+
+    def _last(self, question: Words) -> Tensor:
+        """What was read of the question after its last word, and backwards after its first (B, D)."""
+        _, end = self.question(self.dropout(self.embedding(question.codes)), question.lengths, longest=question.longest)
+        return torch.cat([state.h for state in end.cells], -1)
+
+
+def _repeat(model: nn.Module) -> None:
+    """Have every matrix or block of a gate equal the first one of its shape."""
+    first: dict[tuple[int, ...], Tensor] = {}
+    for name, parameter in model.named_parameters():
+        if parameter.dim() != 2 or name.startswith("norms"):
+            continue
+        is_gated = name.rpartition(".")[2].startswith("weight_") and name.startswith(("text", "question"))
+        for block in parameter.data.chunk(4) if is_gated else [parameter.data]:
+            block.copy_(first.setdefault(tuple(block.shape), block.clone()))

@@ -1,0 +1,119 @@
+"""Handwriting synthesis (Graves 2013, arXiv:1308.0850, section 5; equation numbers are its own; LN section 6.5).
+
+Shapes: T points, B examples, U characters, V kinds of them, H hidden units, M components. A point is (dx, dy, end).
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from normcore.cells import State
+from normcore.models.build import Build
+from normcore.models.pen_mixture import PenMixture
+from normcore.models.soft_window import Window
+from normcore.recurrent import RecurrentState, step_by_step
+from normcore.spec.models import handwriting as spec
+
+
+class Text(NamedTuple):
+    """What is to be written: one-hot characters (B, U, V), 0 beyond each text, and how many each has (B)."""
+
+    characters: Tensor
+    lengths: Tensor
+
+    @classmethod
+    def of(cls, codes: Tensor, lengths: Tensor, kinds: int, dtype: torch.dtype) -> "Text":
+        """From numbers (B, U) int64, which beyond each text may be any."""
+        beyond = torch.arange(codes.shape[1], device=codes.device) >= lengths.unsqueeze(1)
+        characters = functional.one_hot(codes.masked_fill(beyond, 0), kinds).to(dtype)
+        return cls(characters.masked_fill(beyond.unsqueeze(2), 0), lengths)
+
+
+class Written(NamedTuple):
+    """The next point (B, 3), and what was seen of the text when it was drawn."""
+
+    point: Tensor
+    window: Window
+
+
+class Handwriting(nn.Module):
+    """Three LSTMs one above the other, a window that the first one moves over the text, and a mixture density.
+
+    Deviations: no peepholes, as in LN Eq. 20-22.
+    """
+
+    def __init__(self, build: Build, options: spec.HandwritingModel, kinds: int) -> None:
+        super().__init__()
+        hidden, inputs = options.hidden_size, spec.POINT + kinds
+        self.options = options
+        self.kinds = kinds
+        self.first = build.cell(options.recurrent, inputs)
+        self.above = nn.ModuleList(build.recurrent(options.recurrent, inputs + hidden) for _ in range(spec.LAYERS - 1))
+        self.window = nn.Linear(hidden, spec.OF_GAUSSIAN * options.gaussians)
+        self.output = nn.Linear(spec.LAYERS * hidden, options.outputs)
+
+    def forward(self, points: Tensor, lengths: Tensor, longest: int, text: Text) -> Tensor:
+        """What the mixture of each next point is made of, (T, B, 6 M + 1).
+
+        Args:
+            points: (T, B, 3).
+            lengths: (B), points that each example has; the others are padding.
+            longest: the largest of them.
+        """
+        h, windows = self._below(points, lengths, text)
+        w = torch.stack([window.value for window in windows])
+        outputs = [h]
+        for layer in self.above:
+            h, _ = layer(torch.cat([points, w, h], 2), lengths, longest=longest)  # Eq. 53
+            outputs.append(h)
+        numbers: Tensor = self.output(torch.cat(outputs, 2))  # Eq. 17
+        return numbers
+
+    def windows(self, points: Tensor, lengths: Tensor, text: Text) -> list[Window]:
+        """What is seen of the text at each point."""
+        return self._below(points, lengths, text)[1]
+
+    def _below(self, points: Tensor, lengths: Tensor, text: Text) -> tuple[Tensor, list[Window]]:
+        """h of the first layer at each point (T, B, H), and the window that it moves."""
+        state: State = self.first.initial_state(points.shape[1])
+        window = Window.before(text.characters, self.options.gaussians)
+        states, windows = [], []
+        with step_by_step(self.first) as step:
+            for t, point in enumerate(points):
+                there = (t < lengths).unsqueeze(1)
+                new = step(torch.cat([point, window.value], 1), state, t)  # Eq. 52
+                state = type(new)(*(torch.where(there, n, o) for n, o in zip(new, state, strict=True)))
+                window = window.moved(self.window(state.h), *text)
+                states.append(state.h)
+                windows.append(window)
+        return torch.stack(states), windows
+
+    @torch.no_grad()
+    def write(self, text: Text, generator: torch.Generator, most: int, bias: float = 0.0) -> Iterator[Written]:
+        """Draw points until each text is written, and at most so many (section 5.3).
+
+        Args:
+            bias: neatness, as ``PenMixture.of`` has it.
+        """
+        batch = len(text.lengths)
+        below: State = self.first.initial_state(batch)
+        above: list[RecurrentState | None] = [None] * len(self.above)
+        window = Window.before(text.characters, self.options.gaussians)
+        point = text.characters.new_tensor([0.0, 0.0, 1.0]).expand(batch, 3)
+        done = torch.zeros(batch, dtype=torch.bool, device=point.device)
+        with step_by_step(self.first) as step:
+            for t in range(most):
+                below = step(torch.cat([point, window.value], 1), below, t)
+                window = window.moved(self.window(below.h), *text)
+                outputs = [below.h]
+                for k, layer in enumerate(self.above):
+                    y, above[k] = layer(torch.cat([point, window.value, outputs[-1]], 1).unsqueeze(0), state=above[k])
+                    outputs.append(y[0])
+                point = PenMixture.of(self.output(torch.cat(outputs, 1)), bias).drawn(generator)
+                yield Written(point, window)
+                done |= window.beyond > window.weights.max(1).values
+                if done.all():
+                    return

@@ -1,0 +1,55 @@
+"""Order-embeddings (Vendrov et al. 2016, arXiv:1511.06361; LN section 6.1).
+
+Shapes: B images or captions, F features of an image, H numbers of either.
+"""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from normcore.models.build import Build
+from normcore.models.sentence_encoder import SentenceEncoder
+from normcore.models.words import Words
+from normcore.spec.models import order_embedding as spec
+
+MARGIN = 0.05
+DIFFERENCES = 1 << 28  # numbers that are held at once
+
+
+class OrderEmbedding(nn.Module):
+    """Captions, more general than what they describe, stand below their images in every dimension."""
+
+    def __init__(self, build: Build, options: spec.OrderEmbeddingModel, words: int, features: int) -> None:
+        super().__init__()
+        self.captions = SentenceEncoder(build, options.recurrent, words, options.embedding_size)
+        self.image = nn.Linear(features, options.hidden_size)
+        nn.init.xavier_uniform_(self.image.weight)
+        nn.init.zeros_(self.image.bias)
+
+    def placed_captions(self, words: Words) -> Tensor:
+        """(B, H), of length 1, no number below 0."""
+        return functional.normalize(self.captions(words), dim=1).abs()
+
+    def placed_images(self, features: Tensor) -> Tensor:
+        """(B, H) of features (B, F), likewise."""
+        return functional.normalize(self.image(functional.normalize(features, dim=1)), dim=1).abs()
+
+
+def energy(captions: Tensor, images: Tensor) -> Tensor:
+    """E(s, i) = sum max(0, s - i)^2 (C, I) of every caption (C, H) with every image (I, H): how far the order is
+    violated (Vendrov et al., Eq. 2)."""
+    at_once = max(1, DIFFERENCES // (images.numel() or 1))
+    return torch.cat(
+        [(some.unsqueeze(1) - images.unsqueeze(0)).relu().square().sum(2) for some in torch.split(captions, at_once)]
+    )
+
+
+def contrastive_loss(captions: Tensor, images: Tensor) -> Tensor:
+    """Sum over pairs of max(0, MARGIN + E(s, i) - E(s', i)) and max(0, MARGIN + E(s, i) - E(s, i')), s' and i' the
+    others of the minibatch (Vendrov et al., Eq. 3; LN section 6.1)."""
+    e = energy(captions, images)
+    own = e.diagonal()
+    others = ~torch.eye(len(e), dtype=torch.bool, device=e.device)
+    of_image = (MARGIN + own.unsqueeze(0) - e).relu()  # another caption for the image
+    of_caption = (MARGIN + own.unsqueeze(1) - e).relu()  # another image for the caption
+    return ((of_image + of_caption) * others).sum()

@@ -1,0 +1,56 @@
+"""A soft window on a sequence of characters (Graves 2013, arXiv:1308.0850, section 5.1).
+
+Shapes: B examples, U characters, V kinds of them, K Gaussians.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+
+class Window(NamedTuple):
+    """What is seen of the characters at a step.
+
+    Attributes:
+        value: w (B, V), the weighted sum of the characters.
+        position: kappa (B, K), where each Gaussian stands, in characters; it never goes back.
+        weights: phi (B, U), of each character; 0 beyond each text.
+        beyond: phi of a character after the last one (B): larger than all others once the text is written.
+    """
+
+    value: Tensor
+    position: Tensor
+    weights: Tensor
+    beyond: Tensor
+
+    @classmethod
+    def before(cls, characters: Tensor, size: int) -> "Window":
+        """Before the first step, of characters (B, U, V): nothing is seen, and each Gaussian stands at 0."""
+        batch, _, kinds = characters.shape
+        return cls(
+            value=characters.new_zeros(batch, kinds),
+            position=characters.new_zeros(batch, size),
+            weights=characters.new_zeros(characters.shape[:2]),
+            beyond=characters.new_zeros(batch),
+        )
+
+    def moved(self, numbers: Tensor, characters: Tensor, lengths: Tensor) -> "Window":
+        """At the next step.
+
+        Args:
+            numbers: (B, 3 K), what the network says.
+            characters: (B, U, V), one-hot; 0 beyond each text.
+            lengths: (B), of the texts.
+        """
+        alpha, beta, advance = numbers.exp().chunk(3, 1)  # Eq. 48-50
+        position = self.position + advance  # Eq. 51
+        u = torch.arange(1, characters.shape[1] + 1, device=numbers.device, dtype=numbers.dtype)
+
+        def phi(u: Tensor) -> Tensor:
+            return (alpha.unsqueeze(2) * (-beta.unsqueeze(2) * (position.unsqueeze(2) - u).square()).exp()).sum(1)
+
+        weights = phi(u.view(1, 1, -1)).masked_fill(u > lengths.unsqueeze(1), 0)  # Eq. 46
+        value = torch.einsum("bu,buv->bv", weights, characters)  # Eq. 47
+        beyond = phi((lengths + 1).to(numbers.dtype).view(-1, 1, 1)).squeeze(1)
+        return Window(value, position, weights, beyond)

@@ -1,0 +1,86 @@
+"""A network that answers questions on texts."""
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from normcore.spec.cells.lstm import LSTM
+from normcore.spec.models.model import Cost, Model, Place
+from normcore.spec.models.recurrent import RecurrentModel
+
+MAPS = 6  # of states: two that are compared, two that are attended with, two and a third one of what is answered with
+
+
+class AttentiveReaderModel(Model):
+    """An LSTM that reads the text, one that reads the question, attention of the latter on the former, and a softmax
+    over the vocabulary. The place ``layer`` is each of the five maps around the attention, but for the similarity's."""
+
+    architecture: ClassVar[str] = "attentive_reader"
+    home: ClassVar[str] = "normcore.models.attentive_reader:AttentiveReader"
+    places: ClassVar[frozenset[Place]] = LSTM.places | {"layer"}
+    usual: ClassVar[tuple[Place, ...]] = LSTM.usual
+
+    hidden_size: int = Field(240, ge=1, le=65_536, description="Units of either LSTM, and of all maps.")
+    embedding_size: int = Field(240, ge=1, le=65_536, description="Numbers of a word.")
+    bidirectional: bool = Field(False, description="Whether both LSTMs read backwards, too (RBN's BN-e**).")
+    dropout: float = Field(
+        0.5,
+        ge=0,
+        lt=1,
+        description="Of embeddings and of what the softmax reads; the text does not name it, the code does.",
+    )
+    padding: Literal["zeros", "cyclic"] = Field(
+        "zeros",
+        description="What follows a shorter text or question: word 0, or itself over and over (the RBN authors' code"
+        " for BN-e*), so that statistics which count the padding see words.",
+    )
+    weights: Literal["independent", "repeated"] = Field(
+        "independent",
+        description="repeated: matrices of one shape start alike, each gate's included, as the authors' code draws them"
+        " from a seed that it sets anew each time.",
+    )
+
+    @classmethod
+    def cell_kind(cls) -> type[RecurrentModel]:
+        return LSTM
+
+    @property
+    def recurrent(self) -> LSTM:
+        return LSTM(
+            hidden_size=self.hidden_size,
+            bidirectional=self.bidirectional,
+            recurrent_init="scaled_blocks",
+            forget_bias=0.0,
+            first_cell="zeros",
+            cell_bias=False,
+        )
+
+    @property
+    def channels(self) -> tuple[int, ...]:
+        return (self.hidden_size,)
+
+    @property
+    def read_size(self) -> int:
+        """Numbers that the LSTMs give for each word."""
+        return self.hidden_size * (2 if self.bidirectional else 1)
+
+    def cost(self, words: int, passage: int, question: int) -> Cost:
+        """What it takes to answer a question of so many words on a text of so many.
+
+        Args:
+            words: of the vocabulary.
+        """
+        reader, asker = (self.recurrent.cost(self.embedding_size, steps) for steps in (passage, question))
+        assert reader is not None
+        assert asker is not None
+        maps, read = self.hidden_size * self.read_size, self.read_size
+        of_text = 2 * maps + self.hidden_size + 3 * read  # similarity, attention, its logit; the product, two averages
+        of_question = 2 * maps + 3 * maps
+        return Cost(
+            reader.parameters
+            + asker.parameters
+            + words * self.embedding_size
+            + (MAPS * self.read_size + 3) * self.hidden_size
+            + (self.hidden_size + 1) * words,
+            reader.products + asker.products + passage * of_text + of_question + words * self.hidden_size,
+        )

@@ -1,0 +1,108 @@
+"""Answering questions on news and novels (RBN section 5.4, LN section 6.2)."""
+
+from typing import ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from normcore.spec.metric import Metric
+from normcore.spec.models.attentive_reader import AttentiveReaderModel
+from normcore.spec.models.model import Cost, Model
+from normcore.spec.part import contradiction
+from normcore.spec.task import Need, Profile
+from normcore.spec.tasks.benchmark import Benchmark, Best
+
+DATASETS = {"cnn": "cnn_questions", "cnn_sample": "cnn_sample", "novels": "gutenberg_books"}
+WRONG = Metric("error_rate", "", "minimize", "that of always naming the same entity")
+WORDS = {"cnn": 65_830, "cnn_sample": 5_000, "novels": 20_000}
+"""About how many a vocabulary has that is not cut short."""
+TEXT, QUESTION = {"four_sentences": 150, "full": 780}, 20  # words on average, of CNN's
+
+
+class AttentiveReader(Benchmark):
+    """Which entity fills the blank of a question on a text, of which those four sentences are left that match it best;
+    entities are renamed for every batch."""
+
+    title: ClassVar[str] = "Attentive reader"
+    citation: ClassVar[str] = (
+        "Cooijmans et al. 2017, arXiv:1603.09025, section 5.4; Ba, Kiros, Hinton 2016, arXiv:1607.06450, section 6.2;"
+        " Hermann et al. 2015, arXiv:1506.03340"
+    )
+    home: ClassVar[str] = "normcore.tasks.attentive_reader:AttentiveReaderTask"
+    model: ClassVar[type[Model]] = AttentiveReaderModel
+    metrics: ClassVar[tuple[Metric, ...]] = (WRONG,)
+    selection: ClassVar[Best] = Best(WRONG)
+    profiles: ClassVar = {
+        "paper": Profile(
+            "RBN section 5.4: 240 units, Adam at 8e-5, batches of 64. Dropout, initial weights and the missing forget"
+            " bias are the authors' code's; it means to clip at a norm of 10.",
+            task={"dataset": "cnn", "examples": None, "vocabulary": None},
+            model={"hidden_size": 240, "embedding_size": 240, "dropout": 0.5},
+            training={
+                "optimizer": {"name": "adam", "lr": 8e-5},
+                "batch_size": 64,
+                "max_steps": 800_000,
+                "clip_norm": 10.0,
+                "eval_every": 1000,
+                "target": 0.55,
+            },
+            norm={"group_norm": {"groups": 30}},
+        ),
+        "small": Profile(
+            "Novels instead of news, 64 units: some minutes on one core.",
+            task={"dataset": "novels", "examples": 500, "vocabulary": 4000},
+            model={"hidden_size": 64, "embedding_size": 64, "dropout": 0.2},
+            training={
+                "optimizer": {"name": "adam", "lr": 2e-3},
+                "batch_size": 64,
+                "max_steps": 600,
+                "clip_norm": 10.0,
+                "eval_every": 50,
+                "target": 0.75,
+            },
+            norm={"group_norm": {"groups": 8}},
+        ),
+        "smoke": Profile(
+            "Seconds; checks that everything runs.",
+            task={"dataset": "cnn_sample", "examples": 20, "vocabulary": 200},
+            model={"hidden_size": 8, "embedding_size": 8, "dropout": 0.0},
+            training={
+                "optimizer": {"name": "adam", "lr": 2e-3},
+                "batch_size": 16,
+                "max_steps": 12,
+                "clip_norm": 10.0,
+                "eval_every": 4,
+                "target": 0.99,
+            },
+            norm={"group_norm": {"groups": 2}},
+        ),
+    }
+
+    name: Literal["attentive_reader"] = "attentive_reader"
+    dataset: Literal["cnn", "cnn_sample", "novels"] = Field(
+        "cnn",
+        description="The CNN questions; 200 of them; or sentences of novels with a name left out, on the twelve"
+        " before.",
+    )
+    examples: int | None = Field(
+        None, ge=2, description="At most the first so many questions to validate, and as many to test; null takes all."
+    )
+    vocabulary: int | None = Field(
+        None, ge=1, description="The most frequent words of the training data, besides entities; null takes all."
+    )
+    passage: Literal["four_sentences", "full"] = Field(
+        "four_sentences",
+        description="What is left of a text: the four sentences that share the most words with the question, or all.",
+    )
+
+    @model_validator(mode="after")
+    def what_is_left_is_there(self) -> Self:
+        if self.dataset == "cnn_sample" and self.passage == "full":
+            raise contradiction("cnn_sample has four sentences of each text; use four_sentences, or cnn", "passage")
+        return self
+
+    def needs(self) -> tuple[Need, ...]:
+        return (Need(DATASETS[self.dataset], "dataset"),)
+
+    def cost(self, model: Model) -> Cost | None:
+        words = min(WORDS[self.dataset], self.vocabulary or WORDS[self.dataset])
+        return model.cost(words, TEXT[self.passage], QUESTION) if isinstance(model, AttentiveReaderModel) else None

@@ -1,0 +1,156 @@
+"""Fill the blank of a question on a text (RBN section 5.4).
+
+Shapes: T words of a text, Q words of a question, B questions, V words known.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F  # noqa: N812
+
+from normcore.data import questions
+from normcore.data.questions import ENTITY, PLACEHOLDER, Question, Questions, vocabulary
+from normcore.figures import Figure, as_json
+from normcore.figures.attention import attention
+from normcore.models.attentive_reader import AttentiveReader
+from normcore.models.build import Build
+from normcore.models.words import Words
+from normcore.spec.models import attentive_reader as models
+from normcore.spec.tasks import attentive_reader as spec
+from normcore.tasks.task import Loss, Resources, even_batches, shuffled
+
+EVALUATION_BATCH = 100
+POPULATION = 2000  # training questions whose statistics are averaged
+
+
+class Batch(NamedTuple):
+    """Questions side by side: texts, questions, and the number of the word (B) that fills each blank."""
+
+    text: Words
+    question: Words
+    answers: Tensor
+
+
+class Encoded(NamedTuple):
+    """A question in numbers of words."""
+
+    text: Tensor
+    question: Tensor
+    answer: int
+
+
+class AttentiveReaderTask:
+    """Word 0 is what is not known, 1 the blank, then come the entities, then words by how often they occur."""
+
+    def __init__(self, options: spec.AttentiveReader, resources: Resources, given: Questions | None = None) -> None:
+        if given is None:
+            given = questions.load(
+                spec.DATASETS[options.dataset], resources.datasets_dir, full=options.passage == "full"
+            )
+        self.checksums: Mapping[str, str] = given.checksums
+        self._resources = resources
+        held_out = [part[: options.examples] for part in (given.valid, given.test)]
+        self._entities = 1 + max(_largest_entity(part) for part in (given.train, *held_out))
+        self._words = [
+            *("?", PLACEHOLDER),
+            *(f"@entity{k}" for k in range(self._entities)),
+            *vocabulary(given.train, options.vocabulary),
+        ]
+        number = {word: k for k, word in enumerate(self._words)}
+        self._train, self._valid, self._test = (
+            [_encoded(question, number) for question in part] for part in (given.train, *held_out)
+        )
+        self._cannot = 1 - sum(question.can_be_answered for question in held_out[0]) / len(held_out[0])
+        self.no_skill = _always_the_same(self._test)
+
+    def model(self, build: Build) -> AttentiveReader:
+        assert isinstance(build.options, models.AttentiveReaderModel)
+        return AttentiveReader(build, build.options, len(self._words))
+
+    def epoch(self, generator: torch.Generator, batch_size: int) -> Sequence[Tensor]:
+        return shuffled(torch.arange(len(self._train)), batch_size, generator)
+
+    def batch(self, examples: Tensor, generator: torch.Generator) -> Batch:
+        """Entities change their names, so that nothing can be learnt about them beyond the text."""
+        renamed = torch.arange(len(self._words))
+        renamed[2 : 2 + self._entities] = 2 + torch.randperm(self._entities, generator=generator)
+        return self._batch([self._train[k] for k in examples.tolist()], renamed)
+
+    def loss(self, model: AttentiveReader, batch: Batch) -> Loss:
+        return Loss(F.cross_entropy(model(batch.text, batch.question), batch.answers))
+
+    def population(self) -> Iterator[Batch]:
+        return self._in_batches(self._train[:POPULATION])
+
+    def observe(self, model: AttentiveReader, batch: Batch) -> None:
+        model(batch.text, batch.question)
+
+    def validate(self, model: AttentiveReader) -> dict[str, float]:
+        """Also the floor: the share of questions whose answer is not in what the filter left of the text."""
+        return {**self._score(model, self._valid), "floor": self._cannot}
+
+    def test(self, model: AttentiveReader) -> dict[str, float]:
+        return {"error_rate": self._score(model, self._test)["error_rate"]}
+
+    def artifacts(self, model: AttentiveReader) -> Mapping[str, Callable[[], bytes]]:
+        return {"figures/attention.json": lambda: as_json(self._attention(model))}
+
+    def _score(self, model: AttentiveReader, part: Sequence[Encoded]) -> dict[str, float]:
+        loss = torch.zeros((), dtype=torch.float64, device=self._resources.device)
+        wrong = torch.zeros_like(loss)
+        for batch in self._in_batches(part):
+            logits = model(batch.text, batch.question)
+            loss += F.cross_entropy(logits, batch.answers, reduction="sum").double()
+            wrong += (logits.argmax(1) != batch.answers).sum()
+        return {"loss": loss.item() / len(part), "error_rate": wrong.item() / len(part)}
+
+    def _in_batches(self, part: Sequence[Encoded]) -> Iterator[Batch]:
+        for numbers in even_batches(torch.arange(len(part)), EVALUATION_BATCH):
+            yield self._batch([part[k] for k in numbers.tolist()])
+
+    def _batch(self, part: Sequence[Encoded], renamed: Tensor | None = None) -> Batch:
+        answers = torch.tensor([question.answer for question in part])
+        return Batch(
+            self._words_of([question.text for question in part], renamed),
+            self._words_of([question.question for question in part], renamed),
+            (answers if renamed is None else renamed[answers]).to(self._resources.device),
+        )
+
+    def _words_of(self, sequences: Sequence[Tensor], renamed: Tensor | None) -> Words:
+        named = sequences if renamed is None else [renamed[codes] for codes in sequences]
+        return Words.of(named, self._resources.device)
+
+    @torch.no_grad()
+    def _attention(self, model: AttentiveReader) -> Figure:
+        """Of the first validation question, whose words title it."""
+        shown = self._valid[0]
+        batch = self._batch([shown])
+        weights = model.attention(batch.text, batch.question).cpu().tolist()
+        asked = " ".join(self._words[k] for k in shown.question.tolist())
+        words = [self._words[k] for k in shown.text.tolist()]
+        return attention(weights, words, f"{asked} ({self._words[shown.answer]})", "question", "text")
+
+
+def _encoded(question: Question, number: Mapping[str, int]) -> Encoded:
+    text = [number.get(word, 0) for sentence in question.passage for word in sentence]
+    asked = [number.get(word, 0) for word in question.question]
+    return Encoded(torch.tensor(text), torch.tensor(asked), number[question.answer])
+
+
+def _largest_entity(part: Sequence[Question]) -> int:
+    return max(
+        int(match[1])
+        for question in part
+        for sentence in (*question.passage, question.question, [question.answer])
+        for word in sentence
+        if (match := ENTITY.fullmatch(word))
+    )
+
+
+def _always_the_same(part: Sequence[Encoded]) -> float:
+    """Error rate of who always names the entity that is right most often."""
+    (_, right), *_ = Counter(question.answer for question in part).most_common(1)
+    return 1 - right / len(part)

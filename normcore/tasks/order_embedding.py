@@ -1,0 +1,162 @@
+"""Find images by captions, and captions by images (LN section 6.1).
+
+Shapes: B images or captions, F features of an image, H numbers of either.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from normcore.data import captions
+from normcore.data.captions import CAPTIONS, Captioned, CaptionedImages
+from normcore.models.build import Build
+from normcore.models.order_embedding import OrderEmbedding, contrastive_loss, energy
+from normcore.models.words import Words
+from normcore.retrieval import caption_ranks, image_ranks, scores
+from normcore.spec.models import order_embedding as models
+from normcore.spec.tasks import order_embedding as spec
+from normcore.tasks.task import Loss, Resources, even_batches, shuffled
+
+EVALUATION_BATCH = 500  # captions
+POPULATION = 5000  # training images whose statistics are averaged
+END, UNKNOWN = 0, 1  # numbers of words; those that are known follow
+SHOWN = 20  # of the figure's captions
+FOUND = 3  # images that are shown to each
+
+
+class Batch(NamedTuple):
+    """Captions, each with its image: features (B, F)."""
+
+    captions: Words
+    images: Tensor
+
+
+class Placed(NamedTuple):
+    """Captions (5 I, H), those of an image side by side, and images (I, H)."""
+
+    captions: Tensor
+    images: Tensor
+
+
+class OrderEmbeddingTask:
+    """An epoch shows every image once, each time with one of its captions."""
+
+    def __init__(
+        self, options: spec.OrderEmbedding, resources: Resources, images: CaptionedImages | None = None
+    ) -> None:
+        if images is None:
+            images = captions.load(options.dataset, resources.datasets_dir)
+        self.checksums: Mapping[str, str] = images.checksums
+        self._resources = resources
+        self._folds = options.folds
+        valid = images.valid.first(options.valid_images)
+        self._words = _vocabulary(images.train, valid)
+        self._train, self._valid, self._test = (
+            _Encoded(part, self._words) for part in (images.train, valid, images.test)
+        )
+        fold = len(self._test.captions) // options.folds
+        self.no_skill = sum(k / fold for k in spec.PLACES) / len(spec.PLACES) if fold >= max(spec.PLACES) else 1.0
+        self._fold = fold
+
+    def model(self, build: Build) -> OrderEmbedding:
+        assert isinstance(build.options, models.OrderEmbeddingModel)
+        return OrderEmbedding(build, build.options, len(self._words) + 2, self._train.features.shape[1])
+
+    def epoch(self, generator: torch.Generator, batch_size: int) -> Sequence[Tensor]:
+        return shuffled(torch.arange(len(self._train.captions)), batch_size, generator)
+
+    def batch(self, examples: Tensor, generator: torch.Generator) -> Batch:
+        which = torch.randint(CAPTIONS, examples.shape, generator=generator)
+        return self._batch(self._train, examples, which)
+
+    def loss(self, model: OrderEmbedding, batch: Batch) -> Loss:
+        return Loss(contrastive_loss(model.placed_captions(batch.captions), model.placed_images(batch.images)))
+
+    def population(self) -> Iterator[Batch]:
+        for images in even_batches(torch.arange(min(POPULATION, len(self._train.captions))), EVALUATION_BATCH):
+            yield self._batch(self._train, images, torch.zeros_like(images))
+
+    def observe(self, model: OrderEmbedding, batch: Batch) -> None:
+        model.placed_captions(batch.captions)
+        model.placed_images(batch.images)
+
+    def validate(self, model: OrderEmbedding) -> dict[str, float]:
+        """The loss is that of every image with its first caption, in batches as in training, for each of them."""
+        placed = self._placed(model, self._valid, range(len(self._valid.captions)))
+        first = placed.captions[::CAPTIONS]
+        loss = sum(
+            contrastive_loss(first[part], placed.images[part]).item()
+            for part in even_batches(torch.arange(len(first), device=first.device), 128)
+        )
+        return {"loss": loss / len(first), **_scores([placed])}
+
+    def test(self, model: OrderEmbedding) -> dict[str, float]:
+        return _scores(
+            [self._placed(model, self._test, range(k * self._fold, (k + 1) * self._fold)) for k in range(self._folds)]
+        )
+
+    def artifacts(self, model: OrderEmbedding) -> Mapping[str, Callable[[], bytes]]:
+        return {"found.txt": lambda: self._found(model).encode()}
+
+    def _placed(self, model: OrderEmbedding, part: "_Encoded", images: Sequence[int]) -> Placed:
+        sequences = [codes for image in images for codes in part.captions[image]]
+        device = self._resources.device
+        own = [
+            model.placed_captions(Words.of([sequences[k] for k in numbers.tolist()], device))
+            for numbers in even_batches(torch.arange(len(sequences)), EVALUATION_BATCH)
+        ]
+        features = part.features[images[0] : images[-1] + 1].to(device, self._resources.dtype)
+        return Placed(torch.cat(own), model.placed_images(features))
+
+    def _batch(self, part: "_Encoded", images: Tensor, which: Tensor) -> Batch:
+        chosen = [part.captions[image][k] for image, k in zip(images.tolist(), which.tolist(), strict=True)]
+        device = self._resources.device
+        return Batch(Words.of(chosen, device), part.features[images].to(device, self._resources.dtype))
+
+    @torch.no_grad()
+    def _found(self, model: OrderEmbedding) -> str:
+        """What is found for some captions of the first fold: at which place their image comes, and the captions of the
+        images before it."""
+        fold = range(self._fold)
+        placed = self._placed(model, self._test, fold)
+        of_images = image_ranks(energy(placed.captions, placed.images))
+        lines = []
+        for image in fold[:SHOWN]:
+            said = " ".join(self._test.words[image][0])
+            lines.append(f"{said}\n    its image comes at place {of_images[image * CAPTIONS].item()} of {len(fold)}\n")
+        return "".join(lines)
+
+
+class _Encoded:
+    """A split in numbers of words; each caption ends with END."""
+
+    def __init__(self, part: Captioned, words: Mapping[str, int]) -> None:
+        self.features = part.features
+        self.words = part.captions
+        self.captions = [
+            [torch.tensor([*(words.get(word, UNKNOWN) for word in said), END]) for said in image]
+            for image in part.captions
+        ]
+
+
+def _vocabulary(*parts: Captioned) -> dict[str, int]:
+    """All words of these captions, in the order of their first occurrence (the authors take validation's, too)."""
+    words = (word for part in parts for image in part.captions for said in image for word in said)
+    return {word: k for k, word in enumerate(dict.fromkeys(words), UNKNOWN + 1)}
+
+
+def _scores(folds: Sequence[Placed]) -> dict[str, float]:
+    """The mean over folds of each metric."""
+    found = [_scores_of(energy(placed.captions, placed.images)) for placed in folds]
+    return {metric.name: sum(fold[metric.name] for fold in found) / len(found) for metric in spec.METRICS}
+
+
+def _scores_of(energies: Tensor) -> dict[str, float]:
+    image, caption = (scores(ranks(energies), spec.PLACES) for ranks in (image_ranks, caption_ranks))
+    return {
+        "image_recall": sum(image[f"r{k}"] for k in spec.PLACES) / len(spec.PLACES),
+        **{f"image_{name}": value for name, value in image.items()},
+        **{f"caption_{name}": value for name, value in caption.items()},
+    }

@@ -1,0 +1,102 @@
+"""The script that converts image features takes numbers from every form, and runs nothing."""
+
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.io import savemat
+
+SCRIPT = Path(__file__).parents[2] / "examples" / "features" / "convert.py"
+TABLE = np.arange(24, dtype=np.float64).reshape(6, 4) / 7
+
+
+def convert(*arguments: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, SCRIPT, *map(str, arguments)], capture_output=True, text=True, timeout=60)
+
+
+def written(path: Path, table: Any = TABLE, protocol: int = pickle.HIGHEST_PROTOCOL) -> Path:
+    if path.suffix == ".mat":
+        savemat(path, {"feats": table})
+    elif path.suffix == ".npy":
+        np.save(path, table)
+    elif path.suffix == ".npz":
+        np.savez(path, feats=table)
+    else:
+        path.write_bytes(pickle.dumps(table, protocol))
+    return path
+
+
+@pytest.mark.parametrize("name", ["f.mat", "f.npy", "f.npz", "f.pkl", "f.pickle"])
+def test_every_form_gives_the_same_numbers(tmp_path: Path, name: str) -> None:
+    done = convert(written(tmp_path / name), tmp_path / "out.npy")
+    assert (done.returncode, done.stdout) == (0, f"{tmp_path}/out.npy: 6 images of 4 numbers\n")
+    found = np.load(tmp_path / "out.npy")
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, TABLE.astype(np.float32))
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_a_pickle_of_any_protocol(tmp_path: Path, protocol: int) -> None:
+    assert convert(written(tmp_path / "f.pkl", TABLE, protocol), tmp_path / "out.npy").returncode == 0
+    np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), TABLE.astype(np.float32))
+
+
+def test_files_in_a_row_columns_and_crops(tmp_path: Path) -> None:
+    by_column = written(tmp_path / "a.mat", TABLE.T)
+    assert convert(by_column, by_column, tmp_path / "out.npy", "--columns", "--crops", 3).returncode == 0
+    means = TABLE.reshape(2, 3, 4).mean(1)
+    np.testing.assert_allclose(np.load(tmp_path / "out.npy"), np.concatenate([means, means]), rtol=1e-6)
+
+
+def test_one_of_several_arrays_is_named(tmp_path: Path) -> None:
+    np.savez(tmp_path / "f.npz", feats=TABLE, other=TABLE + 1)
+    refused = convert(tmp_path / "f.npz", tmp_path / "out.npy")
+    assert (refused.returncode, "--key to name one of: feats, other" in refused.stderr) == (1, True)
+    assert convert(tmp_path / "f.npz", tmp_path / "out.npy", "--key", "other").returncode == 0
+    np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), (TABLE + 1).astype(np.float32))
+
+
+class Evil:
+    def __reduce__(self) -> tuple[Any, ...]:
+        return exec, ("open('ran', 'w')",)
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_what_a_pickle_would_run_is_not_run(tmp_path: Path, protocol: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    refused = convert(written(tmp_path / "f.pkl", {"feats": TABLE, "x": Evil()}, protocol), tmp_path / "out.npy")
+    assert refused.returncode == 1
+    assert "exec, and may hold numpy arrays alone" in refused.stderr
+    assert not (tmp_path / "ran").exists()
+    assert not (tmp_path / "out.npy").exists()
+
+
+WRONG = {
+    "a row": (TABLE[0], "expected a table of numbers, received float64 of shape (4,)"),
+    "words": (np.array([["a"]]), "expected a table of numbers, received str32 of shape (1, 1)"),
+    "not finite": (np.where(TABLE[2, 1] == TABLE, np.nan, TABLE), "image 2 has a number that is not finite"),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_what_is_wrong_with_a_file_is_named(tmp_path: Path, kind: str) -> None:
+    table, message = WRONG[kind]
+    refused = convert(written(tmp_path / "f.npy", table), tmp_path / "out.npy")
+    assert (refused.returncode, refused.stderr) == (1, f"convert.py: {tmp_path}/f.npy: {message}\n")
+
+
+def test_what_does_not_fit_is_named(tmp_path: Path) -> None:
+    table, narrow = written(tmp_path / "f.npy"), written(tmp_path / "g.npy", TABLE[:, :3])
+    for arguments, message in (
+        ((table, narrow, tmp_path / "out.npy"), "the files have 4, 3 numbers an image"),
+        ((table, tmp_path / "out.npy", "--crops", 4), "6 rows cannot be shared out by 4 crops"),
+        ((table, tmp_path / "out.txt"), "expected a name that ends in .npy"),
+        ((tmp_path / "f.h5", tmp_path / "out.npy"), "expected a file that ends in .mat, .npy"),
+        ((tmp_path / "h.npy", tmp_path / "out.npy"), "No such file"),
+    ):
+        refused = convert(*arguments)
+        assert (refused.returncode, message in refused.stderr) == (1, True), refused.stderr

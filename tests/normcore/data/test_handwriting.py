@@ -1,0 +1,139 @@
+"""Handwriting is read from the official archives and from the packed file, and what is wrong with it is named."""
+
+import gzip
+import io
+import tarfile
+from pathlib import Path
+
+import pytest
+import torch
+
+from normcore.data import handwriting
+from normcore.data.handwriting import encoded
+from normcore.data.iam_ondb import parse_strokes, transcription
+from normcore.data.registry import DATASETS, DatasetCorrupt, DatasetMissing, status
+from normcore.spec.tasks.handwriting import ALPHABET, KINDS, OTHER
+
+XML = """<?xml version="1.0" encoding="ISO-8859-1"?>
+<WhiteboardCaptureSession>
+    <WhiteboardDescription>
+        <SensorLocation corner="top_left"/>
+        <DiagonallyOppositeCoords x="6512" y="1376"/>
+    </WhiteboardDescription>
+    <StrokeSet>
+        <Stroke colour="black" start_time="769.05" end_time="769.64">
+            <Point x="{x}" y="1113" time="769.05"/>
+            <Point x="1076" y="1117" time="769.07"/>
+        </Stroke>
+        <Stroke colour="black" start_time="770.05" end_time="770.64">
+            <Point x="1080" y="1110" time="770.05"/>
+        </Stroke>
+    </StrokeSet>
+</WhiteboardCaptureSession>
+"""
+TEXT = "OCR:\n\nA WOVE to stop\nfrom\n\nCSR:\n\nA MOVE to stop\nfrom nominating\n"
+
+
+def archive(path: Path, members: dict[str, str]) -> None:
+    with tarfile.open(path, "w:gz") as tar:
+        for name, content in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content.encode())
+            tar.addfile(info, io.BytesIO(content.encode()))
+
+
+@pytest.fixture
+def official(tmp_path: Path) -> Path:
+    """Two forms of two lines each, as the makers give them out."""
+    folder = tmp_path / "iam_ondb"
+    folder.mkdir()
+    lines = [(form, k) for form in ("a01-000u", "b02-001") for k in (1, 2)]
+    archive(
+        folder / "lineStrokes-all.tar.gz",
+        {f"lineStrokes/{f[:3]}/{f[:7]}/{f}-0{k}.xml": XML.format(x=1000 + k) for f, k in lines},
+    )
+    archive(
+        folder / "ascii-all.tar.gz",
+        {f"ascii/{form[:3]}/{form[:7]}/{form}.txt": TEXT for form in ("a01-000u", "b02-001")},
+    )
+    for split, form in (("trainset", "a01-000u"), ("testset_v", "b02-001"), ("testset_t", ""), ("testset_f", "")):
+        (folder / f"{split}.txt").write_text(f"{form}\n")
+    return tmp_path
+
+
+def test_the_official_archives_are_read(official: Path) -> None:
+    assert status(DATASETS["iam_ondb"], official) == "present"
+    lines = handwriting.load("iam_ondb", official)
+    assert [(line.name, line.text) for line in lines.train] == [
+        ("a01-000u-01", "A MOVE to stop"),
+        ("a01-000u-02", "from nominating"),
+    ]
+    assert [line.name for line in lines.valid] == ["b02-001-01", "b02-001-02"]
+    assert lines.train[0].points.tolist() == [[0, 0, 0], [75, 4, 1], [4, -7, 1]]
+    assert len(lines.checksums) == 6
+    assert all(len(digest) == 64 for digest in lines.checksums.values())
+
+
+def test_what_is_missing_is_told(official: Path) -> None:
+    (official / "iam_ondb" / "ascii-all.tar.gz").unlink()
+    with pytest.raises(DatasetMissing, match=r"ascii-all\.tar is not in"):
+        handwriting.load("iam_ondb", official)
+
+
+def test_an_archive_that_was_cut_short_is_named(official: Path) -> None:
+    path = official / "iam_ondb" / "lineStrokes-all.tar.gz"
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(DatasetCorrupt, match=r"lineStrokes-all\.tar\.gz cannot be read"):
+        handwriting.load("iam_ondb", official)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (XML.format(x=1)[:-30], r"a\.xml, line 15: "),
+        (XML.format(x="one"), r"a\.xml, line 9: expected a Point of a Stroke, with x and y that are whole numbers"),
+        (XML.format(x=1).replace(' y="1110"', ""), r"a\.xml, line 13: expected a Point of a Stroke, with x and y"),
+        ('<StrokeSet>\n<Point x="1" y="2"/></StrokeSet>', r"a\.xml, line 2: expected a Point of a Stroke"),
+        ("<WhiteboardCaptureSession/>", r"a\.xml: expected a Stroke or more"),
+        ("<StrokeSet>\n<Stroke/></StrokeSet>", r"a\.xml, line 2: expected a Stroke or more, each of a Point or more"),
+    ],
+)
+def test_an_xml_file_that_is_none_is_named(content: str, message: str) -> None:
+    with pytest.raises(DatasetCorrupt, match=message):
+        parse_strokes(content.encode(), "a.xml")
+
+
+def test_a_transcription_is_what_follows_csr() -> None:
+    assert transcription(TEXT.encode(), "a.txt") == ["A MOVE to stop", "from nominating"]
+    with pytest.raises(DatasetCorrupt, match=r"a\.txt: expected a line CSR:"):
+        transcription(b"OCR:\n\nsomething\n", "a.txt")
+    with pytest.raises(DatasetCorrupt, match=r"a\.txt, line 3: expected printable ASCII, received 'é'"):
+        transcription("CSR:\n\ncafé\n".encode("latin-1"), "a.txt")
+
+
+def test_the_packed_file_holds_all_lines(datasets_dir: Path) -> None:
+    lines = handwriting.load("iam_ondb_packed", datasets_dir)
+    assert (len(lines.train), len(lines.valid)) == (5364 + 3859 + 1518 - 9, 1438), "nine have no transcription"
+    moves = torch.cat([lines.standardized(line, 10_000)[:, :2] for line in lines.train])
+    assert moves.double().mean(0).abs().max() < 1e-4
+    assert (moves.double().std(0) - 1).abs().max() < 1e-4
+    ends = torch.cat([line.points[:, 2] for line in lines.valid])
+    assert set(ends.flatten().tolist()) == {0.0, 1.0}
+    assert all(line.points[-1, 2] == 1 for line in lines.valid)
+
+
+def test_its_alphabet_has_57_kinds() -> None:
+    assert KINDS == 57
+    assert encoded('Ab ."').tolist() == [ALPHABET.index(c) for c in 'Ab ."']
+    assert encoded("1(-").tolist() == [OTHER] * 3
+    with pytest.raises(ValueError, match="expected printable ASCII, received 'ö'"):
+        encoded("Größe")
+
+
+def test_the_digest_of_a_file_that_is_not_known_is_that_of_its_content(official: Path) -> None:
+    before = handwriting.load("iam_ondb", official).checksums
+    path = official / "iam_ondb" / "trainset.txt"
+    with gzip.open(f"{path}.gz", "wb") as packed:
+        packed.write(path.read_bytes())
+    path.unlink()
+    assert handwriting.load("iam_ondb", official).checksums == before

@@ -1,0 +1,48 @@
+"""word2vec's binary form, as gensim and the original program write it."""
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from normcore.data.registry import DatasetCorrupt
+from normcore.data.word_vectors import read
+
+VECTORS = {"</s>": [1.0, 2.0], "naïve": [-3.5, 0.25], "New_York": [0.0, 7.0]}
+
+
+def written(path: Path, ends: bytes = b"\n", head: bytes = b"3 2\n") -> Path:
+    rows = [word.encode() + b" " + np.array(v, "<f4").tobytes() + ends for word, v in VECTORS.items()]
+    path.write_bytes(head + b"".join(rows))
+    return path
+
+
+@pytest.mark.parametrize("ends", [b"\n", b""], ids=["word2vec", "gensim"])
+def test_the_words_that_are_wanted_and_known(tmp_path: Path, ends: bytes) -> None:
+    found = read(written(tmp_path / "v.bin", ends), {"naïve", "New_York", "unheard"}, 2)
+    assert {word: vector.tolist() for word, vector in found.items()} == {"naïve": [-3.5, 0.25], "New_York": [0, 7]}
+
+
+def test_a_file_may_be_gzipped_as_google_gives_it_out(tmp_path: Path) -> None:
+    plain = written(tmp_path / "v.bin")
+    packed = tmp_path / "v.bin.gz"
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    assert read(packed, {"New_York"}, 2)["New_York"].tolist() == [0, 7]
+    packed.write_bytes(packed.read_bytes()[:-12])
+    with pytest.raises(DatasetCorrupt, match=r"v\.bin\.gz cannot be read: .*; get it anew"):
+        read(packed, {"New_York"}, 2)
+
+
+@pytest.mark.parametrize("head", [b"3 5\n", b"three 2\n", b"\n", b"<html>\n"])
+def test_another_head_is_refused(tmp_path: Path, head: bytes) -> None:
+    with pytest.raises(DatasetCorrupt, match=r"v\.bin, line 1: expected the number of words and 2, received"):
+        read(written(tmp_path / "v.bin", head=head), VECTORS, 2)
+
+
+@pytest.mark.parametrize(("cut", "word"), [(1, 3), (12, 3), (25, 2)])
+def test_a_file_that_is_cut_short_is_refused(tmp_path: Path, cut: int, word: int) -> None:
+    path = written(tmp_path / "v.bin", b"")
+    path.write_bytes(path.read_bytes()[:-cut])
+    with pytest.raises(DatasetCorrupt, match=f"expected 3 words, it ends at word {word}; get it anew"):
+        read(path, VECTORS, 2)

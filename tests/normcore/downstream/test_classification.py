@@ -1,0 +1,48 @@
+"""Logistic regression on vectors, its strength chosen by inner folds, beside scikit-learn's own search."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+
+from normcore.downstream.classification import SEED, STRENGTHS, nested_accuracy, plain_accuracy
+
+
+def examples(count: int = 120, size: int = 6, noise: float = 2.0) -> tuple[np.ndarray, np.ndarray]:
+    random = np.random.RandomState(0)
+    labels = random.randint(2, size=count)
+    return random.randn(count, size) * noise + labels[:, None], labels
+
+
+def test_nested_folds_are_those_of_a_grid_search_in_each_fold() -> None:
+    vectors, labels = examples()
+    order = np.random.RandomState(SEED).permutation(len(labels))
+    search = GridSearchCV(LogisticRegression(), {"C": list(STRENGTHS)}, cv=KFold(10))
+    expected = cross_val_score(search, vectors[order], labels[order], cv=KFold(10)).mean()
+    assert nested_accuracy(vectors, labels) == pytest.approx(expected, abs=1e-12)
+    assert 0.6 < expected < 0.95
+
+
+def test_plain_folds_have_one_strength() -> None:
+    vectors, labels = examples()
+    order = np.random.RandomState(SEED).permutation(len(labels))
+    model = LogisticRegression(C=16.0)
+    expected = cross_val_score(model, vectors[order], labels[order], cv=KFold(10)).mean()
+    assert plain_accuracy(vectors, labels) == pytest.approx(expected, abs=1e-12)
+
+
+def test_vectors_that_say_nothing_give_the_commoner_label() -> None:
+    labels = np.array([0] * 70 + [1] * 30)
+    assert plain_accuracy(np.zeros((100, 3)), labels) == pytest.approx(0.7)
+    assert nested_accuracy(np.zeros((100, 3)), labels) == pytest.approx(0.7)
+
+
+def test_one_label_alone_is_always_right() -> None:
+    assert plain_accuracy(examples(40)[0], np.zeros(40, dtype=int)) == 1
+
+
+def test_numpys_generator_is_left_alone() -> None:
+    np.random.seed(3)
+    before = np.random.get_state()[1]  # type: ignore[index]
+    nested_accuracy(*examples(40))
+    assert (np.random.get_state()[1] == before).all()  # type: ignore[index]

@@ -1,0 +1,14 @@
+"""What is looked at has a row for each thing and a column for each step."""
+
+from normcore.figures.attention import attention
+from tests.normcore.figures.structure import check
+
+
+def test_every_row_has_its_name() -> None:
+    figure = attention([[0.0, 0.5, 1.0], [1 / 3, 0.0, 0.0]], ["a", "a"], "Seen", "point", "character")
+    check(figure)
+    [heatmap] = figure["data"]
+    assert heatmap["z"] == [[0.0, 0.5, 1.0], [0.3333, 0.0, 0.0]]
+    assert figure["layout"]["yaxis"]["ticktext"] == ["a", "a"]
+    assert figure["layout"]["yaxis"]["autorange"] == "reversed"
+    assert figure["layout"]["xaxis"]["title"]["text"] == "point"

@@ -1,0 +1,93 @@
+"""Order-embeddings compute the equations of Vendrov et al. 2016 and LN section 6.1."""
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from normcore.models.build import Build
+from normcore.models.order_embedding import OrderEmbedding, contrastive_loss, energy
+from normcore.models.words import Words
+from normcore.spec.methods import METHODS
+from normcore.spec.models.order_embedding import OrderEmbeddingModel
+from tests.normcore.models.slopes import check_gradients
+
+SMALL = OrderEmbeddingModel(hidden_size=5, embedding_size=4)
+WORDS, FEATURES = 7, 6
+
+
+def order_embedding(
+    method: str = "none", options: OrderEmbeddingModel = SMALL, words: int = WORDS, features: int = FEATURES
+) -> OrderEmbedding:
+    kind = METHODS[method]
+    norm = kind.model_validate({**kind.defaults(OrderEmbeddingModel), "method": method})
+    torch.manual_seed(0)
+    return OrderEmbedding(Build(options, norm, "auto", torch.device("cpu"), torch.float32), options, words, features)
+
+
+def positive(rows: int, seed: int) -> Tensor:
+    random = torch.Generator().manual_seed(seed)
+    return torch.nn.functional.normalize(torch.rand(rows, 5, generator=random, dtype=torch.float64), dim=1)
+
+
+def violation(s: np.ndarray, i: np.ndarray) -> float:
+    return float(sum(max(0.0, a - b) ** 2 for a, b in zip(s, i, strict=True)))
+
+
+def test_the_energy_is_how_far_a_caption_is_above_its_image() -> None:
+    s, i = positive(3, 0), positive(2, 1)
+    found = energy(s, i)
+    expected = [[violation(a, b) for b in i.numpy()] for a in s.numpy()]
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-12)
+    assert energy(s * 0.01, torch.ones_like(s)).eq(0).all()
+
+
+def test_the_loss_is_both_hinges_summed() -> None:
+    s, i = positive(4, 2), positive(4, 3)
+    e = np.array([[violation(a, b) for b in i.numpy()] for a in s.numpy()])
+    expected = sum(
+        max(0, 0.05 + e[k, k] - e[j, k]) + max(0, 0.05 + e[k, k] - e[k, j])
+        for k in range(4)
+        for j in range(4)
+        if j != k
+    )
+    assert contrastive_loss(s, i).item() == pytest.approx(expected, rel=1e-12)
+
+
+def test_what_is_placed_has_length_1_and_nothing_below_0() -> None:
+    model = order_embedding("layer_norm").double()
+    words = Words.of([torch.tensor([2, 3, 0]), torch.tensor([4, 0])], torch.device("cpu"))
+    for placed in (model.placed_captions(words), model.placed_images(torch.randn(2, FEATURES).double())):
+        assert (placed >= 0).all()
+        torch.testing.assert_close(placed.norm(dim=1), torch.ones(2).double())
+
+
+def test_a_caption_is_read_to_its_own_end() -> None:
+    model = order_embedding().double()
+    short, long = torch.tensor([2, 0]), torch.tensor([3, 4, 5, 0])
+    together = model.placed_captions(Words.of([short, long], torch.device("cpu")))
+    for k, codes in enumerate((short, long)):
+        alone = model.placed_captions(Words.of([codes], torch.device("cpu")))
+        torch.testing.assert_close(together[k : k + 1], alone, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("method", ["none", "layer_norm", "recurrent_batch_norm"])
+def test_gradients_are_those_of_finite_differences(method: str) -> None:
+    model = order_embedding(method).double()
+    words = Words.of([torch.tensor([2, 3, 0]), torch.tensor([4, 0]), torch.tensor([6, 2, 0])], torch.device("cpu"))
+    images = torch.randn(3, FEATURES, generator=torch.Generator().manual_seed(5)).double()
+
+    def loss() -> Tensor:
+        return contrastive_loss(model.placed_captions(words), model.placed_images(images))
+
+    check_gradients(model, loss, 1e-4, 1e-6)
+
+
+@pytest.mark.parametrize(("method", "more"), [("none", 0), ("layer_norm", 12_288)])
+def test_its_parameters_are_as_many_as_the_papers(method: str, more: int) -> None:
+    options = OrderEmbeddingModel()
+    with torch.device("meta"):
+        parameters = sum(p.numel() for p in order_embedding(method, options, 10_000, 4096).parameters())
+    assert parameters == 8_265_728 + 300 * 10_000 + more
+    if method == "none":
+        assert options.cost(10_000, 1, 4096).parameters == parameters

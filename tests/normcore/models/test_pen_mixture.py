@@ -1,0 +1,87 @@
+"""The mixture density is that of Graves 2013, Eq. 18-26."""
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import multivariate_normal
+from torch import Tensor
+
+from normcore.models.pen_mixture import PenMixture
+
+COMPONENTS = 3
+
+
+def numbers(*axes: int, seed: int = 0) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(*axes, 6 * COMPONENTS + 1, generator=generator, dtype=torch.float64)
+
+
+def points(*axes: int, seed: int = 1) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    moves = torch.randn(*axes, 2, generator=generator, dtype=torch.float64)
+    ends = (torch.rand(*axes, 1, generator=generator) < 0.5).double()
+    return torch.cat([moves, ends], -1)
+
+
+def test_the_cost_is_that_of_scipys_normal_densities() -> None:
+    told, seen = numbers(5), points(5)
+    found = PenMixture.of(told).cost(seen)
+    for row, point, cost in zip(told.numpy(), seen.numpy(), found.tolist(), strict=True):
+        lift, rest = row[0], row[1:]
+        weights, means, deviations, correlations = np.split(rest, [3, 9, 15])
+        weights = np.exp(weights) / np.exp(weights).sum()
+        density = 0.0
+        for k in range(COMPONENTS):
+            s_1, s_2 = np.exp(deviations[2 * k : 2 * k + 2])
+            off = np.tanh(correlations[k]) * s_1 * s_2
+            normal = multivariate_normal(means[2 * k : 2 * k + 2], [[s_1**2, off], [off, s_2**2]])
+            density += weights[k] * normal.pdf(point[:2])
+        end = 1 / (1 + np.exp(lift))
+        assert cost == pytest.approx(-np.log(density) - np.log(end if point[2] else 1 - end), rel=1e-9)
+
+
+def test_its_gradient_is_that_of_finite_differences() -> None:
+    seen = points(4)
+    assert torch.autograd.gradcheck(lambda told: PenMixture.of(told).cost(seen), numbers(4).requires_grad_())
+
+
+@pytest.mark.parametrize("place", ["weight", "mean", "deviation", "correlation", "pen"])
+@pytest.mark.parametrize("size", [-40.0, 40.0])
+def test_extreme_numbers_cost_much_but_are_numbers(place: str, size: float) -> None:
+    told = torch.zeros(1, 6 * COMPONENTS + 1)
+    told[0, {"pen": 0, "weight": 1, "mean": 4, "deviation": 10, "correlation": 16}[place]] = size
+    told.requires_grad_()
+    cost = PenMixture.of(told).cost(torch.tensor([[1.0, -1.0, 1.0]]))
+    cost.sum().backward()  # type: ignore[no-untyped-call]
+    assert cost.isfinite().all()
+    assert told.grad is not None
+    assert told.grad.isfinite().all()
+
+
+def test_what_is_drawn_has_the_mixtures_moments() -> None:
+    """Means, covariance and lifted pens of 40,000 points, to five of their standard errors."""
+    count = 40_000
+    mixture = PenMixture.of(numbers(1).expand(count, -1))
+    drawn = mixture.drawn(torch.Generator().manual_seed(0))
+    weights = mixture.log_weights[0].exp()
+    mean = (weights.unsqueeze(1) * mixture.mean[0]).sum(0)
+    deviation, rho = mixture.log_deviation[0].exp(), mixture.atanh_correlation[0].tanh()
+    covariance = torch.zeros(2, 2, dtype=torch.float64)
+    for k in range(COMPONENTS):
+        off = rho[k] * deviation[k].prod()
+        own = torch.stack([torch.stack([deviation[k, 0] ** 2, off]), torch.stack([off, deviation[k, 1] ** 2])])
+        away = mixture.mean[0, k] - mean
+        covariance += weights[k] * (own + torch.outer(away, away))
+    lifted = torch.sigmoid(-mixture.lift[0])
+    error = covariance.diagonal().sqrt() / count**0.5
+    assert ((drawn[:, :2].mean(0) - mean).abs() < 5 * error).all()
+    products = (drawn[:, 0] - mean[0]) * (drawn[:, 1] - mean[1])
+    assert abs(products.mean() - covariance[0, 1]) < 5 * products.std() / count**0.5
+    assert abs(drawn[:, 2].mean() - lifted) < 5 * (lifted * (1 - lifted) / count) ** 0.5
+
+
+def test_bias_draws_nearer_to_the_likeliest_mean() -> None:
+    told = numbers(1)
+    plain, neat = PenMixture.of(told), PenMixture.of(told, bias=1.5)
+    torch.testing.assert_close(neat.log_deviation, plain.log_deviation - 1.5)
+    torch.testing.assert_close(neat.log_weights, (2.5 * told[:, 1:4]).log_softmax(-1))

@@ -1,0 +1,156 @@
+"""What handwriting is trained on, and what its cost is."""
+
+import json
+import math
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+import torch
+
+from normcore.data.handwriting import Handwriting, encoded
+from normcore.data.iam_ondb import Line
+from normcore.models import handwriting as models
+from normcore.models.build import Build
+from normcore.models.pen_mixture import PenMixture
+from normcore.spec import InvalidSpec, TrainingSpec, resolve
+from normcore.tasks.handwriting import Batch, HandwritingTask
+from normcore.tasks.task import Resources
+from tests.normcore.figures.structure import check
+from tests.normcore.training_specs import training_spec
+
+CPU = torch.device("cpu")
+
+
+def smoke(method: str = "none", **parts: Any) -> TrainingSpec:
+    task = {"name": "handwriting", "profile": "smoke", **parts.pop("task", {})}
+    return training_spec({"task": task, "norm": {"method": method}, **parts})
+
+
+def lines(seed: int = 0, train: int = 11, valid: int = 5) -> Handwriting:
+    random = torch.Generator().manual_seed(seed)
+
+    def line(k: int) -> Line:
+        points = torch.randn(4 + k % 5, 3, generator=random) * torch.tensor([3.0, 2.0, 1.0]) + torch.tensor([1.0, 0, 0])
+        points[:, 2] = (points[:, 2] > 0.5).float()
+        return Line(f"a01-{k:03}", points, "abc"[: 1 + k % 3])
+
+    made = [line(k) for k in range(train + valid)]
+    return Handwriting(made[:train], made[train:], torch.tensor([1.0, 0.0]), torch.tensor([3.0, 2.0]), {"p": "0"})
+
+
+def built(spec: TrainingSpec, of: Handwriting | None = None) -> tuple[HandwritingTask, models.Handwriting]:
+    torch.manual_seed(0)
+    task = HandwritingTask(spec.task, Resources(None, CPU, torch.float64), of or lines())  # type: ignore[arg-type]
+    return task, task.model(Build(spec.model, spec.norm, "auto", CPU, torch.float64)).double()
+
+
+def test_a_batch_is_lines_and_what_they_say() -> None:
+    of = lines()
+    task, _ = built(smoke(), of)
+    generator = torch.Generator().manual_seed(0)
+    epoch = task.epoch(generator, 4)
+    assert torch.cat(list(epoch)).sort().values.tolist() == list(range(11))
+    batch = task.batch(torch.tensor([0, 2]), generator)
+    assert batch.points.shape == (6, 2, 3)
+    assert batch.lengths.tolist() == [3, 5]
+    assert batch.longest == 5
+    for b, line in enumerate((of.train[0], of.train[2])):
+        own = batch.points[: len(line.points), b]
+        expected = (line.points[:, :2] - torch.tensor([1.0, 0.0])) / torch.tensor([3.0, 2.0])
+        torch.testing.assert_close(own[:, :2].float(), expected)
+        assert torch.equal(own[:, 2].float(), line.points[:, 2])
+        assert not batch.points[len(line.points) :, b].any()
+        characters = batch.text.characters[b, : len(line.text)]
+        assert torch.equal(characters.argmax(1), encoded(line.text))
+        assert characters.sum() == batch.text.lengths[b] == len(line.text)
+
+
+def test_lines_are_cut_to_their_first_points() -> None:
+    task, _ = built(smoke(task={"points": 5}))
+    batch = task.batch(torch.arange(11), torch.Generator())
+    assert batch.points.shape[0] == 5
+    assert batch.lengths.max() == 4
+
+
+def nats(model: models.Handwriting, batch: Batch, b: int) -> float:
+    """Of one line, by itself."""
+    steps, characters = int(batch.lengths[b]), int(batch.text.lengths[b])
+    points = batch.points[: steps + 1, b : b + 1]
+    said = models.Text(batch.text.characters[b : b + 1, :characters], batch.text.lengths[b : b + 1])
+    with torch.no_grad():
+        numbers = model(points[:-1], batch.lengths[b : b + 1], steps, said)
+        return PenMixture.of(numbers).cost(points[1:]).sum().item()
+
+
+def test_the_loss_is_the_mean_of_lines_without_their_padding() -> None:
+    task, model = built(smoke())
+    batch = task.batch(torch.arange(5), torch.Generator())
+    expected = np.mean([nats(model, batch, b) for b in range(5)])
+    assert task.loss(model, batch).total.item() == pytest.approx(expected, rel=1e-10)
+
+
+def test_validation_and_test_are_the_lines_that_are_held_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("normcore.tasks.handwriting.EVALUATION_BATCH", 2)
+    task, model = built(smoke())
+    of = lines()
+    held_out, _ = built(smoke(), Handwriting(of.valid, of.train, of.mean, of.deviation, {}))
+    batch = held_out.batch(torch.arange(5), torch.Generator())
+    expected = np.mean([nats(model, batch, b) for b in range(5)])
+    with torch.no_grad():
+        assert task.validate(model) == {
+            "loss": pytest.approx(expected, rel=1e-10),
+            "nats": pytest.approx(expected, rel=1e-10),
+        }
+        assert task.test(model) == {"nats": pytest.approx(expected, rel=1e-10)}
+
+
+def test_no_skill_is_to_know_the_training_lines_moments() -> None:
+    of = lines()
+    task, _ = built(smoke(), of)
+    parts = [torch.cat([of.standardized(line, 99)[1:] for line in part]).double() for part in (of.train, of.valid)]
+    train, valid = (part.numpy() for part in parts)
+    mean, covariance = train[:, :2].mean(0), np.cov(train[:, :2].T)
+    lifted = (train[:, 2].sum() + 1) / (len(train) + 2)
+    total = 0.0
+    for dx, dy, end in valid:
+        away = np.array([dx, dy]) - mean
+        total += 0.5 * away @ np.linalg.inv(covariance) @ away
+        total += math.log(2 * math.pi) + 0.5 * math.log(np.linalg.det(covariance))
+        total -= math.log(lifted if end else 1 - lifted)
+    assert task.no_skill == pytest.approx(total / len(of.valid), rel=1e-5)
+
+
+def test_pictures_show_what_it_writes_and_where_it_looks() -> None:
+    spec = smoke("layer_norm", task={"text": "a<b"})
+    task, model = built(spec)
+    files = {name: draw() for name, draw in task.artifacts(model.eval()).items()}
+    assert set(files) == {"written.svg", "figures/window.json", "figures/mixture.json"}
+    title, *_ = ElementTree.fromstring(files["written.svg"])
+    assert title.text == "a<b"
+    window, mixture = (json.loads(files[f"figures/{name}.json"]) for name in ("window", "mixture"))
+    check(window)
+    check(mixture)
+    [line] = [lines().valid[0]]
+    assert len(window["data"][0]["z"]) == len(line.text)
+    assert len(window["data"][0]["x"]) == len(line.points) - 1
+    assert window["layout"]["yaxis"]["ticktext"] == list(line.text)
+    columns = np.array(mixture["data"][0]["z"]).sum(0)
+    np.testing.assert_allclose(columns, 1, atol=1e-3)
+    assert files == {name: draw() for name, draw in task.artifacts(model).items()}
+
+
+def test_a_text_it_has_no_letters_for_is_refused() -> None:
+    with pytest.raises(InvalidSpec, match="expected printable ASCII, received 'ü'; leave it out") as refused:
+        resolve({"task": {"name": "handwriting", "text": "für"}, "norm": {"method": "none"}})
+    assert [error.loc for error in refused.value.errors] == [("task", "text")]
+
+
+def test_the_papers_cost() -> None:
+    """protocols: 88 GFLOP an update of 8 lines of 500 points."""
+    spec = training_spec({"task": {"name": "handwriting", "profile": "paper"}, "norm": {"method": "none"}})
+    cost = spec.task.cost(spec.model)
+    assert cost is not None
+    assert cost.parameters == 3_650_151
+    assert cost.flop_of_update(8) == pytest.approx(88e9, rel=0.05)
