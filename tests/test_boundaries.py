@@ -113,6 +113,7 @@ ROOMS: Mapping[str, set[str]] = {  # and the other rooms that each may use, besi
     "leaderboards": {"experiments"},
     "processes": {"experiments", "fleet", "keys", "workload"},
     "report_cards": {"experiments", "leaderboards"},
+    "statistics": set(),
     "workload": {"experiments", "fleet"},
 }
 BRING_ROOMS_TOGETHER = {"app", "metrics", "results", "upgrade"}  # modules beside the rooms

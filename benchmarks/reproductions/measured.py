@@ -8,10 +8,11 @@ from typing import Any, cast
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from normcore.spec import ExperimentSpec
+from normcore.spec import ExperimentSpec, TrainingSpec
 from service.experiments.tables import Experiment, Measurement, Run
 from service.leaderboards.ranking import Center, center
 from service.leaderboards.tables import Entry
+from service.statistics.times import Point
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,7 @@ class Trained:
         values: of the metric that ranks, by seed; None where a run diverged.
         steps: to the target, by seed; None where it was not reached.
         shown: another series after the last update, by seed.
+        curves: of the metric that ranks, on validation data, by seed.
         minutes: of training and evaluating, a run.
     """
 
@@ -41,6 +43,7 @@ class Trained:
     values: Mapping[int, float | None]
     steps: Mapping[int, float | None]
     shown: Mapping[int, float]
+    curves: Mapping[int, Sequence[Point]]
     minutes: float
     machines: Sequence[Machine]
 
@@ -50,7 +53,7 @@ class Trained:
         return center(known) if known else None
 
 
-def trained(session: Session, spec: ExperimentSpec, series: str) -> Trained | None:
+def trained(session: Session, spec: TrainingSpec, series: str) -> Trained | None:
     """What was trained by a spec; None before one of its runs has succeeded."""
     entry = session.get(Entry, spec.fingerprint())
     if entry is None or not entry.results:
@@ -62,6 +65,7 @@ def trained(session: Session, spec: ExperimentSpec, series: str) -> Trained | No
         values={seed: result["value"] for seed, result in sorted(by_seed.items())},
         steps={seed: result["steps_to_target"] for seed, result in sorted(by_seed.items())},
         shown={result["seed"]: value for result in entry.results for value in _last(session, result["run_id"], series)},
+        curves={seed: _curve(session, result["run_id"], spec.task.metric().name) for seed, result in by_seed.items()},
         minutes=sum(seconds) / len(seconds) / 60,
         machines=[_machine(run) for run in _runs(session, spec)],
     )
@@ -110,6 +114,12 @@ def _last(session: Session, run_id: str, series: str) -> Iterator[float]:
     of_run = (Measurement.run_id == run_id, Measurement.series == series)
     newest = select(func.max(Measurement.step)).where(*of_run).scalar_subquery()
     yield from session.scalars(select(Measurement.value).where(*of_run, Measurement.step == newest))
+
+
+def _curve(session: Session, run_id: str, metric: str) -> list[Point]:
+    columns = (Measurement.step, Measurement.value, Measurement.seconds)
+    of_run = select(*columns).where(Measurement.run_id == run_id, Measurement.series == f"valid.{metric}")
+    return [Point(*row) for row in session.execute(of_run.order_by(Measurement.step))]
 
 
 def _machine(run: Run) -> Machine:

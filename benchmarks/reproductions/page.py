@@ -13,7 +13,7 @@ from benchmarks.reproductions.markdown import Row, number, prose, table, words
 from benchmarks.reproductions.measured import Machine, analysed, analysed_runs_of, trained
 from benchmarks.reproductions.orders import Held
 from benchmarks.reproductions.sections import Citation, Section
-from benchmarks.reproductions.trainings import expectation, results, seeds_in_order, verdict
+from benchmarks.reproductions.trainings import expectation, results, seeds_in_order, to_the_best_of, verdict
 from normcore.problem import own_problem
 from normcore.published import papers, published
 from normcore.spec import ExperimentSpec, TrainingSpec, resolve
@@ -89,7 +89,8 @@ def _at_a_glance(session: Session, section: Section) -> Iterator[Row]:
         found = [f for spec in specs.values() if (a := analysed(session, spec)) for f in a.findings]
         holds = [finding["holds"] for finding in found if finding["holds"] is not None]
         yield (title, "what the paper says", f"{sum(holds)} of {len(holds)} hold" if holds else "not run")
-    runs = {name: trained(session, spec, section.shows) for name, spec in specs.items() if section.orders}
+    trainings = {name: spec for name, spec in specs.items() if isinstance(spec, TrainingSpec)}
+    runs = {name: trained(session, spec, section.shows) for name, spec in trainings.items()}
     for order in section.orders:
         metric = cast(TrainingSpec, specs[order.best_first[0]]).task.metric()
         yield (title, expectation(order), _seen(seeds_in_order(order, runs, metric)))
@@ -118,6 +119,8 @@ def _trained(session: Session, section: Section, specs: Mapping[str, TrainingSpe
     runs = {name: trained(session, spec, section.shows) for name, spec in specs.items()}
     metric = next(iter(specs.values())).task.metric()
     yield results(runs, metric, section.shows)
+    if section.baseline:
+        yield to_the_best_of(section.baseline, runs, metric)
     yield from (verdict(order, runs, metric) for order in section.orders)
     machines = [machine for run in runs.values() if run is not None for machine in run.machines]
     for task in section.looks_into:

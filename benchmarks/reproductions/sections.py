@@ -55,6 +55,7 @@ class Section(Data):
         claims: what the paper says, in words.
         differs: how far the protocol is from the paper's.
         shows: one series besides, at the last update.
+        baseline: the spec to whose best level the times of all are told; empty for none.
         looks_into: analyses of the trained runs.
     """
 
@@ -65,6 +66,7 @@ class Section(Data):
     published: tuple[Citation, ...] = ()
     orders: tuple[Order, ...] = ()
     shows: str = ""
+    baseline: str = ""
     looks_into: tuple[Text, ...] = ()
 
     def resolved(self) -> dict[str, ExperimentSpec]:

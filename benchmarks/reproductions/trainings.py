@@ -8,9 +8,11 @@ from benchmarks.reproductions.measured import Trained
 from benchmarks.reproductions.orders import Held, Values, held
 from benchmarks.reproductions.sections import Order
 from normcore.spec.metric import Metric
+from service.statistics.times import HELD, By, Fraction, to_baselines_best
 
 Runs = Mapping[str, Trained | None]
 """By the name of the spec; None where nothing was run."""
+TIMES: tuple[By, ...] = ("steps", "seconds")
 
 
 def results(runs: Runs, metric: Metric, shows: str) -> str:
@@ -43,6 +45,28 @@ def _cells(run: Trained, shows: str) -> Row:
 def _to_the_target(run: Trained) -> str:
     median, reached = run.entry.steps_median, f"{run.entry.steps_reached} of {run.entry.n_seeds}"
     return f"{'–' if median is None else number(median)} ({reached})"
+
+
+def to_the_best_of(baseline: str, runs: Runs, metric: Metric) -> str:
+    """When each comes to the best level that the baseline of the same seed holds, as a part of the baseline's time."""
+    own = words(baseline)
+    told = f"Time to the best level that {own} of the same seed holds for {HELD} validations, as a part of {own}'s own:"
+    return f"{prose(told)}\n\n{table(_parts(runs[baseline], runs, metric))}"
+
+
+def _parts(baseline: Trained | None, runs: Runs, metric: Metric) -> Iterator[Row]:
+    yield ("spec", "updates", "95% interval", "seconds", "95% interval")
+    for name, run in runs.items():
+        if baseline is not None and run is not None:
+            parts = [to_baselines_best(baseline.curves, run.curves, metric.direction, by=by) for by in TIMES]
+            yield (words(name), *(cell for part in parts for cell in _part(part)))
+
+
+def _part(found: Fraction | None) -> Row:
+    if found is None:
+        return "–", "–"
+    interval = "–" if found.ci95 is None else " to ".join(map(number, found.ci95))
+    return f"{f'{found.bound} ' if found.bound else ''}{number(found.fraction)}", interval
 
 
 def verdict(order: Order, runs: Runs, metric: Metric) -> str:

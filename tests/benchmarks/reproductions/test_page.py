@@ -103,6 +103,20 @@ def test_an_order_that_is_never_seen_is_denied_and_one_seen_at_times_holds_in_pa
     assert "*LN: with ln, then without, by `valid.loss` in the end*: **holds in part**, in 1 of 2 seeds." in lines
 
 
+def test_times_are_told_to_the_level_that_the_baseline_holds(db: Database, section: Section) -> None:
+    """The baseline holds 0.5 from update 30 on; the other is there at 15."""
+    curves = {"none": [0.1, 0.3, 0.5, 0.9, 0.5], "layer_norm": [0.25, 0.75, 0.8, 0.8, 0.8]}
+    for method, values in curves.items():
+        submitted(db, method, seeds=[0])
+        lease = claimed(db).lease
+        begun(db, lease)
+        recorded(db, lease, *(measured(10 * (k + 1), valid__accuracy=value) for k, value in enumerate(values)))
+        finished(db, lease, value=0.5)
+    lines = text_of(db, section.model_copy(update={"baseline": "without"}))
+    head = lines.index("| spec | updates | 95% interval | seconds | 95% interval |")
+    assert lines[head + 2 : head + 4] == ["| with ln | 0.5 | – | 0.5 | – |", "| without | 1 | – | 1 | – |"]
+
+
 def test_of_specs_without_a_seed_in_common_nothing_is_said(db: Database, section: Section) -> None:
     trained(db, "none", (0.3, None, 2.0))
     submitted(db, "layer_norm", seeds=[5])

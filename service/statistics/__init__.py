@@ -1,0 +1,1 @@
+"""Every number on a board: pure functions on plain values, undefined ones None."""

@@ -1,0 +1,79 @@
+"""Times, against results worked out by hand."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scipy.stats import t
+
+from service.statistics.times import Point, best_held, time_to_target, to_baselines_best
+
+CASES = json.loads((Path(__file__).parent / "cases.json").read_text())
+
+
+def named(function: str) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("case", CASES[function], ids=[case["name"] for case in CASES[function]])
+
+
+def points(rows: Sequence[Sequence[float]]) -> list[Point]:
+    return [Point(int(step), value, seconds) for step, value, seconds in rows]
+
+
+@named("time_to_target")
+def test_time_to_target(case: Mapping[str, Any]) -> None:
+    given = {**case["inputs"], "points": points(case["inputs"]["points"])}
+    found = time_to_target(**given)
+    assert found._asdict() == pytest.approx(case["expected"])
+
+
+@named("to_baselines_best")
+def test_part_of_the_baselines_time_to_its_best(case: Mapping[str, Any]) -> None:
+    inputs = case["inputs"]
+    baseline, own = ({int(seed): points(rows) for seed, rows in inputs[of].items()} for of in ("baseline", "own"))
+    found = to_baselines_best(baseline, own, inputs["direction"], inputs["k"])
+    assert found is not None
+    assert found._asdict() == pytest.approx(case["expected"])
+
+
+def rising(step: int, seconds: float = 1.0) -> list[Point]:
+    """To 1 at a step, in so many seconds a step; it stays there."""
+    values = (0.0, 1.0, 1.0)
+    return [Point(step * k, value, step * k * seconds) for k, value in enumerate(values)]
+
+
+def test_over_seeds_it_is_a_geometric_mean_with_the_interval_of_its_logarithm() -> None:
+    baseline = {0: rising(40), 1: rising(40), 2: rising(40), 3: rising(7)}
+    own = {0: rising(10), 1: rising(20), 2: rising(40)}
+    found = to_baselines_best(baseline, own, "maximize")
+    assert found is not None
+    logs = [math.log(1 / 4), math.log(1 / 2), 0.0]
+    half = t.ppf(0.975, 2) * math.log(2) / math.sqrt(3)
+    assert found.fraction == pytest.approx(0.5)
+    assert found.ci95 == pytest.approx((math.exp(sum(logs) / 3 - half), math.exp(sum(logs) / 3 + half)))
+    assert (found.n, found.bound) == (3, None)
+
+
+def test_seconds_are_told_apart_from_steps() -> None:
+    found = to_baselines_best({0: rising(40, 1.0)}, {0: rising(20, 3.0)}, "maximize", by="seconds")
+    assert found is not None
+    assert found.fraction == pytest.approx(1.5)
+
+
+def test_without_a_common_seed_or_two_evaluations_nothing_is_said() -> None:
+    assert to_baselines_best({0: rising(40)}, {1: rising(40)}, "maximize") is None
+    assert to_baselines_best({0: rising(40)[:1]}, {0: rising(40)}, "maximize") is None
+
+
+@pytest.mark.parametrize(("direction", "best"), [("maximize", 0.6), ("minimize", 0.2)])
+def test_the_best_level_is_held_not_touched(direction: Any, best: float) -> None:
+    rows = [(20, 0.1, 1.0), (40, 0.2, 2.0), (60, 0.6, 3.0), (80, 0.9, 4.0)]
+    assert best_held(points(rows), direction) == best
+
+
+@pytest.mark.parametrize("row", [(20, math.nan, 1.0), (20, 0.5, -1.0)])
+def test_what_is_no_number_or_no_time_is_refused(row: tuple[float, float, float]) -> None:
+    with pytest.raises(ValueError, match=r"step 20"):
+        time_to_target(points([row]), 0.5, "maximize")
