@@ -24,7 +24,7 @@ def about(dataset: Mapping[str, Any]) -> Group:
     }
     if files:
         number = "1 file" if len(files) == 1 else f"{len(files)} files"
-        lines["size"] = f"{dataset['size']:,} bytes in {number}"
+        lines["size"] = f"{_size(dataset['size'])} in {number}" if dataset["size"] else f"{number}, not known how large"
         lines["by hand"] = dataset["by_hand"].removeprefix("to add it by hand, ")
     if files and all(file["urls"] for file in files):
         lines["fetch"] = f"normbench data fetch {dataset['name']}"
@@ -32,10 +32,14 @@ def about(dataset: Mapping[str, Any]) -> Group:
     return Group(Text(dataset["name"], "bold"), told, *map(_file, files))
 
 
+def _size(known: int) -> str:
+    return f"{known:,} bytes" if known else "not known"
+
+
 def _file(file: Mapping[str, Any]) -> Padding:
     lines = {
-        "size": f"{file['size']:,} bytes",
-        "SHA-256": file["sha256"],
+        "size": _size(file["size"]),
+        "SHA-256": file["sha256"] or "none is published; a run records that of your file",
         "from": " ".join(file["urls"]) or "no public address",
     }
     if file["member"]:
