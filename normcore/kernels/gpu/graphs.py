@@ -12,8 +12,9 @@ from functools import partial
 import torch
 from torch import Tensor
 
-Tensors = Sequence[Tensor | None]
-Work = Callable[[Tensors, Tensors], None]
+Operands = Sequence[Tensor | None]
+"""None where a pass has no such tensor."""
+Work = Callable[[Operands, Operands], None]
 """What launches kernels: it reads the first tensors, fills the second, and touches no others."""
 
 RECORDED_AT = 3  # the call of a kind: what comes once, as batches of a length of their own do, is not worth it
@@ -36,8 +37,8 @@ def record(work: Callable[[], None]) -> Callable[[], None]:
 @dataclass(slots=True)
 class _Kind:
     calls: int = 0
-    reads: Tensors = ()
-    fills: Tensors = ()
+    reads: Operands = ()
+    fills: Operands = ()
     replay: Callable[[], None] | None = None
 
 
@@ -48,7 +49,7 @@ class Graphs:
     record: Callable[[Callable[[], None]], Callable[[], None]] = record
     kinds: OrderedDict[Hashable, _Kind] = field(default_factory=OrderedDict)
 
-    def run(self, name: Hashable, work: Work, reads: Tensors, fills: Tensors) -> None:
+    def run(self, name: Hashable, work: Work, reads: Operands, fills: Operands) -> None:
         """Do the work, from its third call of a kind on by a graph.
 
         Args:
@@ -76,15 +77,15 @@ class Graphs:
         return kind
 
 
-def _described(tensors: Tensors) -> Hashable:
+def _described(tensors: Operands) -> Hashable:
     return tuple(None if tensor is None else (tensor.shape, tensor.dtype, tensor.device) for tensor in tensors)
 
 
-def _like(tensors: Tensors) -> Tensors:
+def _like(tensors: Operands) -> Operands:
     return [None if t is None else torch.empty_like(t, memory_format=torch.contiguous_format) for t in tensors]
 
 
-def _copy(given: Tensors, to: Tensors) -> None:
+def _copy(given: Operands, to: Operands) -> None:
     for source, target in zip(given, to, strict=True):
         if source is not None and target is not None:
             target.copy_(source)

@@ -17,7 +17,7 @@ def forward(plan: Plan, tiles: Tiles, of: Tensors) -> None:
     """Fill in states, cells, sums and statistics."""
     bare = plan.over(None, None, None)
 
-    def work(reads: graphs.Tensors, fills: graphs.Tensors) -> None:
+    def work(reads: graphs.Operands, fills: graphs.Operands) -> None:
         mask, h0, c0, of_sums, of_cell, *given = reads
         states, cells, sums, measured_sums, measured_cell = fills
         own = _of(given, states, cells, sums)
@@ -43,7 +43,7 @@ def backward(plan: Plan, tiles: Tiles, of: Tensors, grad_y: Tensor | None, grads
     """Fill in the gradients, of what was used of y (T, B, H) and of the last state."""
     bare = plan.over(None, None, None)
 
-    def work(reads: graphs.Tensors, fills: graphs.Tensors) -> None:
+    def work(reads: graphs.Operands, fills: graphs.Operands) -> None:
         mask, of_sums, of_cell, grad_y, grad_h, grad_c, states, cells, sums, *given = reads
         h, c, term, summed, *parameters = fills
         _begin(h, grad_h)
@@ -74,7 +74,7 @@ def _given(of: Tensors) -> list[Tensor | None]:
     return [of.term, of.weight, of.gain, of.shift, of.cell_gain, of.cell_shift]
 
 
-def _of(given: graphs.Tensors, states: Tensor | None, cells: Tensor | None, sums: Tensor | None) -> Tensors:
+def _of(given: graphs.Operands, states: Tensor | None, cells: Tensor | None, sums: Tensor | None) -> Tensors:
     term, weight, gain, shift, cell_gain, cell_shift = given
     assert weight is not None
     assert states is not None

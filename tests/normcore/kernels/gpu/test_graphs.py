@@ -31,7 +31,7 @@ class Recorder:
         return replay
 
 
-def doubled(reads: graphs.Tensors, fills: graphs.Tensors) -> None:
+def doubled(reads: graphs.Operands, fills: graphs.Operands) -> None:
     [given], [result] = reads, fills
     assert given is not None
     assert result is not None
