@@ -24,7 +24,7 @@ def about(dataset: Mapping[str, Any]) -> Group:
     }
     if files:
         number = "1 file" if len(files) == 1 else f"{len(files)} files"
-        lines["size"] = f"{_size(dataset['size'])} in {number}" if dataset["size"] else f"{number}, not known how large"
+        lines["size"] = f"{_size(dataset['size'])} in {number}" if dataset["size"] else ""
         lines["by hand"] = dataset["by_hand"].removeprefix("to add it by hand, ")
     if files and all(file["urls"] for file in files):
         lines["fetch"] = f"normbench data fetch {dataset['name']}"

@@ -190,6 +190,13 @@ def test_a_speedup_in_seconds_is_of_one_kernel_alone(client: TestClient, db: Dat
     assert got == {"none": 1.0, "layer_norm": 3.0, "rms_norm": None}
 
 
+def test_runs_of_several_kernels_have_no_speedup_in_seconds(client: TestClient, db: Database) -> None:
+    for method in ("none", "layer_norm"):
+        trained_by(db, method, "fused", "reference", value=0.8, steps_to_target=10, seconds_to_target=4.0)
+    got = {entry["method"]: entry["speedup"] for entry in board(client)["entries"]}
+    assert got["layer_norm"] == {"baseline": "none", "steps": 1.0, "seconds": None}
+
+
 def test_a_baseline_that_only_diverged_is_none(client: TestClient, db: Database) -> None:
     result(db, "none", [None], [None])
     result(db, "layer_norm", [0.8], [10])
