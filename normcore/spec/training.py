@@ -39,8 +39,8 @@ class Training(Part):
     )
     precision: Literal["float32", "float64", "bfloat16"] = Field(
         "float32",
-        description="bfloat16 is mixed: products of matrices in it, by autocast, except in fused kernels, which stay in"
-        " float32, as weights, statistics and losses do.",
+        description="bfloat16 is mixed: products of matrices in it, by autocast, except in the CPU's fused kernels,"
+        " which stay in float32, as weights, statistics and losses do.",
     )
     kernel: Literal["auto", "reference", "fused"] = Field(
         "auto",

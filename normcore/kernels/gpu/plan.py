@@ -6,13 +6,16 @@ Shapes: T steps, B examples, H hidden units, G gates, L lines of a norm.
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor
 
 from normcore.kernels.described import NormKind
 
 OVER_FEATURES = {NormKind.LAYER_NORM, NormKind.RMS_NORM}
-HIDDEN_ON_CHIP = 64  # units up to which an LSTM's W_h, padded to powers of 2, and what else it needs fit
+HIDDEN_ON_CHIP = 64  # units up to which W_h, padded to powers of 2, and what else it needs fit
+HIDDEN_IN_BFLOAT16 = {1: 256, 3: 128, 4: 128}  # the same, of cells of so many gates, with W_h in bfloat16
 BATCH_ON_CHIP = 64  # examples up to which one program has them all, where statistics are over them
+BATCH_IN_BFLOAT16 = 32  # the same; with more, what tensor cores hand out does not fit into registers
 ROWS_OF_PRODUCT = 16  # the least number of rows and columns that a product in Triton has
 UNITS_OF_A_WARP = 8  # for each 32 threads of a program that keeps W_h: with fewer threads, registers do not suffice
 LANES_OF_A_WARP = 256  # numbers of a gate's tile for each 32 threads
@@ -49,6 +52,7 @@ class Plan:
     Attributes:
         together: whether the input's term is added to the recurrent one before anything else.
         joint: whether the gates that the paper takes together are normalized together.
+        factors: the precision of what is multiplied by W_h, and of W_h.
         mask: (T, B) of uint8, 0 where an example has no such step; None if all have it.
         keeps: whether gradients may be asked for.
     """
@@ -59,6 +63,7 @@ class Plan:
     together: bool
     joint: bool
     carries_normalized: bool
+    factors: torch.dtype
     mask: Tensor | None
     keeps: bool
 
@@ -80,7 +85,12 @@ class Plan:
 
     def meant_for_forward(self, hidden: int) -> dict[str, Any]:
         """What the kernels of the forward pass are compiled for."""
-        return {**self.meant_for_both(hidden), "EPS_SUMS": self.sums.eps, "EPS_CELL": self.cell.eps}
+        return {
+            **self.meant_for_both(hidden),
+            "EPS_SUMS": self.sums.eps,
+            "EPS_CELL": self.cell.eps,
+            "LAST_PLACE": torch.finfo(self.factors).eps,
+        }
 
     def make_room(self, steps: int, batch: int, hidden: int, like: Tensor) -> None:
         """For the statistics."""
@@ -89,7 +99,10 @@ class Plan:
 
     def fits_on_chip(self, batch: int, hidden: int) -> bool:
         """Whether one kernel can take all steps, with W_h on the chip and whole lines in its programs."""
-        return hidden <= HIDDEN_ON_CHIP and (not self.over_examples or batch <= BATCH_ON_CHIP)
+        in_bfloat16 = self.factors == torch.bfloat16
+        if self.over_examples:
+            return hidden <= HIDDEN_ON_CHIP and batch <= (BATCH_IN_BFLOAT16 if in_bfloat16 else BATCH_ON_CHIP)
+        return hidden <= (HIDDEN_IN_BFLOAT16[self.gates] if in_bfloat16 else HIDDEN_ON_CHIP)
 
     @property
     def over_examples(self) -> bool:
@@ -135,7 +148,7 @@ class Tensors(NamedTuple):
 
     Attributes:
         term: (T, B, G H), the input's.
-        weight: (G H, H), W_h.
+        weight: (G H, H), W_h, in the precision of the factors.
         states, cells: (T + 1, B, H), before and after every step; no cells for a cell that has none.
         sums: (T, B, G H), W_h h, with the input's term if they are taken together; for one step at a time, (1, B, G H),
             where nobody wants gradients.

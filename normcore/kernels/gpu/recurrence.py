@@ -68,7 +68,8 @@ class Recurrence(torch.autograd.Function):
             parameters=[None if p is None else p.new_zeros(tiles.grid[0], len(p)) for p in parameters],
         )
         _design(plan, of).backward(plan, tiles, of, None if grad_y is None else grad_y.contiguous(), grads)
-        of_weight = grads.sums.flatten(0, 1).t() @ of.states[:-1].flatten(0, 1)
+        factor, states = (part.flatten(0, 1).to(of.weight.dtype) for part in (grads.sums, of.states[:-1]))
+        of_weight = factor.t() @ states
         of_parameters = [None if partial is None else partial.sum(0) for partial in grads.parameters]
         return None, grads.sums if grads.term is None else grads.term, grads.h, grads.c, of_weight, *of_parameters
 

@@ -1,7 +1,7 @@
 """A sequence by one kernel, for cells whose recurrent weights fit on the chip.
 
-Products are in float32 throughout ("ieee"), as those of torch are unless TF32 is allowed. With ``num_stages`` of 2 or
-more, Triton would read ahead into the shared memory that W_h needs.
+Products of float32 are in float32 throughout ("ieee"), as those of torch are unless TF32 is allowed. With
+``num_stages`` of 2 or more, Triton would read ahead into the shared memory that W_h needs.
 """
 
 import torch
@@ -21,7 +21,9 @@ def forward(plan: Plan, tiles: Tiles, of: Tensors) -> None:
         of.term,
         of.weight,
         plan.mask,
-        Site(of.gain, of.shift, plan.sums.statistics, torch.linalg.vector_norm(of.weight, dim=1)),
+        Site(
+            of.gain, of.shift, plan.sums.statistics, torch.linalg.vector_norm(of.weight, dim=1, dtype=of.states.dtype)
+        ),
         Site(of.cell_gain, of.cell_shift, plan.cell.statistics, None),
         of.states,
         of.cells,

@@ -20,13 +20,10 @@ def forward(plan: Plan, tiles: Tiles, of: Tensors) -> None:
     weight_t = of.weight.t()
     squares = of.states.new_zeros(2, tiles.grid[1], batch)  # what each program's units add to |h|^2
     squares[0, 0] = of.states[0].square().sum(1)
-    lengths = torch.linalg.vector_norm(of.weight, dim=1)
+    lengths = torch.linalg.vector_norm(of.weight, dim=1, dtype=of.states.dtype)
     for t in range(steps):
         a = of.sums[t % len(of.sums)]
-        if plan.together:
-            torch.addmm(of.term[t], of.states[t], weight_t, out=a)
-        else:
-            torch.mm(of.states[t], weight_t, out=a)
+        _multiply(of.states[t], weight_t, of.term[t] if plan.together else None, a)
         forward_step[tiles.grid](
             None if plan.together else of.term[t],
             a,
@@ -68,4 +65,15 @@ def backward(plan: Plan, tiles: Tiles, of: Tensors, grad_y: Tensor | None, grads
             **plan.meant_for_both(of.states.shape[2]),
             **tiles.meant,
         )
-        grads.h.addmm_(grads.sums[t], of.weight)
+        _multiply(grads.sums[t], of.weight, grads.h, grads.h)
+
+
+def _multiply(factor: Tensor, weight: Tensor, term: Tensor | None, result: Tensor) -> None:
+    """The factor times the weight, in whose precision that is done, plus the term, where there is one."""
+    if factor.dtype != weight.dtype:
+        product = factor.to(weight.dtype) @ weight
+        result.copy_(product if term is None else term + product)
+    elif term is None:
+        torch.mm(factor, weight, out=result)
+    else:
+        torch.addmm(term, factor, weight, out=result)

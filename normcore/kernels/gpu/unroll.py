@@ -22,8 +22,10 @@ from normcore.recurrent.unroll import S, Unrolled
 
 
 def unroll(cell: Cell[S], x: Tensor, state: S, t: int = 0, mask: Tensor | None = None) -> Unrolled:
-    """What ``normcore.recurrent.unroll`` gives, whose arguments it takes; under autocast, too, it computes in the
-    precision of the weights.
+    """What ``normcore.recurrent.unroll`` gives, whose arguments it takes.
+
+    It computes in the precision of the weights. Under autocast, products alone have their factors rounded, W_h and the
+    states, and add up in float32.
 
     The input's term is the cell's own, for all steps at once; the kernels have what goes from step to step. The
     gradient can be taken once. What has no kernel runs by the reference: other devices, gradients through population
@@ -35,7 +37,7 @@ def unroll(cell: Cell[S], x: Tensor, state: S, t: int = 0, mask: Tensor | None =
     described = Described.of_pass(cell, x, state, mask) if _runs_on(x.device) else None
     if described is None:
         return recurrent.unroll(cell, x, state, t, mask)
-    with torch.autocast(x.device.type, enabled=False), torch.cuda.device_of(x):  # type: ignore[no-untyped-call]
+    with torch.cuda.device_of(x):  # type: ignore[no-untyped-call]
         return _unrolled(cast(Any, cell), described, x, state, t, mask)
 
 
@@ -48,14 +50,16 @@ def _unrolled(cell: Any, described: Described, x: Tensor, state: State, t: int, 
     input_norm = described.sites[0].norm
     if isinstance(input_norm, BatchStatistics):
         input_norm.moments()  # whatever a pass left there that was broken off
-    term = cell.input_term(x.to(dtype), t, mask)  # (T, B, G H)
+    term = cell.input_term(x.to(dtype), t, mask).to(dtype)  # (T, B, G H)
     _, sums, of_cell = described.sites
     plan = _plan(cell, described, t, mask, len(x))
     first = [part.to(dtype) for part in state]
     parameters = (sums.gain, _shift(cell, sums), of_cell.gain, of_cell.shift)
-    y, h, c = Recurrence.apply(  # type: ignore[no-untyped-call]
-        plan, term.contiguous(), first[0], first[1] if len(first) > 1 else None, cell.weight_hh, *parameters
-    )
+    weight = cell.weight_hh.to(plan.factors)
+    with torch.autocast(x.device.type, enabled=False):
+        y, h, c = Recurrence.apply(  # type: ignore[no-untyped-call]
+            plan, term.contiguous(), first[0], first[1] if len(first) > 1 else None, weight, *parameters
+        )
     end = (h,) if c is None else (h, c)
     moments = {
         site.name: _moments(place) for site, place in ((sums, plan.sums), (of_cell, plan.cell)) if site.wants_moments
@@ -75,9 +79,17 @@ def _plan(cell: Any, described: Described, t: int, mask: Tensor | None, steps: i
         together=not isinstance(cell, GRU) and (sums.norm is None or sums.name == "norm_sum"),
         joint=described.kind in OVER_FEATURES and not described.per_gate,
         carries_normalized=described.carries_normalized,
+        factors=_of_factors(cell.weight_hh),
         mask=None if mask is None else mask.to(torch.uint8).contiguous(),
         keeps=torch.is_grad_enabled(),
     )
+
+
+def _of_factors(weight: Tensor) -> torch.dtype:
+    """In which precision autocast lets weights be multiplied."""
+    if weight.dtype == torch.float32 and torch.is_autocast_enabled(weight.device.type):
+        return torch.get_autocast_dtype(weight.device.type)
+    return weight.dtype
 
 
 def _place(described: Described, site: DescribedSite, gates: int, like: Tensor, t: int, steps: int) -> Place:

@@ -281,19 +281,6 @@ class Twin:
         once, again = (torch.autograd.grad(loss, built.weight_hh, retain_graph=True)[0] for _ in range(2))
         assert torch.equal(once, again)
 
-    @default
-    def test_under_autocast_it_computes_in_float32(self, cell: str, method: str) -> None:
-        """Outputs and gradients, neither with the 2e-2 that bfloat16 may cost; backward is outside, as in trainings."""
-        built, x, start = in_float32(*self.drawn(cell, method))
-        exact = everything(self.unroll, built, x, start)
-        autocast = torch.autocast("cpu", torch.bfloat16)
-        found, by_reference = (
-            everything(autocast(unroll), built, x, start) for unroll in (self.unroll, recurrent.unroll)
-        )
-        assert found["y"].dtype == torch.float32
-        assert max(differences(found, exact).values()) < 1e-5
-        assert 1e-3 < relative(by_reference["y"], exact["y"]) < 5e-2
-
     @pytest.mark.parametrize("bidirectional", [False, True], ids=["forwards", "both ways"])
     @default
     def test_networks_of_layers_and_directions_with_lengths(self, cell: str, method: str, bidirectional: bool) -> None:

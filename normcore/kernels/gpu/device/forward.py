@@ -12,7 +12,8 @@ from normcore.kernels.gpu.device.tiles import load_gates, load_mask, load_state,
 def forward_step(term, sums, h, c, mask, at_sums, at_cell, squares, h_after, c_after, squares_after, B,
                  H: tl.constexpr, G: tl.constexpr, KIND_SUMS: tl.constexpr, KIND_CELL: tl.constexpr,
                  JOINT: tl.constexpr, EPS_SUMS: tl.constexpr, EPS_CELL: tl.constexpr, ROUNDING: tl.constexpr,
-                 CARRIES: tl.constexpr, R: tl.constexpr, C: tl.constexpr, PROGRAMS: tl.constexpr):  # fmt: skip
+                 LAST_PLACE: tl.constexpr, CARRIES: tl.constexpr, R: tl.constexpr, C: tl.constexpr,
+                 PROGRAMS: tl.constexpr):  # fmt: skip
     """One step.
 
     Args:
@@ -23,6 +24,7 @@ def forward_step(term, sums, h, c, mask, at_sums, at_cell, squares, h_after, c_a
         squares, squares_after: (programs, B), what each program's units add to |h|^2, before and after; batch norm's
             alone, as the size of the products is |w| |h|.
         ROUNDING: of a sum of products, relative to their size.
+        LAST_PLACE: of such a sum, relative to itself, where it is kept in less precision than it is added up in.
     """
     tile = own_tile(B, H, R, C)
     a = load_gates(sums, tile, H, G)
@@ -30,7 +32,7 @@ def forward_step(term, sums, h, c, mask, at_sums, at_cell, squares, h_after, c_a
     state = load_state(h, c, tile, H)
     longest = _longest(squares, tile, B, PROGRAMS) if KIND_SUMS == BATCH_NORM else 0.0
     state = state_after(x, a, state, mask, at_sums, at_cell, longest, tile, B, H, G, KIND_SUMS, KIND_CELL, JOINT,
-                        EPS_SUMS, EPS_CELL, ROUNDING, CARRIES)  # fmt: skip
+                        EPS_SUMS, EPS_CELL, ROUNDING, LAST_PLACE, CARRIES)  # fmt: skip
     store_state(h_after, c_after, state, tile, H)
     if KIND_SUMS == BATCH_NORM:
         own = tl.sum(tl.where(tile.inside, state[0] * state[0], 0.0), 1, keep_dims=True)
@@ -40,16 +42,17 @@ def forward_step(term, sums, h, c, mask, at_sums, at_cell, squares, h_after, c_a
 @triton.jit
 def state_after(x, a, state, mask, at_sums, at_cell, longest, tile, B, H: tl.constexpr, G: tl.constexpr,
                 KIND_SUMS: tl.constexpr, KIND_CELL: tl.constexpr, JOINT: tl.constexpr, EPS_SUMS: tl.constexpr,
-                EPS_CELL: tl.constexpr, ROUNDING: tl.constexpr, CARRIES: tl.constexpr):  # fmt: skip
+                EPS_CELL: tl.constexpr, ROUNDING: tl.constexpr, LAST_PLACE: tl.constexpr,
+                CARRIES: tl.constexpr):  # fmt: skip
     """The state after a step, from the input's term x, the sums a and the state before: h, or h and c, (R, C) each.
     ``longest``: |h| at most, of which batch norm needs to know.
     """
-    n = standardized(a, at_sums, longest, tile, B, H, G, KIND_SUMS, JOINT, EPS_SUMS, ROUNDING)
+    n = standardized(a, at_sums, longest, tile, B, H, G, KIND_SUMS, JOINT, EPS_SUMS, ROUNDING, LAST_PLACE)
     r = scaled(n, at_sums, tile, H, G)
     if G == 4:
         gates = lstm_gates(sum_of_terms(x, r, G))
         c = tl.where(tile.inside, lstm_cell(gates, state[1]), 0.0)
-        n_cell = standardized((c,), at_cell, 0.0, tile, B, H, 1, KIND_CELL, False, EPS_CELL, ROUNDING)
+        n_cell = standardized((c,), at_cell, 0.0, tile, B, H, 1, KIND_CELL, False, EPS_CELL, ROUNDING, 0.0)
         read = scaled(n_cell, at_cell, tile, H, 1)[0]
         h = gates[3] * tanh(read)  # LN Eq. 22, RBN Eq. 16
         after = (h, read if CARRIES else c)

@@ -19,7 +19,7 @@ POPULATION = tl.constexpr(NormKind.POPULATION.value)
 
 @triton.jit
 def standardized(a, site, size, tile, B, H: tl.constexpr, G: tl.constexpr, KIND: tl.constexpr, JOINT: tl.constexpr,
-                 EPS: tl.constexpr, ROUNDING: tl.constexpr):  # fmt: skip
+                 EPS: tl.constexpr, ROUNDING: tl.constexpr, LAST_PLACE: tl.constexpr):  # fmt: skip
     """n of each gate; the lines' statistics are kept for backward."""
     if KIND == NONE:
         n = a
@@ -27,7 +27,7 @@ def standardized(a, site, size, tile, B, H: tl.constexpr, G: tl.constexpr, KIND:
         n = standardized_as_before(a, site, tile, B, H, G, KIND)
     else:
         if KIND == BATCH_NORM:
-            mean, rstd = _over_examples(a, site, size, tile, B, H, G, EPS, ROUNDING)
+            mean, rstd = _over_examples(a, site, size, tile, B, H, G, EPS, ROUNDING, LAST_PLACE)
         else:
             mean, rstd = _over_features(a, tile, B, H, G, KIND, JOINT, EPS)
         _keep(site, 0, mean, tile, B, H, G, KIND)
@@ -107,7 +107,7 @@ def _over_features(a, tile, B, H: tl.constexpr, G: tl.constexpr, KIND: tl.conste
 
 @triton.jit
 def _over_examples(a, site, size, tile, B, H: tl.constexpr, G: tl.constexpr, EPS: tl.constexpr,
-                   ROUNDING: tl.constexpr):  # fmt: skip
+                   ROUNDING: tl.constexpr, LAST_PLACE: tl.constexpr):  # fmt: skip
     """RBN Eq. 9. A feature that does not vary by more than rounding explains, in products of this size, is normalized
     to 0: see ``BatchNormAtSite``. The variances are kept for whoever wants moments.
     """
@@ -119,8 +119,9 @@ def _over_examples(a, site, size, tile, B, H: tl.constexpr, G: tl.constexpr, EPS
     for k in tl.static_range(G):
         least = tl.min(tl.where(tile.rows < B, a[k], float("inf")), 0, keep_dims=True)
         greatest = tl.max(tl.where(tile.rows < B, a[k], float("-inf")), 0, keep_dims=True)
-        largest = tl.maximum(tl.maximum(-least, greatest), size * lengths[k])
-        varies = greatest - least > ROUNDING * largest
+        own = tl.maximum(-least, greatest)
+        rounding = tl.maximum(ROUNDING * tl.maximum(own, size * lengths[k]), LAST_PLACE * own)
+        varies = greatest - least > rounding
         rstd += (tl.where(varies, tl.rsqrt(var[k] + EPS), 0.0),)
         true_var += (tl.where(varies, var[k], 0.0),)
     _keep(site, 2, true_var, tile, B, H, G, BATCH_NORM)

@@ -15,8 +15,8 @@ from normcore.kernels.gpu.device.tiles import Site, load_gates, load_state, own_
 def forward_sequence(term, weight, mask, at_sums, at_cell, states, cells, sums, T, B,
                      H: tl.constexpr, G: tl.constexpr, KIND_SUMS: tl.constexpr, KIND_CELL: tl.constexpr,
                      JOINT: tl.constexpr, CARRIES: tl.constexpr, EPS_SUMS: tl.constexpr, EPS_CELL: tl.constexpr,
-                     ROUNDING: tl.constexpr, TOGETHER: tl.constexpr, PRECISION: tl.constexpr, R: tl.constexpr,
-                     C: tl.constexpr):  # fmt: skip
+                     ROUNDING: tl.constexpr, LAST_PLACE: tl.constexpr, TOGETHER: tl.constexpr,
+                     PRECISION: tl.constexpr, R: tl.constexpr, C: tl.constexpr):  # fmt: skip
     """Arguments as of ``forward_step``, but of all steps; and
 
     Args:
@@ -33,7 +33,8 @@ def forward_sequence(term, weight, mask, at_sums, at_cell, states, cells, sums, 
         x = load_gates(term + t * size * G, tile, H, G)
         a = ()
         for k in tl.static_range(G):
-            r = tl.dot(state[0], tl.trans(w[k]), input_precision=PRECISION, out_dtype=state[0].dtype)  # W_h h
+            h = state[0].to(w[k].dtype)
+            r = tl.dot(h, tl.trans(w[k]), input_precision=PRECISION, out_dtype=state[0].dtype)  # W_h h
             if TOGETHER:
                 r += x[k]
             a += (r,)
@@ -43,7 +44,7 @@ def forward_sequence(term, weight, mask, at_sums, at_cell, states, cells, sums, 
         state = state_after(None if TOGETHER else x, a, state, None if mask is None else mask + t * B,
                             _of_step(at_sums, t, B, H, G, KIND_SUMS), _of_step(at_cell, t, B, H, 1, KIND_CELL),
                             longest, tile, B, H, G, KIND_SUMS, KIND_CELL, JOINT, EPS_SUMS, EPS_CELL, ROUNDING,
-                            CARRIES)  # fmt: skip
+                            LAST_PLACE, CARRIES)  # fmt: skip
         state = _inside(state, tile)
         after = (t + 1) * size
         store_state(states + after, None if cells is None else cells + after, state, tile, H)
@@ -79,7 +80,7 @@ def backward_sequence(term, weight, mask, at_sums, at_cell, states, cells, sums,
         store_gates(grad_sums + at * G, da, tile, H, G)
         dh = before[0]
         for k in tl.static_range(G):
-            dh += tl.dot(da[k], w[k], input_precision=PRECISION, out_dtype=dh.dtype)
+            dh += tl.dot(da[k].to(w[k].dtype), w[k], input_precision=PRECISION, out_dtype=dh.dtype)
         d = (dh,) if cells is None else (dh, before[1])
         tl.debug_barrier()  # what was added to the parameters' gradients is there for all threads
     store_state(grad_h, grad_c, d, tile, H)

@@ -24,6 +24,7 @@ from tests.normcore.kernels.compared import (
     everything,
     in_float32,
     of_both,
+    relative,
     some_mask,
 )
 from tests.normcore.kernels.twin import Twin, case, default
@@ -32,6 +33,19 @@ from tests.normcore.kernels.twin import Twin, case, default
 class TestCompiled(Twin):
     unroll = staticmethod(cpu.unroll)
     steps, batch, hidden = 5, 7, 21
+
+    @default
+    def test_under_autocast_it_computes_in_float32(self, cell: str, method: str) -> None:
+        """Outputs and gradients, neither with the 2e-2 that bfloat16 may cost; backward is outside, as in trainings."""
+        built, x, start = in_float32(*self.drawn(cell, method))
+        exact = everything(self.unroll, built, x, start)
+        autocast = torch.autocast("cpu", torch.bfloat16)
+        found, by_reference = (
+            everything(autocast(unroll), built, x, start) for unroll in (self.unroll, recurrent.unroll)
+        )
+        assert found["y"].dtype == torch.float32
+        assert max(differences(found, exact).values()) < 1e-5
+        assert 1e-3 < relative(by_reference["y"], exact["y"]) < 5e-2
 
 
 @case

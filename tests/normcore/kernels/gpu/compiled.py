@@ -17,6 +17,12 @@ from triton.runtime import JITFunction, driver
 from tests.normcore.kernels.compared import CASES, cell_of, drawn, everything, know_a_population
 
 STEPWISE = [(20, 100, case) for case in CASES if not case[2] or case[1] == "recurrent_batch_norm"]
+IN_BFLOAT16: list[tuple[int, int, tuple[str, str, dict[str, Any]]]] = [
+    *[(20, 128, ("lstm", method, {})) for method in ("none", "layer_norm", "rms_norm")],
+    (20, 128, ("gru", "layer_norm", {})),
+    (20, 256, ("rnn", "layer_norm", {})),
+    (32, 64, ("lstm", "recurrent_batch_norm", {})),
+]  # the most shared memory
 IN_ONE_KERNEL = [
     *[(20, 16, case) for case in CASES if case[1] != "recurrent_batch_norm" or not case[2]],
     *[(64, 64, ("lstm", method, {})) for method in ("layer_norm", "recurrent_batch_norm")],  # the most shared memory
@@ -50,20 +56,30 @@ def main(capability: int) -> None:
             seen.add(kernel.hash)
             [target] = re.findall(r"^\.target (\w+)", kernel.asm["ptx"], re.MULTILINE)
             told = {"kernel": self.__name__, **meant, "target": target, "shared": kernel.metadata.shared}
+            told["in_bfloat16"] = "*bf16" in kernel.src.signature.values()
             print(json.dumps({**told, "machine_code": len(kernel.asm["cubin"])}))
         return kernel
 
     JITFunction.run = compiled
     door: Any = importlib.import_module("normcore.kernels.gpu.unroll")
     door._runs_on = lambda device: True
-    for k, (batch, hidden, (cell, method, options)) in enumerate([*STEPWISE, *IN_ONE_KERNEL]):
-        built = cell_of(cell, method, options, inputs=3, hidden=hidden).float()
-        x, start = drawn(built, steps=2, batch=batch)
-        everything(door.unroll, built, x, start, torch.ones(2, batch, dtype=torch.bool) if k % 2 else None)
-        if method == "recurrent_batch_norm":
-            know_a_population(built, steps=2)
-            with torch.no_grad():
-                door.unroll(built.eval(), x, start)
+    for k, (batch, hidden, case) in enumerate([*STEPWISE, *IN_ONE_KERNEL]):
+        launch_all(door.unroll, batch, hidden, case, masked=k % 2 == 1)
+    with torch.autocast("cpu", torch.bfloat16):
+        for batch, hidden, case in IN_BFLOAT16:
+            launch_all(door.unroll, batch, hidden, case, masked=True)
+
+
+def launch_all(unroll: Any, batch: int, hidden: int, case: tuple[str, str, dict[str, Any]], masked: bool) -> None:
+    """Forward, backward and, of batch norm, by the population."""
+    cell, method, options = case
+    built = cell_of(cell, method, options, inputs=3, hidden=hidden).float()
+    x, start = drawn(built, steps=2, batch=batch)
+    everything(unroll, built, x, start, torch.ones(2, batch, dtype=torch.bool) if masked else None)
+    if method == "recurrent_batch_norm":
+        know_a_population(built, steps=2)
+        with torch.no_grad():
+            unroll(built.eval(), x, start)
 
 
 if __name__ == "__main__":

@@ -35,6 +35,12 @@ def test_every_kernel_becomes_machine_code(capability: int, tmp_path: Path) -> N
     assert done.returncode == 0, done.stderr
     kernels = [json.loads(line) for line in done.stdout.splitlines()]
     assert {(kernel["kernel"], kernel["G"], kernel["KIND_SUMS"]) for kernel in kernels} == EXPECTED
+    assert {(kernel["kernel"], kernel["G"], kernel["H"]) for kernel in kernels if kernel["in_bfloat16"]} == {
+        (f"{pass_}_sequence", gates, hidden)
+        for pass_, (gates, hidden) in itertools.product(
+            ("forward", "backward"), ((4, 128), (3, 128), (1, 256), (4, 64))
+        )
+    }
     for kernel in kernels:
         assert kernel["target"].startswith(f"sm_{capability}")
         assert kernel["machine_code"] > 0

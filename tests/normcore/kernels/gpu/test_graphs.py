@@ -11,7 +11,8 @@ pytest.importorskip("triton", reason="needs triton: pip install '.[gpu]'")
 
 from normcore import recurrent
 from normcore.kernels import gpu
-from normcore.kernels.gpu import graphs, plan, recorded, recurrence
+from normcore.kernels.gpu import graphs, recorded, recurrence
+from normcore.kernels.gpu.plan import Plan
 from tests.normcore.kernels.compared import DEFAULTS, EXACT, cell_of, drawn, know_a_population, of_both, some_mask
 
 
@@ -79,7 +80,7 @@ def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
     """Counts while kernels of one step run by graphs."""
     recorder = Recorder()
     monkeypatch.setattr(recorded, "GRAPHS", graphs.Graphs(recorder))
-    monkeypatch.setattr(plan, "HIDDEN_ON_CHIP", 0)
+    monkeypatch.setattr(Plan, "fits_on_chip", lambda *_: False)
     monkeypatch.setattr(recurrence, "_design", lambda plan, of: recorded)
     return recorder
 

@@ -3,13 +3,34 @@
 from typing import Any
 
 import pytest
+import torch
 
-from tests.normcore.kernels.compared import EXACT, cell_of, drawn, everything, of_both, some_mask
-from tests.normcore.kernels.twin import Twin, case, default
+from normcore import recurrent
+from normcore.norms.population import batch_norms
+from tests.normcore.kernels.compared import (
+    EXACT,
+    cell_of,
+    differences,
+    drawn,
+    everything,
+    in_float32,
+    know_a_population,
+    of_both,
+    relative,
+    some_mask,
+)
+from tests.normcore.kernels.twin import Twin, case, default, of_batch_norm
 
 pytest.importorskip("triton", reason="needs triton: pip install '.[gpu]'")
 from normcore.kernels import gpu
-from normcore.kernels.gpu import plan, sequence, steps
+from normcore.kernels.gpu import sequence, steps
+from normcore.kernels.gpu.plan import Plan
+
+design = pytest.mark.parametrize("of", ["step", "sequence"])
+
+
+def choose_design(monkeypatch: pytest.MonkeyPatch, of: str) -> None:
+    monkeypatch.setattr(Plan, "fits_on_chip", lambda *_: of == "sequence")
 
 
 class TestTriton(Twin):
@@ -21,7 +42,7 @@ class TestTriton(Twin):
 def test_step_by_step_what_fits_on_a_chip_is_the_same(
     cell: str, method: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plan, "HIDDEN_ON_CHIP", 0)
+    choose_design(monkeypatch, "step")
     built = cell_of(cell, method, options, inputs=3, hidden=5)
     x, start = drawn(built, steps=3, batch=5)
     found = of_both(gpu.unroll, built, x, start, some_mask(3, 5))
@@ -29,34 +50,99 @@ def test_step_by_step_what_fits_on_a_chip_is_the_same(
 
 
 @default
-@pytest.mark.parametrize("on_chip", [0, plan.HIDDEN_ON_CHIP], ids=["step", "sequence"])
+@design
 @pytest.mark.parametrize(("batch", "hidden"), [(2, 3), (3, 33), (17, 4), (2, 65)])
 def test_tiles_of_any_shape(
-    cell: str, method: str, batch: int, hidden: int, on_chip: int, monkeypatch: pytest.MonkeyPatch
+    cell: str, method: str, batch: int, hidden: int, of: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plan, "HIDDEN_ON_CHIP", on_chip)
+    choose_design(monkeypatch, of)
     built = cell_of(cell, method, {}, inputs=2, hidden=hidden)
     x, start = drawn(built, 2, batch)
     found = of_both(gpu.unroll, built, x, start, some_mask(2, batch))
     assert max(found.values()) < 10 * EXACT, found  # batch norm of 2 examples leaves less
 
 
-def test_where_recurrent_weights_fit_on_the_chip_one_kernel_has_all_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+@default
+@design
+def test_under_autocast_products_are_of_bfloat16(
+    cell: str, method: str, of: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Backward is outside, as in trainings."""
+    choose_design(monkeypatch, of)
+    built = cell_of(cell, method, {}, inputs=3, hidden=20)
+    x, start = drawn(built, steps=3, batch=20)
+    exact = everything(recurrent.unroll, built, x, start)
+    autocast = torch.autocast("cpu", torch.bfloat16)
+    found, eager = (
+        differences(everything(autocast(unroll), *in_float32(built, x, start)), exact)
+        for unroll in (gpu.unroll, recurrent.unroll)
+    )
+    assert found["y"] > 1e-3
+    for name, off in found.items():
+        assert off < max(2e-2, eager[name]), (name, off, eager[name])
+
+
+@of_batch_norm
+def test_under_autocast_the_population_serves_too(cell: str, method: str, options: dict[str, Any]) -> None:
+    built = cell_of(cell, method, options, inputs=3, hidden=20)
+    x, start = drawn(built, steps=3, batch=20)
+    know_a_population(built.eval(), steps=3)
+    for norm in batch_norms(built).values():
+        norm.running_var += 0.5  # by less, rounding is divided
+    with torch.no_grad():
+        exact = recurrent.unroll(built, x, start).y
+        built, x, start = in_float32(built, x, start)
+        with torch.autocast("cpu", torch.bfloat16):
+            found, eager = (unroll(built, x, start).y for unroll in (gpu.unroll, recurrent.unroll))
+    assert found.dtype == torch.float32
+    assert 1e-4 < relative(found, exact) < max(2e-2, relative(eager, exact))
+
+
+def test_what_varies_by_no_more_than_the_rounding_of_bfloat16_is_constant() -> None:
+    """Rows of h that bfloat16 keeps apart by its last place."""
+    built = cell_of("rnn", "recurrent_batch_norm", {"sites": ["recurrent"]}, inputs=2, hidden=4)
+    built, x, start = in_float32(built, *drawn(built, steps=1, batch=3))
+    with torch.no_grad():
+        built.weight_hh.copy_(torch.eye(4))
+    h = torch.ones(3, 4)
+    h[1] += 2**-7
+    h[2, 0] += 2**-5
+    with torch.autocast("cpu", torch.bfloat16):
+        moments = gpu.unroll(built, x, type(start)(h)).moments["norm_h"]
+    assert moments[1, 0, 0] > 0
+    assert not moments[1, 0, 1:].any()
+
+
+@pytest.mark.parametrize(
+    ("cell", "method", "batch", "hidden", "precision", "expected"),
+    [
+        ("rnn", "layer_norm", 65, 64, "float32", "sequence"),
+        ("rnn", "layer_norm", 2, 65, "float32", "steps"),
+        ("rnn", "recurrent_batch_norm", 64, 64, "float32", "sequence"),
+        ("rnn", "recurrent_batch_norm", 65, 5, "float32", "steps"),
+        ("rnn", "recurrent_batch_norm", 2, 65, "float32", "steps"),
+        ("lstm", "layer_norm", 65, 128, "bfloat16", "sequence"),
+        ("lstm", "layer_norm", 2, 129, "bfloat16", "steps"),
+        ("gru", "rms_norm", 2, 128, "bfloat16", "sequence"),
+        ("gru", "rms_norm", 2, 129, "bfloat16", "steps"),
+        ("rnn", "none", 2, 256, "bfloat16", "sequence"),
+        ("rnn", "none", 2, 257, "bfloat16", "steps"),
+        ("lstm", "recurrent_batch_norm", 32, 64, "bfloat16", "sequence"),
+        ("lstm", "recurrent_batch_norm", 33, 5, "bfloat16", "steps"),
+        ("lstm", "recurrent_batch_norm", 2, 65, "bfloat16", "steps"),
+    ],
+)
+def test_where_recurrent_weights_fit_on_the_chip_one_kernel_has_all_steps(
+    cell: str, method: str, batch: int, hidden: int, precision: str, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     launched: list[str] = []
     for design in (sequence, steps):
         for pass_ in ("forward", "backward"):
             monkeypatch.setattr(design, pass_, noting(launched, design, pass_))
-    for method, batch, hidden, expected in (
-        ("layer_norm", 65, 64, "sequence"),
-        ("layer_norm", 2, 65, "steps"),
-        ("recurrent_batch_norm", 64, 64, "sequence"),
-        ("recurrent_batch_norm", 65, 5, "steps"),
-        ("recurrent_batch_norm", 2, 65, "steps"),
-    ):
-        launched.clear()
-        built = cell_of("rnn", method, {}, inputs=2, hidden=hidden)
+    built = cell_of(cell, method, {}, inputs=2, hidden=hidden).float()
+    with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bfloat16"):
         everything(gpu.unroll, built, *drawn(built, steps=2, batch=batch))
-        assert launched == [f"{expected}.forward", f"{expected}.backward"]
+    assert launched == [f"{expected}.forward", f"{expected}.backward"]
 
 
 def noting(launched: list[str], design: Any, pass_: str) -> Any:
