@@ -8,8 +8,10 @@ from pathlib import Path
 from sqlalchemy import make_url
 
 from benchmarks.reproductions.earlier import earlier
-from benchmarks.reproductions.page import page
+from benchmarks.reproductions.page import PICTURES, page
+from benchmarks.reproductions.pictures import draw
 from benchmarks.reproductions.sections import sections
+from service.artifacts import Artifacts
 from service.processes.startup import StartupError, prepare
 from service.settings import InvalidSettings, Settings, read_settings
 
@@ -21,7 +23,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--output",
         type=Path,
         metavar="FILE",
-        help="write the page to FILE instead of printing it; a section without a run keeps what FILE says",
+        help="write the page to FILE instead of printing it, and its pictures beside it, drawn by Chrome or Chromium; a"
+        " section without a run keeps what FILE says",
     )
     options = parser.parse_args(arguments)
     try:
@@ -34,6 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     before = options.output.read_text(encoding="utf-8") if options.output and options.output.exists() else ""
     with db.snapshot() as session:
         text = page(session, sections(), earlier(before))
+        if options.output is not None:
+            draw(session, Artifacts(settings.artifacts_url), sections(), options.output.parent / PICTURES)
     db.close()
     if options.output is None:
         print(text, end="")

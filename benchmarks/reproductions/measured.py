@@ -71,6 +71,12 @@ def trained(session: Session, spec: TrainingSpec, series: str) -> Trained | None
     )
 
 
+def newest_run(session: Session, spec: ExperimentSpec) -> str | None:
+    """The id of the newest run of a spec's first seed; None if there is none."""
+    runs = [run.id for run in _runs(session, spec) if run.seed == spec.seeds[0]]
+    return runs[-1] if runs else None
+
+
 @dataclass(frozen=True, slots=True)
 class Analysed:
     """What an analysis found in its newest run."""

@@ -10,9 +10,9 @@ from sqlalchemy.orm import Session
 from benchmarks.reproductions.earlier import FULL_SIZE, GLANCE, Earlier
 from benchmarks.reproductions.findings import findings
 from benchmarks.reproductions.markdown import Row, number, prose, table, words
-from benchmarks.reproductions.measured import Machine, analysed, analysed_runs_of, trained
+from benchmarks.reproductions.measured import Machine, Trained, analysed, analysed_runs_of, trained
 from benchmarks.reproductions.orders import Held
-from benchmarks.reproductions.sections import Citation, Section
+from benchmarks.reproductions.sections import CURVES, Citation, Section
 from benchmarks.reproductions.trainings import expectation, results, seeds_in_order, to_the_best_of, verdict
 from normcore.problem import own_problem
 from normcore.published import papers, published
@@ -22,6 +22,7 @@ from normcore.spec.tasks import BENCHMARKS
 from service.leaderboards.tables import Entry
 
 NOTHING = Earlier()
+PICTURES = "reproductions"  # the folder beside the page
 INTRODUCTION = """\
 # Reproductions
 
@@ -119,6 +120,7 @@ def _trained(session: Session, section: Section, specs: Mapping[str, TrainingSpe
     runs = {name: trained(session, spec, section.shows) for name, spec in specs.items()}
     metric = next(iter(specs.values())).task.metric()
     yield results(runs, metric, section.shows)
+    yield from _pictures(section, runs)
     if section.baseline:
         yield to_the_best_of(section.baseline, runs, metric)
     yield from (verdict(order, runs, metric) for order in section.orders)
@@ -128,6 +130,17 @@ def _trained(session: Session, section: Section, specs: Mapping[str, TrainingSpe
         yield f"What `{task}` found in a run of these:\n\n{findings(looked)}"
         machines += [machine for analysis in looked.values() for machine in analysis.machines]
     yield from _measured_on(machines)
+
+
+def _pictures(section: Section, runs: Mapping[str, Trained | None]) -> Iterator[str]:
+    """Links to what ``pictures.draw`` writes."""
+    drawn = [words(name) for name in section.draws if runs[name] is not None]
+    if drawn:
+        told = f"{' and '.join(drawn)}: mean of the seeds, and its 95% interval"
+        yield f"![{told}]({PICTURES}/{section.specs}/{CURVES})"
+    for sample in section.samples:
+        if runs[sample.spec] is not None:
+            yield f"{sample.shows}:\n\n![{sample.shows}]({PICTURES}/{section.specs}/{sample.file})"
 
 
 def _analysed(session: Session, specs: Mapping[str, ExperimentSpec]) -> Iterator[str]:

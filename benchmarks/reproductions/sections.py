@@ -10,6 +10,7 @@ from normcore.spec import ExperimentSpec, read_spec, resolve
 from normcore.spec.files import load_yaml
 
 SECTIONS = Path(__file__).with_name("sections.yaml")
+CURVES = "curves.svg"
 SPECS = Path(__file__).parents[2] / "examples" / "reproductions"
 
 Text = Annotated[str, Field(min_length=1)]
@@ -47,6 +48,25 @@ class Citation(Data):
         return [result for result in here if result.origin is None]
 
 
+class Sample(Data):
+    """Something that a model made, shown as a picture.
+
+    Attributes:
+        spec: whose run made it.
+        artifact: as the task names it; a figure if it ends in ``.json``.
+        shows: what one sees there.
+    """
+
+    spec: Text
+    artifact: Text
+    shows: Text
+
+    @property
+    def file(self) -> str:
+        """The picture's name in the section's folder."""
+        return f"{self.spec}-{self.artifact.rpartition('/')[2]}".replace(".json", ".svg")
+
+
 class Section(Data):
     """One table or figure of a paper.
 
@@ -56,6 +76,8 @@ class Section(Data):
         differs: how far the protocol is from the paper's.
         shows: one series besides, at the last update.
         baseline: the spec to whose best level the times of all are told; empty for none.
+        draws: specs whose learning curves are shown.
+        samples: of the runs, as pictures.
         looks_into: analyses of the trained runs.
     """
 
@@ -67,6 +89,8 @@ class Section(Data):
     orders: tuple[Order, ...] = ()
     shows: str = ""
     baseline: str = ""
+    draws: tuple[Text, ...] = ()
+    samples: tuple[Sample, ...] = ()
     looks_into: tuple[Text, ...] = ()
 
     def resolved(self) -> dict[str, ExperimentSpec]:

@@ -24,6 +24,7 @@ def test_what_a_section_names_is_there(section: Section) -> None:
     for order in section.orders:
         assert set(order.best_first) <= specs.keys()
         assert order.by in ("", "steps_to_target", section.shows)
+    assert {*section.draws, *(sample.spec for sample in section.samples)} <= specs.keys()
     for citation in section.published:
         assert citation.results()
     for task in section.looks_into:

@@ -1,0 +1,74 @@
+"""The pictures of a section: learning curves, and what the first seed's model makes, as files beside the page."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import kaleido
+from sqlalchemy.orm import Session
+
+from benchmarks.reproductions.markdown import words
+from benchmarks.reproductions.measured import Trained, newest_run, trained
+from benchmarks.reproductions.sections import CURVES, Section
+from normcore.figures.figure import Figure, themed
+from normcore.figures.means import Band, mean_curves
+from normcore.spec import TrainingSpec
+from service.artifacts import Artifacts
+from service.leaderboards.ranking import center
+from service.statistics.times import Point
+
+WIDTH, HEIGHT = 760, 380  # pixels
+
+
+def draw(session: Session, artifacts: Artifacts, sections: Iterable[Section], folder: Path) -> None:
+    """Write the pictures of the sections that the database has runs of; others stay.
+
+    Raises:
+        choreographer.errors.ChromeNotFoundError: there is no browser to draw with.
+    """
+    for section in sections:
+        for name, picture in pictures(session, artifacts, section):
+            file = folder / section.specs / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(picture if isinstance(picture, bytes) else _svg(picture))
+
+
+def pictures(session: Session, artifacts: Artifacts, section: Section) -> Iterator[tuple[str, Figure | bytes]]:
+    """The names of the section's files, and what is in them."""
+    specs = section.resolved()
+    drawn = {name: spec for name in section.draws if isinstance(spec := specs[name], TrainingSpec)}
+    runs = {name: run for name, spec in drawn.items() if (run := trained(session, spec, "")) is not None}
+    if runs:
+        metric = next(iter(drawn.values())).task.metric()
+        yield CURVES, _curves(section, runs, f"{words(metric.name)} in validation")
+    for sample in section.samples:
+        run_id = newest_run(session, specs[sample.spec])
+        if run_id is not None:
+            yield sample.file, _sample(artifacts, run_id, sample.artifact)
+
+
+def bands(curves: Iterable[Sequence[Point]]) -> list[Band]:
+    """Mean and interval over the seeds at each step, up to the first seed's end."""
+    found = []
+    for points in zip(*curves, strict=False):
+        at = center([point.value for point in points])
+        found.append(Band(points[0].step, at.mean, at.ci95))
+    return found
+
+
+def _curves(section: Section, runs: Mapping[str, Trained], y: str) -> Figure:
+    by_name = {words(name): bands(run.curves.values()) for name, run in runs.items()}
+    return mean_curves(by_name, section.title, "updates", y, words(section.baseline))
+
+
+def _sample(artifacts: Artifacts, run_id: str, name: str) -> Figure | bytes:
+    attempt = max(found.attempt for found in artifacts.list(run_id) if found.name == name)
+    content = artifacts.read(run_id, attempt, name)
+    return cast(Figure, json.loads(content)) if name.endswith(".json") else content
+
+
+def _svg(figure: Figure) -> bytes:
+    drawn: Any = themed(figure, "light")
+    content: bytes = kaleido.calc_fig_sync(drawn, opts={"format": "svg", "width": WIDTH, "height": HEIGHT})
+    return content
