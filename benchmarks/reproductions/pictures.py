@@ -70,5 +70,6 @@ def _sample(artifacts: Artifacts, run_id: str, name: str) -> Figure | bytes:
 
 def _svg(figure: Figure) -> bytes:
     drawn: Any = themed(figure, "light")
-    content: bytes = kaleido.calc_fig_sync(drawn, opts={"format": "svg", "width": WIDTH, "height": HEIGHT})
+    height = figure["layout"].get("height", HEIGHT)
+    content: bytes = kaleido.calc_fig_sync(drawn, opts={"format": "svg", "width": WIDTH, "height": height})
     return content

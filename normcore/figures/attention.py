@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 from normcore.figures.figure import Figure, figure
 
+ROW, AROUND = 16, 200  # pixels: a name's height, and that of all but the rows
+
 
 def attention(weights: Sequence[Sequence[float]], names: Sequence[str], title: str, step: str, of: str) -> Figure:
     """A heatmap of weights, a row for each of ``names``, a column for each step.
@@ -18,6 +20,15 @@ def attention(weights: Sequence[Sequence[float]], names: Sequence[str], title: s
         "z": [[round(weight, 4) for weight in row] for row in weights],
         "zmin": 0,
         "colorscale": "Blues",
+        "reversescale": True,  # more is darker
     }
     ticks = {"tickmode": "array", "tickvals": list(range(len(names))), "ticktext": list(names)}
-    return figure([heatmap], title, step, of, yaxis={"title": {"text": of}, "autorange": "reversed", **ticks})
+    return figure(
+        [heatmap],
+        title,
+        step,
+        of,
+        xaxis={"title": {"text": step}, "showticklabels": len(weights[0]) > 1},
+        yaxis={"title": {"text": of}, "autorange": "reversed", "automargin": True, **ticks},
+        height=ROW * len(names) + AROUND,
+    )

@@ -24,7 +24,7 @@ def figure(traces: list[dict[str, Any]], title: str, x: str, y: str, **layout: A
         "xaxis": {"title": {"text": x}},
         "yaxis": {"title": {"text": y}},
         "margin": {"l": 60, "r": 20, "t": 50, "b": 50},
-        "legend": {"orientation": "h", "y": -0.2},
+        "legend": {"orientation": "h", "y": -0.25},
     }
     return {"data": traces, "layout": base | layout}
 

@@ -3,6 +3,7 @@
 Shapes: T words of a text, Q words of a question, B questions, V words known.
 """
 
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -23,6 +24,7 @@ from normcore.spec.tasks import attentive_reader as spec
 from normcore.tasks.task import Loss, Resources, even_batches, shuffled
 
 EVALUATION_BATCH = 100
+TITLE = 80  # characters of a line
 POPULATION = 2000  # training questions whose statistics are averaged
 
 
@@ -131,7 +133,8 @@ class AttentiveReaderTask:
         weights = model.attention(batch.text, batch.question).cpu().tolist()
         asked = " ".join(self._words[k] for k in shown.question.tolist())
         words = [self._words[k] for k in shown.text.tolist()]
-        return attention(weights, words, f"{asked} ({self._words[shown.answer]})", "question", "text")
+        title = "<br>".join(textwrap.wrap(f"{asked} ({self._words[shown.answer]})", TITLE))
+        return attention(weights, words, title, "question", "text")
 
 
 def _encoded(question: Question, number: Mapping[str, int]) -> Encoded:

@@ -62,7 +62,7 @@ def test_curves_and_samples_are_those_of_the_runs(db: Database, section: Section
     assert figure["layout"]["yaxis"]["title"]["text"] == "accuracy in validation"
     linked = [text for text in text_of(db, section) if text.startswith("![")]
     assert linked == [
-        "![with ln: mean of the seeds, and its 95% interval](reproductions/some/curves.svg)",
+        "![Validation by updates: mean of the seeds, and its 95% interval](reproductions/some/curves.svg)",
         "![What it makes](reproductions/some/with_ln-made.png)",
         "![Where it looks](reproductions/some/with_ln-window.svg)",
     ]

@@ -12,3 +12,13 @@ def test_every_row_has_its_name() -> None:
     assert figure["layout"]["yaxis"]["ticktext"] == ["a", "a"]
     assert figure["layout"]["yaxis"]["autorange"] == "reversed"
     assert figure["layout"]["xaxis"]["title"]["text"] == "point"
+    assert figure["layout"]["xaxis"]["showticklabels"]
+
+
+def test_more_is_darker_and_names_have_room() -> None:
+    """Plotly's blues begin with the dark end."""
+    figure = attention([[0.1]] * 50, ["a"] * 50, "Seen", "question", "text")
+    [heatmap] = figure["data"]
+    assert (heatmap["colorscale"], heatmap["reversescale"]) == ("Blues", True)
+    assert figure["layout"]["height"] == 50 * 16 + 200
+    assert not figure["layout"]["xaxis"]["showticklabels"], "one question has no number"
