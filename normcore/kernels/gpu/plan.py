@@ -15,7 +15,7 @@ OVER_FEATURES = {NormKind.LAYER_NORM, NormKind.RMS_NORM}
 HIDDEN_ON_CHIP = 64  # units up to which W_h, padded to powers of 2, and what else it needs fit
 HIDDEN_IN_BFLOAT16 = {1: 256, 3: 128, 4: 128}  # the same, of cells of so many gates, with W_h in bfloat16
 BATCH_ON_CHIP = 64  # examples up to which one program has them all, where statistics are over them
-BATCH_IN_BFLOAT16 = 32  # the same; with more, what tensor cores hand out does not fit into registers
+BATCH_IN_BFLOAT16 = {1: 64, 3: 32, 4: 32}  # with more, what tensor cores hand out does not fit into registers
 ROWS_OF_PRODUCT = 16  # the least number of rows and columns that a product in Triton has
 UNITS_OF_A_WARP = 8  # for each 32 threads of a program that keeps W_h: with fewer threads, registers do not suffice
 LANES_OF_A_WARP = 256  # numbers of a gate's tile for each 32 threads
@@ -101,7 +101,8 @@ class Plan:
         """Whether one kernel can take all steps, with W_h on the chip and whole lines in its programs."""
         in_bfloat16 = self.factors == torch.bfloat16
         if self.over_examples:
-            return hidden <= HIDDEN_ON_CHIP and batch <= (BATCH_IN_BFLOAT16 if in_bfloat16 else BATCH_ON_CHIP)
+            most = BATCH_IN_BFLOAT16[self.gates] if in_bfloat16 else BATCH_ON_CHIP
+            return hidden <= HIDDEN_ON_CHIP and batch <= most
         return hidden <= (HIDDEN_IN_BFLOAT16[self.gates] if in_bfloat16 else HIDDEN_ON_CHIP)
 
     @property

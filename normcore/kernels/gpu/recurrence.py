@@ -11,6 +11,7 @@ from torch import Tensor
 
 from normcore.kernels.gpu import recorded, sequence, steps
 from normcore.kernels.gpu.plan import Gradients, Plan, Tensors, Tiles
+from normcore.kernels.gpu.products import product
 from normcore.kernels.gradient import taken_once
 
 
@@ -37,7 +38,7 @@ class Recurrence(torch.autograd.Function):
         plan.make_room(count, batch, hidden, term)
         of = Tensors(
             term=term,
-            weight=weight,
+            weight=weight.to(plan.factors),
             states=_after(h0, count),
             cells=None if c0 is None else _after(c0, count),
             sums=term.new_empty(count if keeps else 1, *term.shape[1:]),
@@ -68,8 +69,7 @@ class Recurrence(torch.autograd.Function):
             parameters=[None if p is None else p.new_zeros(tiles.grid[0], len(p)) for p in parameters],
         )
         _design(plan, of).backward(plan, tiles, of, None if grad_y is None else grad_y.contiguous(), grads)
-        factor, states = (part.flatten(0, 1).to(of.weight.dtype) for part in (grads.sums, of.states[:-1]))
-        of_weight = factor.t() @ states
+        of_weight = product(grads.sums.flatten(0, 1).t(), of.states[:-1].flatten(0, 1), plan.factors)
         of_parameters = [None if partial is None else partial.sum(0) for partial in grads.parameters]
         return None, grads.sums if grads.term is None else grads.term, grads.h, grads.c, of_weight, *of_parameters
 

@@ -10,6 +10,7 @@ from normcore.kernels.gpu.device.backward import backward_step
 from normcore.kernels.gpu.device.forward import forward_step
 from normcore.kernels.gpu.device.tiles import Site
 from normcore.kernels.gpu.plan import Gradients, Plan, Tensors, Tiles, at
+from normcore.kernels.gpu.products import product
 from normcore.norms.recurrent_batch_norm import ROUNDING
 
 
@@ -69,10 +70,10 @@ def backward(plan: Plan, tiles: Tiles, of: Tensors, grad_y: Tensor | None, grads
 
 
 def _multiply(factor: Tensor, weight: Tensor, term: Tensor | None, result: Tensor) -> None:
-    """The factor times the weight, in whose precision that is done, plus the term, where there is one."""
+    """The factor times the weight, plus the term, where there is one."""
     if factor.dtype != weight.dtype:
-        product = factor.to(weight.dtype) @ weight
-        result.copy_(product if term is None else term + product)
+        rounded = product(factor, weight, weight.dtype)
+        result.copy_(rounded) if term is None else torch.add(term, rounded, out=result)
     elif term is None:
         torch.mm(factor, weight, out=result)
     else:

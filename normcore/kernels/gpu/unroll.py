@@ -55,10 +55,9 @@ def _unrolled(cell: Any, described: Described, x: Tensor, state: State, t: int, 
     plan = _plan(cell, described, t, mask, len(x))
     first = [part.to(dtype) for part in state]
     parameters = (sums.gain, _shift(cell, sums), of_cell.gain, of_cell.shift)
-    weight = cell.weight_hh.to(plan.factors)
     with torch.autocast(x.device.type, enabled=False):
         y, h, c = Recurrence.apply(  # type: ignore[no-untyped-call]
-            plan, term.contiguous(), first[0], first[1] if len(first) > 1 else None, weight, *parameters
+            plan, term.contiguous(), first[0], first[1] if len(first) > 1 else None, cell.weight_hh, *parameters
         )
     end = (h,) if c is None else (h, c)
     moments = {

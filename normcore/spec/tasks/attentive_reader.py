@@ -57,7 +57,7 @@ class AttentiveReader(Benchmark):
                 "max_steps": 600,
                 "clip_norm": 10.0,
                 "eval_every": 50,
-                "target": 0.75,
+                "target": 0.6,
             },
             norm={"group_norm": {"groups": 8}},
         ),

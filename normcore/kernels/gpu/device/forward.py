@@ -24,7 +24,7 @@ def forward_step(term, sums, h, c, mask, at_sums, at_cell, squares, h_after, c_a
         squares, squares_after: (programs, B), what each program's units add to |h|^2, before and after; batch norm's
             alone, as the size of the products is |w| |h|.
         ROUNDING: of a sum of products, relative to their size.
-        LAST_PLACE: of such a sum, relative to itself, where it is kept in less precision than it is added up in.
+        LAST_PLACE: of what is multiplied, which may be rounded more coarsely: of a sum, relative to itself.
     """
     tile = own_tile(B, H, R, C)
     a = load_gates(sums, tile, H, G)

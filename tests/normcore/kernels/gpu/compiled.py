@@ -21,7 +21,8 @@ IN_BFLOAT16: list[tuple[int, int, tuple[str, str, dict[str, Any]]]] = [
     *[(20, 128, ("lstm", method, {})) for method in ("none", "layer_norm", "rms_norm")],
     (20, 128, ("gru", "layer_norm", {})),
     (20, 256, ("rnn", "layer_norm", {})),
-    (32, 64, ("lstm", "recurrent_batch_norm", {})),
+    *[(32, 64, (cell, "recurrent_batch_norm", {})) for cell in ("lstm", "gru")],
+    (64, 64, ("rnn", "recurrent_batch_norm", {})),
 ]  # the most shared memory
 IN_ONE_KERNEL = [
     *[(20, 16, case) for case in CASES if case[1] != "recurrent_batch_norm" or not case[2]],

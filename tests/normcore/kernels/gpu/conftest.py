@@ -1,27 +1,35 @@
-"""Triton's interpreter multiplies the bits of bfloat16, which it has as whole numbers; here, the numbers."""
+"""Triton's interpreter and bfloat16: it multiplies the bits, which it has as whole numbers, and rounds towards 0, or to
+the nearest with errors. Here it multiplies the numbers, and torch rounds them to the nearest, as devices do."""
 
 from typing import Any
 
 import pytest
+import torch
 
 try:
     import triton.language as tl
-    from triton.runtime.interpreter import InterpreterBuilder
+    from triton.runtime import interpreter
 except ImportError:
     pass
 else:
 
     @pytest.fixture(autouse=True)
-    def factors_are_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-        multiply = InterpreterBuilder.create_dot
+    def bfloat16_as_on_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+        multiply, convert = interpreter.InterpreterBuilder.create_dot, interpreter._convert_float
 
-        def of_numbers(self: InterpreterBuilder, a: Any, b: Any, *rest: Any) -> Any:
+        def of_numbers(self: Any, a: Any, b: Any, *rest: Any) -> Any:
             return multiply(self, *(_number(self, factor) for factor in (a, b)), *rest)
 
-        monkeypatch.setattr(InterpreterBuilder, "create_dot", of_numbers)
+        def to_the_nearest(values: Any, source: Any, target: Any, rounding: Any) -> Any:
+            if (source, target) != (tl.float32, tl.bfloat16):
+                return convert(values, source, target, rounding)
+            return torch.from_numpy(values).bfloat16().view(torch.int16).numpy().view("uint16")
+
+        monkeypatch.setattr(interpreter.InterpreterBuilder, "create_dot", of_numbers)
+        monkeypatch.setattr(interpreter, "_convert_float", to_the_nearest)
 
 
-def _number(interpreter: Any, factor: Any) -> Any:
+def _number(builder: Any, factor: Any) -> Any:
     if factor.dtype.scalar != tl.bfloat16:
         return factor
-    return interpreter.cast_impl(factor, tl.block_type(tl.float32, list(factor.data.shape)))
+    return builder.cast_impl(factor, tl.block_type(tl.float32, list(factor.data.shape)))

@@ -38,7 +38,7 @@ def test_every_kernel_becomes_machine_code(capability: int, tmp_path: Path) -> N
     assert {(kernel["kernel"], kernel["G"], kernel["H"]) for kernel in kernels if kernel["in_bfloat16"]} == {
         (f"{pass_}_sequence", gates, hidden)
         for pass_, (gates, hidden) in itertools.product(
-            ("forward", "backward"), ((4, 128), (3, 128), (1, 256), (4, 64))
+            ("forward", "backward"), ((4, 128), (3, 128), (1, 256), (4, 64), (3, 64), (1, 64))
         )
     }
     for kernel in kernels:

@@ -11,9 +11,18 @@ pytest.importorskip("triton", reason="needs triton: pip install '.[gpu]'")
 
 from normcore import recurrent
 from normcore.kernels import gpu
-from normcore.kernels.gpu import graphs, recorded, recurrence
+from normcore.kernels.gpu import graphs, recorded, recurrence, steps
 from normcore.kernels.gpu.plan import Plan
-from tests.normcore.kernels.compared import DEFAULTS, EXACT, cell_of, drawn, know_a_population, of_both, some_mask
+from tests.normcore.kernels.compared import (
+    DEFAULTS,
+    EXACT,
+    cell_of,
+    drawn,
+    everything,
+    know_a_population,
+    of_both,
+    some_mask,
+)
 
 
 class Recorder:
@@ -102,6 +111,18 @@ def test_networks_give_by_graphs_what_the_reference_gives(
         found = of_both(gpu.unroll, built, x, start, some_mask(3, 4))
         assert max(found.values()) < EXACT, found
     assert (recorder.recorded, recorder.replayed) == (2, 4)
+
+
+def test_under_autocast_graphs_do_what_the_steps_do(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
+    built = cell_of("lstm", "layer_norm", {}, inputs=3, hidden=5).float()
+    x, start = drawn(built, steps=3, batch=4)
+    unroll = torch.autocast("cpu", torch.bfloat16)(gpu.unroll)
+    found = [everything(unroll, built, x, start) for _ in range(4)]
+    monkeypatch.setattr(recurrence, "_design", lambda plan, of: steps)
+    expected = everything(unroll, built, x, start)
+    for by_graph in found:
+        assert all(torch.equal(tensor, expected[name]) for name, tensor in by_graph.items())
+    assert recorder.replayed == 4
 
 
 def test_population_statistics_are_read_anew_at_each_call(recorder: Recorder) -> None:
