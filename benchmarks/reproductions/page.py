@@ -41,7 +41,8 @@ commands that stand there to a `normbench up`, whose data directory the program 
 python -m benchmarks.reproductions --output docs/reproductions.md
 ```
 
-A section of which that service has no run stays as it stands."""
+A section of which that service has no run stays as it stands. The pictures beside this page are drawn by Chrome or
+Chromium. Curves are means of the seeds within their 95% interval."""
 
 AT_FULL_SIZE = """\
 What one run of each takes, without normalization. Submit `{task: {name: …, profile: paper}, norm: {method: …}}`; the

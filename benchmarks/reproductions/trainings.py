@@ -21,7 +21,7 @@ def results(runs: Runs, metric: Metric, shows: str) -> str:
 
 
 def _rows(runs: Runs, metric: Metric, shows: str) -> Iterator[Row]:
-    unit = f" ({metric.unit})" if metric.unit else ""
+    unit = f" ({metric.unit})" if metric.unit not in ("", metric.name) else ""
     series = [f"`{shows}` in the end"] if shows else []
     head = ("seeds", f"test {words(metric.name)}{unit}", "95% interval", *series, "updates to the target", "min a run")
     yield ("spec", *head)

@@ -5,9 +5,9 @@ from torch import Tensor
 
 
 def product(a: Tensor, b: Tensor, factors: torch.dtype) -> Tensor:
-    """a (M, K) times b (K, N): both rounded to ``factors``, added up in float32 or, of float64, in that."""
+    """a (M, K) times b (K, N), both rounded to ``factors``; added up in float32, of float64 in that."""
     a, b = a.to(factors), b.to(factors)
-    if factors == torch.float64:
+    if factors in (torch.float32, torch.float64):
         return a @ b
     if a.is_cuda:
         return torch.mm(a, b, out_dtype=torch.float32)
