@@ -25,8 +25,9 @@ def svg(lines: Sequence[Tensor], title: str) -> bytes:
         paths.append(path)
         widths.append(width)
     width, height = max(widths) + 2 * MARGIN, len(lines) * (HEIGHT + MARGIN) + MARGIN
+    size = f'width="{width:.1f}" height="{height:.1f}" viewBox="0 0 {width:.1f} {height:.1f}"'
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.1f} {height:.1f}" role="img">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">'
         f"<title>{escape(title)}</title>"
         f'<rect width="100%" height="100%" fill="#ffffff"/>'
         f'<g fill="none" stroke="#1f2328" stroke-width="{WIDTH}" stroke-linecap="round" stroke-linejoin="round">'

@@ -32,3 +32,4 @@ def test_it_is_as_large_as_what_was_written() -> None:
     _, _, width, height = map(float, picture.attrib["viewBox"].split())
     assert width == 10 * HEIGHT / 20 + 2 * MARGIN
     assert height == 3 * (HEIGHT + MARGIN) + MARGIN
+    assert (float(picture.attrib["width"]), float(picture.attrib["height"])) == (width, height), "a page may show it"
