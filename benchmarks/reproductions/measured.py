@@ -32,6 +32,7 @@ class Trained:
     """All succeeded runs of one spec.
 
     Attributes:
+        runs: their ids, by seed, in its order.
         values: of the metric that ranks, by seed; None where a run diverged.
         steps: to the target, by seed; None where it was not reached.
         shown: another series after the last update, by seed.
@@ -40,6 +41,7 @@ class Trained:
     """
 
     entry: Entry
+    runs: Mapping[int, str]
     values: Mapping[int, float | None]
     steps: Mapping[int, float | None]
     shown: Mapping[int, float]
@@ -52,6 +54,11 @@ class Trained:
         known = [value for value in self.values.values() if value is not None]
         return center(known) if known else None
 
+    @property
+    def run_to_show(self) -> str | None:
+        """That of the first seed with a model to show something of; None if all diverged."""
+        return next((run for seed, run in self.runs.items() if self.values[seed] is not None), None)
+
 
 def trained(session: Session, spec: TrainingSpec, series: str) -> Trained | None:
     """What was trained by a spec; None before one of its runs has succeeded."""
@@ -62,6 +69,7 @@ def trained(session: Session, spec: TrainingSpec, series: str) -> Trained | None
     seconds = [result["train_seconds"] for result in entry.results]
     return Trained(
         entry=entry,
+        runs={seed: result["run_id"] for seed, result in sorted(by_seed.items())},
         values={seed: result["value"] for seed, result in sorted(by_seed.items())},
         steps={seed: result["steps_to_target"] for seed, result in sorted(by_seed.items())},
         shown={result["seed"]: value for result in entry.results for value in _last(session, result["run_id"], series)},
@@ -69,12 +77,6 @@ def trained(session: Session, spec: TrainingSpec, series: str) -> Trained | None
         minutes=sum(seconds) / len(seconds) / 60,
         machines=[_machine(run) for run in _runs(session, spec)],
     )
-
-
-def newest_run(session: Session, spec: ExperimentSpec) -> str | None:
-    """The id of the newest run of a spec's first seed; None if there is none."""
-    runs = [run.id for run in _runs(session, spec) if run.seed == spec.seeds[0]]
-    return runs[-1] if runs else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,7 +139,8 @@ def _pictures(section: Section, runs: Mapping[str, Trained | None]) -> Iterator[
     if any(runs[name] is not None for name in section.draws):
         yield f"![{CURVES_TOLD}]({PICTURES}/{section.specs}/{CURVES})"
     for sample in section.samples:
-        if runs[sample.spec] is not None:
+        run = runs[sample.spec]
+        if run is not None and run.run_to_show is not None:
             yield f"{sample.shows}:\n\n![{sample.shows}]({PICTURES}/{section.specs}/{sample.file})"
 
 

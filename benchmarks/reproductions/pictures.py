@@ -9,10 +9,10 @@ import kaleido
 from sqlalchemy.orm import Session
 
 from benchmarks.reproductions.markdown import words
-from benchmarks.reproductions.measured import Trained, newest_run, trained
+from benchmarks.reproductions.measured import Trained, trained
 from benchmarks.reproductions.sections import CURVES, Section
 from normcore.figures.figure import Figure, themed
-from normcore.figures.means import Band, mean_curves
+from normcore.figures.mean_curves import Band, mean_curves
 from normcore.spec import TrainingSpec
 from service.artifacts import Artifacts
 from service.leaderboards.ranking import center
@@ -36,14 +36,14 @@ def draw(session: Session, artifacts: Artifacts, sections: Iterable[Section], fo
 
 def pictures(session: Session, artifacts: Artifacts, section: Section) -> Iterator[tuple[str, Figure | bytes]]:
     """The names of the section's files, and what is in them."""
-    specs = section.resolved()
-    drawn = {name: spec for name in section.draws if isinstance(spec := specs[name], TrainingSpec)}
-    runs = {name: run for name, spec in drawn.items() if (run := trained(session, spec, "")) is not None}
-    if runs:
-        metric = next(iter(drawn.values())).task.metric()
-        yield CURVES, _curves(section, runs, f"{words(metric.name)} in validation")
+    specs = {name: spec for name, spec in section.resolved().items() if isinstance(spec, TrainingSpec)}
+    runs = {name: run for name, spec in specs.items() if (run := trained(session, spec, "")) is not None}
+    drawn = {name: runs[name] for name in section.draws if name in runs}
+    if drawn:
+        metric = next(iter(specs.values())).task.metric()
+        yield CURVES, _curves(section, drawn, f"{words(metric.name)} in validation")
     for sample in section.samples:
-        run_id = newest_run(session, specs[sample.spec])
+        run_id = runs[sample.spec].run_to_show if sample.spec in runs else None
         if run_id is not None:
             yield sample.file, _sample(artifacts, run_id, sample.artifact)
 

@@ -167,6 +167,12 @@ class Tensors(NamedTuple):
     cell_gain: Tensor | None
     cell_shift: Tensor | None
 
+    @property
+    def lengths(self) -> Tensor:
+        """(G H), |w| of every row of W_h."""
+        lengths: Tensor = torch.linalg.vector_norm(self.weight, dim=1, dtype=self.states.dtype)
+        return lengths
+
 
 class Gradients(NamedTuple):
     """What backward writes.

@@ -21,9 +21,7 @@ def forward(plan: Plan, tiles: Tiles, of: Tensors) -> None:
         of.term,
         of.weight,
         plan.mask,
-        Site(
-            of.gain, of.shift, plan.sums.statistics, torch.linalg.vector_norm(of.weight, dim=1, dtype=of.states.dtype)
-        ),
+        Site(of.gain, of.shift, plan.sums.statistics, of.lengths),
         Site(of.cell_gain, of.cell_shift, plan.cell.statistics, None),
         of.states,
         of.cells,

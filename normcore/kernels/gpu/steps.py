@@ -21,7 +21,7 @@ def forward(plan: Plan, tiles: Tiles, of: Tensors) -> None:
     weight_t = of.weight.t()
     squares = of.states.new_zeros(2, tiles.grid[1], batch)  # what each program's units add to |h|^2
     squares[0, 0] = of.states[0].square().sum(1)
-    lengths = torch.linalg.vector_norm(of.weight, dim=1, dtype=of.states.dtype)
+    lengths = of.lengths
     for t in range(steps):
         a = of.sums[t % len(of.sums)]
         _multiply(of.states[t], weight_t, of.term[t] if plan.together else None, a)

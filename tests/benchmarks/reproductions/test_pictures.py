@@ -8,7 +8,7 @@ import pytest
 from benchmarks.reproductions import sections
 from benchmarks.reproductions.pictures import bands, pictures
 from benchmarks.reproductions.sections import Sample, Section
-from normcore.figures.means import Band
+from normcore.figures.mean_curves import Band
 from service.artifacts import Artifacts
 from service.db import Database
 from service.statistics.times import Point
@@ -66,6 +66,24 @@ def test_curves_and_samples_are_those_of_the_runs(db: Database, section: Section
         "![What it makes](reproductions/some/with_ln-made.png)",
         "![Where it looks](reproductions/some/with_ln-window.svg)",
     ]
+
+
+def test_what_is_shown_is_of_the_first_seed_that_did_not_diverge(
+    db: Database, section: Section, tmp_path: Path
+) -> None:
+    artifacts = Artifacts(str(tmp_path / "artifacts"))
+    submitted(db, "none", seeds=[0, 1])
+    for value in (None, 0.5):
+        lease = claimed(db).lease
+        begun(db, lease)
+        recorded(db, lease, measured(10, valid__accuracy=0.2))
+        if value is not None:
+            artifacts.write(lease.run_id, lease.attempt, "made.png", b"the second")
+        finished(db, lease, value=value)
+        with db.snapshot() as session:
+            found = dict(pictures(session, artifacts, section))
+        shown = [line for line in text_of(db, section) if "without-made.png" in line]
+        assert (found.get("without-made.png"), len(shown)) == ((None, 0) if value is None else (b"the second", 1))
 
 
 def test_without_a_run_there_are_none(db: Database, section: Section, tmp_path: Path) -> None:

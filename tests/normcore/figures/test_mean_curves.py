@@ -1,7 +1,7 @@
 """Curves of methods: a line each, and an interval around it."""
 
 from normcore.figures.figure import PALETTE
-from normcore.figures.means import Band, mean_curves
+from normcore.figures.mean_curves import Band, mean_curves
 from tests.normcore.figures.structure import check
 
 CURVES = {
