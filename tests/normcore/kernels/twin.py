@@ -147,21 +147,31 @@ class Twin:
             if name.startswith("moments"):
                 assert not moments[1, 0].any(), "the variance of the first step"
 
-    @pytest.mark.parametrize("cell", ["lstm", "gru"])
-    def test_rounding_is_judged_by_the_size_of_the_products(self, cell: str) -> None:
-        """Rows of h that differ by their last place, in products that cancel: the sums differ, but they do not vary."""
+    def rows_that_differ(self, cell: str, by: float) -> tuple[Any, Tensor, Any]:
+        """h of 100, but for one number, and products that cancel."""
         built = cell_of(cell, "recurrent_batch_norm", {}, inputs=2, hidden=4)
         x, start = drawn(built, steps=1, batch=3)
         with torch.no_grad():
             signs = torch.tensor([1.0, -1.0, 1.0, -1.0])
             built.weight_hh.copy_(signs * built.weight_hh.abs().mean(1, keepdim=True))
         h = torch.full_like(start.h, 100.0)
-        h[1, 0] += 2e-14  # to the next number
-        start = start._replace(h=h)
-        found, expected = (everything(unroll, built, x, start) for unroll in (self.unroll, recurrent.unroll))
+        h[1, 0] += by
+        return built, x, start._replace(h=h)
+
+    @pytest.mark.parametrize("cell", ["lstm", "gru"])
+    def test_rounding_is_judged_by_the_size_of_the_products(self, cell: str) -> None:
+        """Rows of h that differ by their last place, in products that cancel: the sums differ, but they do not vary."""
+        drawn = self.rows_that_differ(cell, by=2e-14)  # to the next number
+        found, expected = (everything(unroll, *drawn) for unroll in (self.unroll, recurrent.unroll))
         assert not expected["moments of norm_h"][1].any()
         assert not found["moments of norm_h"][1].any()
         assert max(differences(found, expected, nothing=1).values()) < EXACT  # of the gain's gradient rounding is left
+
+    @pytest.mark.parametrize("cell", ["lstm", "gru"])
+    def test_what_is_more_than_rounding_varies(self, cell: str) -> None:
+        for unroll in (self.unroll, recurrent.unroll):
+            moments = unroll(*self.rows_that_differ(cell, by=2e-12)).moments["norm_h"]  # of 141 numbers in between
+            assert (moments[1] > 0).all()
 
     @default
     def test_float32_is_close_to_float64(self, cell: str, method: str) -> None:

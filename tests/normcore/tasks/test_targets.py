@@ -1,0 +1,21 @@
+"""What a profile's target says."""
+
+from pathlib import Path
+from typing import cast
+
+import pytest
+import torch
+
+from normcore import tasks
+from normcore.spec import TrainingSpec, resolve
+from normcore.spec.tasks import BENCHMARKS
+from normcore.tasks.task import Resources
+
+
+@pytest.mark.parametrize("name", list(BENCHMARKS))
+def test_who_reaches_the_small_target_has_learnt_something_of_the_input(name: str, datasets_dir: Path) -> None:
+    spec = cast(TrainingSpec, resolve({"task": {"name": name, "profile": "small"}, "norm": {"method": "none"}}))
+    task = tasks.build(spec.task, Resources(datasets_dir, torch.device("cpu"), torch.float32))
+    assert task.no_skill is not None
+    assert spec.training.target is not None
+    assert not spec.task.metric().reaches(task.no_skill, spec.training.target)
