@@ -16,6 +16,7 @@ from normcore.norms.layer_norm import LayerNormalized
 from normcore.norms.normalization import Identity, Shift
 from normcore.norms.recurrent_batch_norm import BatchNormAtSite
 from normcore.norms.rms_norm import RMSNormalized
+from normcore.norms.sequence_batch_norm import SequenceBatchNormAtSite
 
 
 class NormKind(IntEnum):
@@ -68,6 +69,7 @@ class Described:
         kind: what all its norms do in this pass.
         gates: how many summed inputs a unit has.
         sites: the input's, the recurrent one or that of the sum of both, and the cell's.
+        over_all_steps: what normalizes the input's term before the first step: one affine map, the same at every step.
         together: whether the input's term is added to the recurrent one before that is normalized.
         per_gate: whether each gate is normalized by itself.
     """
@@ -75,6 +77,7 @@ class Described:
     kind: NormKind
     gates: int
     sites: tuple[DescribedSite, DescribedSite, DescribedSite]
+    over_all_steps: SequenceBatchNormAtSite | None
     together: bool
     per_gate: bool
     carries_normalized: bool
@@ -87,7 +90,12 @@ class Described:
         summed = not isinstance(getattr(cell, "norm_sum", None), Identity | None)
         names = ("norm_x", "norm_sum" if summed else "norm_h", "norm_c")
         modules = [getattr(cell, name, None) for name in names]
+        over_all_steps = modules[0] if type(modules[0]) is SequenceBatchNormAtSite else None
+        if over_all_steps is not None:
+            modules[0] = None
         if type(cell) not in CELLS or any(type(m) not in (*KINDS, Identity, Shift) for m in modules if m is not None):
+            return None
+        if over_all_steps is not None and cell.bias_place != "outside":
             return None
         sites = tuple(map(_site, names, modules))
         norms = [site.norm for site in sites if site.norm is not None]
@@ -100,6 +108,7 @@ class Described:
             kind=kind,
             gates=cell.weight_hh.shape[0] // cell.weight_hh.shape[1],
             sites=sites,  # type: ignore[arg-type]
+            over_all_steps=over_all_steps,
             together=not isinstance(cell, GRU) and not apart,
             per_gate=any(isinstance(norm, LayerNormalized) and _is_by_gate(norm) for norm in norms),
             carries_normalized=getattr(cell, "carries_normalized_cell", False),

@@ -41,8 +41,17 @@ class SequenceBatchNormAtSite(BatchStatistics):
 
     def forward(self, a: Tensor, t: int, mask: Tensor | None = None, size: Size | None = None) -> Tensor:
         wide = at_least_float32(a)
-        mean, var = self._statistics(wide, mask) if self.takes_batch else self.population(0, 1)  # (1, F)
-        return ((wide - mean) * (self.weight * (var + self.eps).rsqrt())).to(a.dtype)
+        mean, scale = self.standardization(wide, mask)
+        return ((wide - mean) * scale).to(a.dtype)
+
+    def standardization(self, a: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """The mean and weight / sqrt(var + eps), (1, F) each, with which a (T, B, F) is normalized.
+
+        Raises:
+            ValueError: there are fewer than 2 steps, or no population.
+        """
+        mean, var = self._statistics(a, mask) if self.takes_batch else self.population(0, 1)
+        return mean, self.weight * (var + self.eps).rsqrt()
 
     def _statistics(self, a: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
         if mask is None:

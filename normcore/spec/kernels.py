@@ -8,10 +8,11 @@ from normcore.spec.methods.method import Method
 from normcore.spec.methods.none import NoNorm
 from normcore.spec.methods.recurrent_batch_norm import RecurrentBatchNorm
 from normcore.spec.methods.rms_norm import RMSNorm
+from normcore.spec.methods.sequence_batch_norm import SequenceBatchNorm
 from normcore.spec.models.model import Model
 
 FUSED_CELLS = (LSTM, GRU, RNN)
-FUSED_METHODS = (NoNorm, LayerNorm, RecurrentBatchNorm, RMSNorm)
+FUSED_METHODS = (NoNorm, LayerNorm, RecurrentBatchNorm, RMSNorm, SequenceBatchNorm)
 TRITON = ("3.7", "3.8")
 """Versions that compile all kernels for CUDA devices: 3.6 refuses one, and the compiler of 3.9.0 aborts."""
 
@@ -20,8 +21,6 @@ def why_not_fused(model: Model, norm: Method) -> str | None:
     """Why no fused kernel computes all recurrent networks of the model; None if one does."""
     if model.feeds_back or type(model.recurrent) not in FUSED_CELLS:
         return f"there is no fused kernel for {model.label}"
-    if norm.whole_sequences and type(norm) in FUSED_METHODS:
-        return f"there is no fused kernel for {model.label} with statistics over whole sequences"
     if type(norm) not in FUSED_METHODS:
         return f"there is no fused kernel for {model.label} with {norm.method}"
     return None

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from normcore import recurrent
 from normcore.cells import Cell, State
@@ -17,6 +18,7 @@ from normcore.kernels.cpu.load import PRECISIONS, load
 from normcore.kernels.cpu.recurrence import Recurrence, Site, address
 from normcore.kernels.described import Described, NormKind
 from normcore.kernels.gradient import taken_once
+from normcore.norms.sequence_batch_norm import SequenceBatchNormAtSite
 from normcore.recurrent.unroll import S, Unrolled
 
 KEPT_INPUTS = 60  # features from which on W_x x is kept for backward, as computing it again would take longer
@@ -58,6 +60,7 @@ class _Call:
         self.described = described
         self.has_gradient = torch.is_grad_enabled()
         self.keeps_sums = not isinstance(cell, RNN)  # which outputs as many numbers as it sums up
+        self.there = mask
         self.mask = None if mask is None else mask.to(torch.uint8).contiguous()
         self.dtype = cell.weight_hh.dtype if cell.weight_hh.dtype in PRECISIONS else torch.float32
         self.kernels = load(type(cell).__name__, self.dtype)
@@ -70,7 +73,10 @@ class _Call:
 
     def unrolled(self, cell: Any, x: Tensor, state: State) -> Unrolled:
         parameters = [part for site in self.described.sites for part in (site.gain, site.shift)]
-        given = (x, state.h, getattr(state, "c", None), cell.weight_ih, cell.weight_hh, cell.bias, *parameters)
+        weight_ih = cell.weight_ih
+        if self.described.over_all_steps is not None:
+            weight_ih, parameters[1] = self.normalized(self.described.over_all_steps, weight_ih, x)
+        given = (x, state.h, getattr(state, "c", None), weight_ih, cell.weight_hh, cell.bias, *parameters)
         tensors = [None if tensor is None else tensor.to(self.dtype).contiguous() for tensor in given]
         if self.has_gradient:
             y, h, c = _Recurrence.apply(self, *tensors)  # type: ignore[no-untyped-call]
@@ -78,6 +84,17 @@ class _Call:
             y, h, c = self.outputs(tensors, {})
         end = (h,) if c is None else (h, c)
         return Unrolled(y, type(state)(*end), self.moments)
+
+    def normalized(self, norm: SequenceBatchNormAtSite, weight_ih: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
+        """W (G H, F) and s (G H) such that norm(W_x x) = W x + s at every step."""
+        norm.moments()  # whatever a pass left there that was broken off
+        with torch.autocast("cpu", enabled=False):
+            a = functional.linear(x.to(self.dtype), weight_ih.to(self.dtype))
+            mean, scale = norm.standardization(a, self.there)  # (1, G H)
+            seen = norm.moments()
+            if seen is not None:
+                self.moments["norm_x"] = seen
+            return scale.mT * weight_ih, -(mean * scale).squeeze(0)
 
     def recurrence(self, given: Sequence[Tensor | None], kept: Mapping[str, Tensor]) -> Recurrence:
         """What both passes are told."""

@@ -47,7 +47,7 @@ def _runs_on(device: torch.device) -> bool:
 
 def _unrolled(cell: Any, described: Described, x: Tensor, state: State, t: int, mask: Tensor | None) -> Unrolled:
     dtype = cell.weight_hh.dtype
-    input_norm = described.sites[0].norm
+    input_norm = described.over_all_steps or described.sites[0].norm
     if isinstance(input_norm, BatchStatistics):
         input_norm.moments()  # whatever a pass left there that was broken off
     term = cell.input_term(x.to(dtype), t, mask).to(dtype)  # (T, B, G H)

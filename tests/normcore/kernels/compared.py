@@ -10,6 +10,12 @@ from normcore import recurrent
 from normcore.norms.population import batch_norms
 from tests.normcore.networks import recurrent as network
 
+OVER_ALL_STEPS: list[tuple[str, str, dict[str, Any]]] = [
+    *[(cell, "recurrent_batch_norm", {"input_statistics": "sequence"}) for cell in ("lstm", "gru")],
+    ("lstm", "recurrent_batch_norm", {"input_statistics": "sequence", "sites": ["input", "cell"]}),
+    *[(cell, "sequence_batch_norm", {}) for cell in ("lstm", "gru", "rnn")],
+]
+"""Whose statistics of the input are over all steps together."""
 CASES: list[tuple[str, str, dict[str, Any]]] = [
     *[(cell, "none", {}) for cell in ("lstm", "gru", "rnn")],
     ("lstm", "none", {"cell_bias": True}),
@@ -41,6 +47,7 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
     ],
     ("gru", "recurrent_batch_norm", {"sites": ["recurrent"]}),
     ("rnn", "recurrent_batch_norm", {"sites": ["input", "recurrent"]}),
+    *OVER_ALL_STEPS,
 ]
 """Cell, method, and options that change the step, of the method or, ``cell_bias``, of the cell."""
 SITES: list[tuple[str, str, dict[str, Any]]] = [
@@ -56,9 +63,9 @@ SITES: list[tuple[str, str, dict[str, Any]]] = [
     *[("rnn", "recurrent_batch_norm", {"sites": [site]}) for site in ("input", "recurrent")],
 ]
 """More places for norms."""
-FUSED = {"none", "layer_norm", "recurrent_batch_norm", "rms_norm"}
+FUSED = {"none", "layer_norm", "recurrent_batch_norm", "rms_norm", "sequence_batch_norm"}
 """Methods that have fused kernels."""
-DEFAULTS = [case for case in CASES if not case[2]]
+DEFAULTS = [case for case in CASES if not case[2] and case not in OVER_ALL_STEPS]
 OF_BATCH_NORM = [case for case in CASES if case[1] == "recurrent_batch_norm"]
 EXACT = 1e-12
 TINIEST = 1e-25

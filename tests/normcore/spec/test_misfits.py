@@ -165,11 +165,6 @@ WRONG: list[tuple[dict[str, Any], tuple[str | int, ...], str]] = [
         "draw makes its inputs as it goes; use per_step",
     ),
     (
-        {**DIGITS, "norm": {**RBN, "input_statistics": "sequence"}, "training": {"kernel": "fused"}},
-        ("training", "kernel"),
-        "no fused kernel for lstm with statistics over whole sequences; use auto or reference",
-    ),
-    (
         {"task": {"name": "attentive_reader", "profile": "smoke"}, "norm": {"method": "group_norm", "groups": 3}},
         ("norm", "groups"),
         "8 channels make no 3 equal groups; use a divisor",
