@@ -1,15 +1,20 @@
 """Questions with a blank made of a novel: a sentence with a name left out, on the sentences before it.
 
-The form is that of the CNN questions: names are markers, counted anew for each question.
+The form is that of the CNN questions: names are markers, whose numbers are drawn anew for each question, so that a
+number tells nothing of who is named first. Questions are short and have few names, so that a small network learns
+to answer them within minutes.
 """
 
+import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-BEFORE = 12  # sentences that a question is on
+BEFORE = 6  # sentences that a question is on
 OFTEN = 5  # times that a name is written within sentences, at least
-SHORTEST = 6  # words of a question
+SHORTEST, LONGEST = 6, 40  # words of a question
+LONGEST_TEXT = 120  # words of all its sentences
+MARKERS = 5  # names of a question and its text, at most
 TITLES = frozenset(
     {"I", "Mr", "Mrs", "Miss", "Ms", "Dr", "Sir", "Lady", "Lord", "Madame", "Madam", "Mademoiselle", "Monsieur"}
     | {"Captain", "Colonel", "Major", "General", "Count", "Countess", "Prince", "Princess"}
@@ -47,10 +52,10 @@ def names(sentences: Sequence[Sequence[str]]) -> frozenset[str]:
 
 def clozes(sentences: Sequence[Sequence[str]]) -> Iterator[Cloze]:
     """One of each sentence with a name that was named in the ``BEFORE`` sentences: the last such name is left out."""
-    known = names(sentences)
+    known, generator = names(sentences), random.Random(0)
     for k in range(BEFORE, len(sentences)):
         before, asked = sentences[k - BEFORE : k], sentences[k]
-        if len(asked) < SHORTEST:
+        if not SHORTEST <= len(asked) <= LONGEST or sum(map(len, before)) > LONGEST_TEXT:
             continue
         named = dict.fromkeys(word for sentence in before for word in sentence if word in known)
         answer = next((word for word in reversed(asked) if word in named), None)
@@ -59,7 +64,10 @@ def clozes(sentences: Sequence[Sequence[str]]) -> Iterator[Cloze]:
         for word in asked:
             if word in known:
                 named.setdefault(word)
-        marker = {word: f"@entity{number}" for number, word in enumerate(named)}
+        if len(named) > MARKERS:
+            continue
+        numbers = generator.sample(range(MARKERS), len(named))
+        marker = {word: f"@entity{number}" for word, number in zip(named, numbers, strict=True)}
         question = ["@placeholder" if word == answer else marker.get(word, word.lower()) for word in asked]
         passage = [[marker.get(word, word.lower()) for word in sentence] for sentence in before]
         yield Cloze(passage, question, marker[answer])
