@@ -124,6 +124,25 @@ class Twin:
             for ours, theirs in zip(known, populations[1][name], strict=True):
                 assert relative(ours, theirs) < EXACT
 
+    @pytest.mark.parametrize("options", [{}, {"input_statistics": "sequence"}], ids=["each step", "all steps"])
+    def test_what_a_pass_left_that_was_broken_off_is_no_moment_of_the_next(self, options: dict[str, Any]) -> None:
+        built, x, start = self.drawn("lstm", "recurrent_batch_norm", options)
+        expected = self.unroll(built, x, start).moments["norm_x"]
+        built.input_term(x + 1, 0)
+        assert torch.equal(self.unroll(built, x, start).moments["norm_x"], expected)
+
+    @pytest.mark.parametrize("place", ["inside", "both"])
+    def test_over_all_steps_the_bias_may_be_inside(self, place: str) -> None:
+        """As a method of one's own may have it; the population's mean does not take it out again."""
+        built, x, start = self.drawn("lstm", "sequence_batch_norm")
+        built.bias_place = place
+        found = of_both(self.unroll, built, x, start)
+        assert max(found.values()) < EXACT, found
+        know_a_population(built.eval(), steps=1)
+        with torch.no_grad():
+            ours, theirs = (unroll(built, x, start).y for unroll in (self.unroll, recurrent.unroll))
+        assert relative(ours, theirs) < EXACT
+
     @default
     @pytest.mark.parametrize("scale", [1e6, 1e-20, 0.0], ids=str)
     def test_inputs_of_any_size_and_features_that_are_constant(self, cell: str, method: str, scale: float) -> None:

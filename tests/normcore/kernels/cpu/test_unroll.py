@@ -17,6 +17,7 @@ from normcore import recurrent
 from normcore.kernels import cpu
 from tests.normcore.kernels.compared import (
     CASES,
+    DEFAULTS,
     EXACT,
     OVER_ALL_STEPS,
     cell_of,
@@ -35,10 +36,10 @@ class TestCompiled(Twin):
     unroll = staticmethod(cpu.unroll)
     steps, batch, hidden = 5, 7, 21
 
-    @default
-    def test_under_autocast_it_computes_in_float32(self, cell: str, method: str) -> None:
+    @pytest.mark.parametrize(("cell", "method", "options"), [*DEFAULTS, *OVER_ALL_STEPS])
+    def test_under_autocast_it_computes_in_float32(self, cell: str, method: str, options: dict[str, Any]) -> None:
         """Outputs and gradients, neither with the 2e-2 that bfloat16 may cost; backward is outside, as in trainings."""
-        built, x, start = in_float32(*self.drawn(cell, method))
+        built, x, start = in_float32(*self.drawn(cell, method, options))
         exact = everything(self.unroll, built, x, start)
         autocast = torch.autocast("cpu", torch.bfloat16)
         found, by_reference = (
