@@ -93,12 +93,37 @@ def to_baselines_best(
     Raises:
         ValueError: a value is NaN, or a time is negative.
     """
+    return _fraction(baseline, own, baseline, direction, k, by)
+
+
+def own_best(
+    baseline: Mapping[int, Sequence[Point]],
+    own: Mapping[int, Sequence[Point]],
+    direction: Direction,
+    k: int = HELD,
+    by: By = "steps",
+) -> Fraction | None:
+    """What part of the time in which the baseline gets to its best level another takes to its own, be it better or
+    worse: what LN section 6.1 has 60% of. Arguments and exceptions are those of ``to_baselines_best``."""
+    return _fraction(baseline, own, own, direction, k, by)
+
+
+def _fraction(
+    baseline: Mapping[int, Sequence[Point]],
+    own: Mapping[int, Sequence[Point]],
+    aims: Mapping[int, Sequence[Point]],
+    direction: Direction,
+    k: int,
+    by: By,
+) -> Fraction | None:
+    """Own time to the best of ``aims``, over the baseline's to its own."""
     logs, missed = [], False
     for seed in sorted(baseline.keys() & own.keys()):
-        level = best_held(baseline[seed], direction, k)
-        if level is None:
+        level, aim = (best_held(curves[seed], direction, k) for curves in (baseline, aims))
+        if level is None or aim is None:
             continue
-        theirs, ours = (time_to_target(curve[seed], level, direction, k) for curve in (baseline, own))
+        theirs = time_to_target(baseline[seed], level, direction, k)
+        ours = time_to_target(own[seed], aim, direction, k)
         spent, needed = getattr(theirs, by), getattr(ours, by) if ours.reached else _end(own[seed], by)
         if not (spent and needed):
             return None

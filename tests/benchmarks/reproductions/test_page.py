@@ -104,7 +104,7 @@ def test_an_order_that_is_never_seen_is_denied_and_one_seen_at_times_holds_in_pa
 
 
 def test_times_are_told_to_the_level_that_the_baseline_holds(db: Database, section: Section) -> None:
-    """The baseline holds 0.5 from update 30 on; the other is there at 15."""
+    """The baseline holds 0.5 from update 30 on; the other is there at 15, and holds its own 0.8 from update 30 on."""
     curves = {"none": [0.1, 0.3, 0.5, 0.9, 0.5], "layer_norm": [0.25, 0.75, 0.8, 0.8, 0.8]}
     for method, values in curves.items():
         submitted(db, method, seeds=[0])
@@ -113,8 +113,9 @@ def test_times_are_told_to_the_level_that_the_baseline_holds(db: Database, secti
         recorded(db, lease, *(measured(10 * (k + 1), valid__accuracy=value) for k, value in enumerate(values)))
         finished(db, lease, value=0.5)
     lines = text_of(db, section.model_copy(update={"baseline": "without"}))
-    head = lines.index("| spec | updates | 95% interval | seconds | 95% interval |")
-    assert lines[head + 2 : head + 4] == ["| with ln | 0.5 | – | 0.5 | – |", "| without | 1 | – | 1 | – |"]
+    head = lines.index("| spec | updates | 95% interval | seconds | 95% interval | updates to its own | 95% interval |")
+    assert lines[head + 2] == "| with ln | 0.5 | – | 0.5 | – | 1 | – |"
+    assert lines[head + 3] == "| without | 1 | – | 1 | – | 1 | – |"
 
 
 def test_of_specs_without_a_seed_in_common_nothing_is_said(db: Database, section: Section) -> None:
