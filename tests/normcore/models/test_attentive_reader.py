@@ -1,5 +1,6 @@
 """The attentive reader computes the equations of Hermann et al. 2015, normalized where RBN section 5.4 says."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -255,6 +256,19 @@ def test_repeated_weights_are_alike_where_their_shapes_are() -> None:
     gates = model.text.cells[0].weight_ih.chunk(4)
     assert all(torch.equal(gate, gates[0]) for gate in (*gates, *model.question.cells[0].weight_ih.chunk(4)))
     assert not torch.equal(model.output.weight.flatten()[:6], first.flatten()[:6])
+
+
+def test_word_vectors_start_small_or_with_a_deviation_of_1() -> None:
+    """Those of the authors' code: the smaller, the more words there are."""
+    words, bound = 900, math.sqrt(6 / (900 + 4 + 1))
+    small, usual = (
+        reader(options=AttentiveReaderModel(hidden_size=6, embedding_size=4, word_vectors=how), words=words)
+        for how in ("scaled", "normal")
+    )
+    assert 0.99 * bound < small.embedding.weight.abs().max() <= bound
+    assert abs(usual.embedding.weight.std() - 1) < 0.05
+    assert abs(usual.embedding.weight.mean()) < 0.05
+    assert usual.output.weight.abs().max() <= math.sqrt(6 / (900 + 6 + 1)), "the others are as they were"
 
 
 @pytest.mark.parametrize(("variant", "count"), [("BN-LSTM", 6), ("BN-everywhere", 11), ("LN-LSTM", 0)])
