@@ -48,8 +48,8 @@ class AttentiveReader(nn.Module):
                 init_scaled_block_(parameter.data)
             elif name.endswith("bias") and not name.startswith(("text", "question", "norms")):
                 nn.init.zeros_(parameter)
-        if self.options.word_vectors == "normal":
-            nn.init.normal_(self.embedding.weight)
+        if self.options.readout == "normal":
+            nn.init.normal_(self.output.weight)
         if self.options.weights == "repeated":
             _repeat(self)
 

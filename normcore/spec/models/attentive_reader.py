@@ -34,10 +34,10 @@ class AttentiveReaderModel(Model):
         description="What follows a shorter text or question: word 0, or itself over and over (the RBN authors' code"
         " for BN-e*), so that statistics which count the padding see words.",
     )
-    word_vectors: Literal["scaled", "normal"] = Field(
+    readout: Literal["scaled", "normal"] = Field(
         "scaled",
-        description="How they start: uniform, the smaller the more words there are, as the authors' code has it; or"
-        " with a standard deviation of 1.",
+        description="How the softmax's weights start: uniform, the smaller the more words there are, as the authors'"
+        " code has it; or with a standard deviation of 1.",
     )
     weights: Literal["independent", "repeated"] = Field(
         "independent",

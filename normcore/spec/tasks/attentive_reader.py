@@ -48,8 +48,8 @@ class AttentiveReader(Benchmark):
             norm={"group_norm": {"groups": 30}},
         ),
         "small": Profile(
-            "Novels instead of news, texts of at most 120 words, 64 units: one to four minutes on one core. From"
-            " the paper's small initial word vectors none learns no more than which words are names.",
+            "Novels instead of news, texts of at most 120 words, 64 units: one to four minutes on one core. From the"
+            " paper's small initial readout none learns no more than which words are names.",
             task={"dataset": "novels", "examples": None, "vocabulary": 500},
             model={"hidden_size": 64, "embedding_size": 64, "dropout": 0.1},
             training={

@@ -258,17 +258,17 @@ def test_repeated_weights_are_alike_where_their_shapes_are() -> None:
     assert not torch.equal(model.output.weight.flatten()[:6], first.flatten()[:6])
 
 
-def test_word_vectors_start_small_or_with_a_deviation_of_1() -> None:
+def test_the_readouts_weights_start_small_or_with_a_deviation_of_1() -> None:
     """Those of the authors' code: the smaller, the more words there are."""
-    words, bound = 900, math.sqrt(6 / (900 + 4 + 1))
+    words, bound = 900, math.sqrt(6 / (900 + 6 + 1))
     small, usual = (
-        reader(options=AttentiveReaderModel(hidden_size=6, embedding_size=4, word_vectors=how), words=words)
+        reader(options=AttentiveReaderModel(hidden_size=6, embedding_size=4, readout=how), words=words)
         for how in ("scaled", "normal")
     )
-    assert 0.99 * bound < small.embedding.weight.abs().max() <= bound
-    assert abs(usual.embedding.weight.std() - 1) < 0.05
-    assert abs(usual.embedding.weight.mean()) < 0.05
-    assert usual.output.weight.abs().max() <= math.sqrt(6 / (900 + 6 + 1)), "the others are as they were"
+    assert 0.99 * bound < small.output.weight.abs().max() <= bound
+    assert abs(usual.output.weight.std() - 1) < 0.05
+    assert abs(usual.output.weight.mean()) < 0.05
+    assert usual.embedding.weight.abs().max() <= math.sqrt(6 / (900 + 4 + 1)), "the others are as they were"
 
 
 @pytest.mark.parametrize(("variant", "count"), [("BN-LSTM", 6), ("BN-everywhere", 11), ("LN-LSTM", 0)])

@@ -388,7 +388,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
         "bidirectional": False,
         "dropout": 0.5,
         "padding": "zeros",
-        "word_vectors": "scaled",
+        "readout": "scaled",
         "weights": "independent",
     },
     "model of order_embedding": {"hidden_size": 1024, "embedding_size": 300},
