@@ -5,6 +5,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
+from normcore.figures.figure import PALETTE
 from normcore.published import Result, published
 from normcore.spec import ExperimentSpec, read_spec, resolve
 from normcore.spec.files import load_yaml
@@ -76,7 +77,7 @@ class Section(Data):
         differs: how far the protocol is from the paper's.
         shows: one series besides, at the last update.
         baseline: the spec to whose best level the times of all are told; empty for none.
-        draws: specs whose learning curves are shown.
+        draws: specs whose learning curves are shown, each in a colour of its own.
         samples: of the runs, as pictures.
         looks_into: analyses of the trained runs.
     """
@@ -89,7 +90,7 @@ class Section(Data):
     orders: tuple[Order, ...] = ()
     shows: str = ""
     baseline: str = ""
-    draws: tuple[Text, ...] = ()
+    draws: tuple[Text, ...] = Field((), max_length=len(PALETTE))
     samples: tuple[Sample, ...] = ()
     looks_into: tuple[Text, ...] = ()
 

@@ -16,6 +16,9 @@ THEMES: Mapping[Theme, Mapping[str, str]] = {
 }
 
 
+LINE = 20  # pixels of a title's
+
+
 def figure(traces: list[dict[str, Any]], title: str, x: str, y: str, **layout: Any) -> Figure:
     """A figure of these traces, its axes titled ``x`` and ``y``."""
     base = {
@@ -23,7 +26,7 @@ def figure(traces: list[dict[str, Any]], title: str, x: str, y: str, **layout: A
         "colorway": list(PALETTE),
         "xaxis": {"title": {"text": x}},
         "yaxis": {"title": {"text": y}},
-        "margin": {"l": 60, "r": 20, "t": 50, "b": 50},
+        "margin": {"l": 60, "r": 20, "t": 30 + LINE * (1 + title.count("<br>")), "b": 50},
         "legend": {"orientation": "h", "y": -0.25},
     }
     return {"data": traces, "layout": base | layout}

@@ -15,6 +15,12 @@ def test_every_row_has_its_name() -> None:
     assert figure["layout"]["xaxis"]["showticklabels"]
 
 
+def test_a_title_of_several_lines_has_room_above() -> None:
+    one, three = (attention([[1.0]], ["a"], title, "point", "text") for title in ("Seen", "Seen<br>and<br>read"))
+    assert one["layout"]["margin"]["t"] == 50
+    assert three["layout"]["margin"]["t"] == 90
+
+
 def test_more_is_darker_and_names_have_room() -> None:
     """Plotly's blues begin with the dark end."""
     figure = attention([[0.1]] * 50, ["a"] * 50, "Seen", "question", "text")
