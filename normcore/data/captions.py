@@ -108,7 +108,7 @@ def parse_karpathy(content: bytes, name: str, features: Tensor) -> dict[str, Cap
         images: list[dict[str, Any]] = json.loads(content)["images"]
         if not isinstance(images, list):
             raise TypeError("images is no list")
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise DatasetCorrupt(f"{name}: expected an object with images ({error}); get it anew") from error
     if len(images) != len(features):
         raise DatasetCorrupt(f"{name} has {len(images):,} images, but there are features of {len(features):,}")
@@ -117,7 +117,7 @@ def parse_karpathy(content: bytes, name: str, features: Tensor) -> dict[str, Cap
     for k, image in enumerate(images):
         try:
             rows[COCO_SPLITS[image["split"]]].append(k)
-            said = [[str(word) for word in sentence["tokens"]] for sentence in image["sentences"][:CAPTIONS]]
+            said = [_tokens(sentence["tokens"]) for sentence in image["sentences"][:CAPTIONS]]
         except (KeyError, TypeError) as error:
             raise DatasetCorrupt(f"{name}, image {k}: expected a split and sentences with tokens ({error})") from error
         if len(said) < CAPTIONS or not all(said):
@@ -129,6 +129,12 @@ def parse_karpathy(content: bytes, name: str, features: Tensor) -> dict[str, Cap
         if not own:
             raise DatasetCorrupt(f"{name} has no image of the {split} split; get it anew")
     return {split: Captioned(features[own], [captions[k] for k in own]) for split, own in rows.items()}
+
+
+def _tokens(found: Any) -> list[str]:
+    if not isinstance(found, list) or not all(isinstance(word, str) and word for word in found):
+        raise TypeError(f"tokens are {str(found)[:40]!r}, no list of words")
+    return found
 
 
 def parse_token_file(text: str, name: str) -> dict[str, list[list[str]]]:

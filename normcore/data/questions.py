@@ -85,6 +85,9 @@ def load(name: str, datasets_dir: Path | None, *, full: bool = False) -> Questio
     path = locate(dataset, dataset.file(ARCHIVE), datasets_dir)
     for split, question in _members(path):
         found[split].append(_left(question, full))
+    for folder, split in SPLITS.items():
+        if not found[split]:
+            raise DatasetCorrupt(f"{path.name}: there is no question in the folder {folder}; get the archive anew")
     return Questions(**found, checksums=present_checksums(dataset, datasets_dir))
 
 
@@ -148,6 +151,8 @@ def parse_numbered(text: str, name: str) -> Iterator[Question]:
             raise DatasetCorrupt(f"{name}, line {number}: expected a question with {PLACEHOLDER}, and an entity")
         yield Question(passage, asked.split(), more[0])
         passage = []
+    if passage:
+        raise DatasetCorrupt(f"{name} ends after {len(passage)} sentences of a text, without their question")
 
 
 def vocabulary(questions: Iterable[Question], size: int | None) -> list[str]:

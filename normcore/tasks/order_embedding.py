@@ -57,6 +57,11 @@ class OrderEmbeddingTask:
             _Encoded(part, self._words) for part in (images.train, valid, images.test)
         )
         fold = len(self._test.captions) // options.folds
+        if fold == 0:
+            raise ValueError(
+                f"data set {options.dataset} has {len(self._test.captions)} images to test, which make no"
+                f" {options.folds} folds; use fewer task.folds"
+            )
         self.no_skill = sum(k / fold for k in spec.PLACES) / len(spec.PLACES) if fold >= max(spec.PLACES) else 1.0
         self._fold = fold
 

@@ -50,6 +50,10 @@ def test_karpathys_splits_and_the_features_beside_them() -> None:
     [
         ({"split": "dev"}, "image 2: expected a split and sentences with tokens"),
         ({"sentences": [{"raw": "A cat."}]}, "image 2: expected a split and sentences with tokens"),
+        *(
+            ({"sentences": [{"tokens": tokens}] * 5}, "image 2: expected a split and .*, no list of words")
+            for tokens in ("a dog", [1], ["a", None], [""], {"a": 1})
+        ),
         ({"sentences": [{"tokens": ["a"]}] * 4}, "image 2: expected 5 captions of a word or more, received 4"),
         ({"sentences": [{"tokens": []}] * 5}, "image 2: expected 5 captions of a word or more"),
     ],
@@ -65,6 +69,7 @@ def test_what_is_wrong_with_an_image_is_named(other: dict[str, Any], message: st
         (b"{", "d.json: expected an object with images"),
         (b"[]", "d.json: expected an object with images"),
         (b'{"images": 3}', "d.json: expected an object with images"),
+        (b'{"images": ' + 100_000 * b"[", "d.json: expected an object with images"),
         (karpathy(), "d.json has 4 images, but there are features of 3"),
     ],
 )

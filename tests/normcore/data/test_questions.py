@@ -149,6 +149,20 @@ def test_what_is_wrong_in_the_archive_is_named(tmp_path: Path, name: str, conten
         questions.load("cnn_questions", tmp_path)
 
 
+@pytest.mark.parametrize("folder", ["training", "validation", "test"])
+def test_a_folder_without_questions_is_named(tmp_path: Path, folder: str) -> None:
+    others = {"training", "validation", "test"} - {folder}
+    archive(tmp_path, {f"cnn/questions/{other}/1.question": LONG for other in others})
+    with pytest.raises(DatasetCorrupt, match=rf"cnn\.tgz: there is no question in the folder {folder}"):
+        questions.load("cnn_questions", tmp_path)
+
+
+def test_numbered_lines_that_end_within_a_text_are_named() -> None:
+    cut = NUMBERED + "1 one more .\n2 and another .\n"
+    with pytest.raises(DatasetCorrupt, match="sample ends after 2 sentences of a text, without their question"):
+        list(parse_numbered(cut, "sample"))
+
+
 def test_an_archive_that_is_cut_short_is_named(tmp_path: Path) -> None:
     path = archive(tmp_path, {f"cnn/questions/training/{k}.question": LONG for k in range(500)})
     path.write_bytes(path.read_bytes()[:1000])

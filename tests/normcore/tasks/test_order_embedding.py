@@ -55,6 +55,11 @@ def codes(said: list[str], known: list[str]) -> list[int]:
     return [*(2 + known.index(word) if word in known else 1 for word in said), 0]
 
 
+def test_more_folds_than_images_to_test_are_refused_before_training() -> None:
+    with pytest.raises(ValueError, match=r"has 3 images to test, which make no 5 folds; use fewer task\.folds"):
+        built(smoke(folds=5), given(test=3))
+
+
 def test_an_epoch_shows_every_image_once_with_one_of_its_captions() -> None:
     of = given()
     task, _ = built(smoke(), of)
