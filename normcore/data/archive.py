@@ -1,5 +1,6 @@
-"""Read one file out of a tar or zip archive. No path of the archive is ever used for writing."""
+"""Read one file out of a tar or zip archive, or all of a tar. No path of the archive is ever used for writing."""
 
+import gzip
 import lzma
 import posixpath
 import tarfile
@@ -8,7 +9,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 from normcore.data.stored import CHUNK, DatasetCorrupt
 
@@ -28,6 +29,37 @@ def member_chunks(archive: Path, member: str) -> Iterator[bytes]:
                 yield chunk
     except UNREADABLE as error:
         raise DatasetCorrupt(f"{archive.name} is not a readable archive: {error}") from error
+
+
+def files_of_tar(archive: Path) -> Iterator[tuple[str, bytes]]:
+    """Path and content of every file, in their order.
+
+    Where a tar is cut between two files, or the head of one is damaged, Python's ``tarfile`` takes that for its end:
+    here its end is where zeros begin.
+
+    Raises:
+        DatasetCorrupt: it cannot be read to its end.
+    """
+    try:
+        with _decompressed(archive) as stream, tarfile.open(fileobj=stream, mode="r:") as packed:
+            for info in packed:
+                if (content := packed.extractfile(info)) is not None:
+                    yield info.name, content.read()
+            stream.seek(packed.offset)
+            if stream.read(tarfile.BLOCKSIZE) != bytes(tarfile.BLOCKSIZE):
+                raise DatasetCorrupt(
+                    f"{archive} cannot be read: it is cut or damaged after {packed.offset:,} bytes; get it anew"
+                )
+            while stream.read(CHUNK):
+                pass
+    except UNREADABLE as error:
+        raise DatasetCorrupt(f"{archive} cannot be read: {error}; get it anew") from error
+
+
+def _decompressed(archive: Path) -> IO[bytes]:
+    with archive.open("rb") as found:
+        is_gzip = found.read(2) == b"\x1f\x8b"
+    return cast(IO[bytes], gzip.open(archive)) if is_gzip else archive.open("rb")
 
 
 @contextmanager

@@ -6,7 +6,6 @@ trainset.txt, testset_v.txt, testset_t.txt, testset_f.txt   a01-000u
 """
 
 import re
-import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -15,6 +14,7 @@ from xml.parsers import expat
 import torch
 from torch import Tensor
 
+from normcore.data.archive import files_of_tar
 from normcore.data.lines import lines_of
 from normcore.data.registry import DATASETS, DatasetCorrupt, locate, present_checksums, read_bytes
 
@@ -119,13 +119,7 @@ def _members(archive: str, suffix: str, datasets_dir: Path | None) -> Iterator[t
     """Path, stem and content of the archive's files with this suffix."""
     dataset = DATASETS[NAME]
     path = locate(dataset, dataset.file(archive), datasets_dir)
-    try:
-        with tarfile.open(path) as tar:
-            for member in tar:
-                name = PurePosixPath(member.name)
-                if member.isfile() and name.suffix == suffix and not name.name.startswith("."):
-                    content = tar.extractfile(member)
-                    assert content is not None
-                    yield f"{path.name}: {name}", name.stem, content.read()
-    except (tarfile.TarError, EOFError, OSError) as error:
-        raise DatasetCorrupt(f"{path} cannot be read: {error}; get it anew") from error
+    for member, content in files_of_tar(path):
+        name = PurePosixPath(member)
+        if name.suffix == suffix and not name.name.startswith("."):
+            yield f"{path.name}: {name}", name.stem, content

@@ -5,13 +5,13 @@ Entities are markers, ``@entity7``, and the blank is ``@placeholder``.
 
 import re
 import sys
-import tarfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
+from normcore.data.archive import files_of_tar
 from normcore.data.books import books
 from normcore.data.cloze import clozes
 from normcore.data.lines import lines_of
@@ -176,18 +176,15 @@ def _sentences(words: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _members(path: Path) -> Iterator[tuple[str, Question]]:
-    try:
-        with tarfile.open(path) as archive:
-            for member in archive:
-                name = PurePosixPath(member.name)
-                if member.isfile() and name.suffix == ".question":
-                    content = archive.extractfile(member)
-                    assert content is not None
-                    split = SPLITS.get(name.parent.name)
-                    if split is None:
-                        raise DatasetCorrupt(f"{path.name}: {name} is in none of {', '.join(SPLITS)}")
-                    yield split, parse_question(content.read().decode(), f"{path.name}: {name}")
-    except UnicodeDecodeError as error:
-        raise DatasetCorrupt(f"{path.name}: {name} is no UTF-8; get the archive anew") from error
-    except (tarfile.TarError, EOFError, OSError) as error:
-        raise DatasetCorrupt(f"{path} cannot be read: {error}; get it anew") from error
+    for member, content in files_of_tar(path):
+        name = PurePosixPath(member)
+        if name.suffix != ".question":
+            continue
+        split = SPLITS.get(name.parent.name)
+        if split is None:
+            raise DatasetCorrupt(f"{path.name}: {name} is in none of {', '.join(SPLITS)}")
+        try:
+            text = content.decode()
+        except UnicodeDecodeError as error:
+            raise DatasetCorrupt(f"{path.name}: {name} is no UTF-8; get the archive anew") from error
+        yield split, parse_question(text, f"{path.name}: {name}")

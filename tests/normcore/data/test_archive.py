@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from normcore.data.archive import member_chunks
+from normcore.data.archive import files_of_tar, member_chunks
 from normcore.data.stored import DatasetCorrupt
 
 CONTENT = bytes(range(256)) * 10_000
@@ -61,3 +61,46 @@ def test_damage_in_the_middle_is_noticed(tmp_path: Path, kind: str, damage: byte
     path.write_bytes(content)
     with pytest.raises(DatasetCorrupt, match=rf"all\.{kind} is not a readable archive"):
         list(member_chunks(path, "all/part.bin"))
+
+
+def tar_of(files: int, mode: str) -> bytes:
+    """Some of one block each."""
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode=mode) as archive:  # type: ignore[call-overload]
+        for k in range(files):
+            info = tarfile.TarInfo(f"all/{k}.txt")
+            info.size = 512
+            archive.addfile(info, io.BytesIO(512 * bytes([k])))
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("mode", ["w", "w:gz"])
+def test_all_files_of_a_tar_are_read_in_their_order(tmp_path: Path, mode: str) -> None:
+    path = tmp_path / "all.tar"
+    path.write_bytes(tar_of(3, mode))
+    assert list(files_of_tar(path)) == [(f"all/{k}.txt", 512 * bytes([k])) for k in range(3)]
+
+
+def flipped(content: bytes, place: int) -> bytes:
+    return content[:place] + bytes(255 - byte for byte in content[place : place + 20]) + content[place + 20 :]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (tar_of(3, "w")[:2048], "cut or damaged after 2,048 bytes"),
+        (tar_of(3, "w")[:2200], "cut or damaged after 2,048 bytes"),
+        (flipped(tar_of(3, "w"), 2148), "cut or damaged after 2,048 bytes"),
+        (tar_of(3, "w")[:2600], "unexpected end of data"),
+        (flipped(tar_of(60, "w:gz"), 150), ""),
+        (tar_of(60, "w:gz")[:-8], "end-of-stream marker"),
+        (b"", "empty file"),
+        (b"no tar at all", "truncated header|invalid header"),
+    ],
+    ids=["between files", "in a head", "a bad head", "in a file", "bad gzip", "gzip cut", "empty", "no tar"],
+)
+def test_a_tar_that_ends_early_is_not_taken_for_a_whole_one(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "all.tar.gz"
+    path.write_bytes(content)
+    with pytest.raises(DatasetCorrupt, match=rf"all\.tar\.gz cannot be read: .*({message}).*; get it anew"):
+        list(files_of_tar(path))
