@@ -48,10 +48,10 @@ class AttentiveReader(nn.Module):
                 init_scaled_block_(parameter.data)
             elif name.endswith("bias") and not name.startswith(("text", "question", "norms")):
                 nn.init.zeros_(parameter)
-        if self.options.readout == "normal":
-            nn.init.normal_(self.output.weight)
         if self.options.weights == "repeated":
             _repeat(self)
+        if self.options.readout == "normal":
+            nn.init.normal_(self.output.weight)
 
     def forward(self, text: Words, question: Words) -> Tensor:
         """Logits (B, V) of the answer."""

@@ -271,6 +271,13 @@ def test_the_readouts_weights_start_small_or_with_a_deviation_of_1() -> None:
     assert usual.embedding.weight.abs().max() <= math.sqrt(6 / (900 + 4 + 1)), "the others are as they were"
 
 
+def test_a_normal_readout_repeats_no_other_matrix() -> None:
+    options = AttentiveReaderModel(hidden_size=6, embedding_size=6, weights="repeated", readout="normal")
+    model = reader(options=options, words=900)
+    assert abs(model.output.weight.std() - 1) < 0.05
+    assert model.embedding.weight.abs().max() < 0.1
+
+
 @pytest.mark.parametrize(("variant", "count"), [("BN-LSTM", 6), ("BN-everywhere", 11), ("LN-LSTM", 0)])
 def test_batch_norms_stand_in_the_lstms_or_everywhere(variant: str, count: int) -> None:
     assert sum(isinstance(module, BatchStatistics) for module in reader(variant).modules()) == count
