@@ -8,7 +8,7 @@ from benchmarks.reproductions.measured import Trained
 from benchmarks.reproductions.orders import Held, Values, held
 from benchmarks.reproductions.sections import Order
 from normcore.spec.metric import Metric
-from service.statistics.times import HELD, By, Fraction, own_best, to_baselines_best
+from service.statistics.times import HELD, By, Fraction, to_baselines_best
 
 Runs = Mapping[str, Trained | None]
 """By the name of the spec; None where nothing was run."""
@@ -62,7 +62,7 @@ def _parts(baseline: Trained | None, runs: Runs, metric: Metric) -> Iterator[Row
     for name, run in runs.items():
         if baseline is not None and run is not None:
             curves = (baseline.curves, run.curves, metric.direction)
-            parts = [*(to_baselines_best(*curves, by=by) for by in TIMES), own_best(*curves)]
+            parts = [*(to_baselines_best(*curves, by=by) for by in TIMES), to_baselines_best(*curves, own_best=True)]
             yield (words(name), *(cell for part in parts for cell in _part(part)))
 
 

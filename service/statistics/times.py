@@ -81,11 +81,13 @@ def to_baselines_best(
     direction: Direction,
     k: int = HELD,
     by: By = "steps",
+    own_best: bool = False,
 ) -> Fraction | None:
     """What part of the baseline's time it takes to get to the best level that the baseline of the same seed holds.
 
     Args:
         baseline, own: curves by seed; those that both have count.
+        own_best: whether it is the time to the own best level instead, be it better or worse: LN section 6.1's 60%.
 
     Returns:
         None without such a seed, or where a time is 0.
@@ -93,33 +95,9 @@ def to_baselines_best(
     Raises:
         ValueError: a value is NaN, or a time is negative.
     """
-    return _fraction(baseline, own, baseline, direction, k, by)
-
-
-def own_best(
-    baseline: Mapping[int, Sequence[Point]],
-    own: Mapping[int, Sequence[Point]],
-    direction: Direction,
-    k: int = HELD,
-    by: By = "steps",
-) -> Fraction | None:
-    """What part of the time in which the baseline gets to its best level another takes to its own, be it better or
-    worse: what LN section 6.1 has 60% of. Arguments and exceptions are those of ``to_baselines_best``."""
-    return _fraction(baseline, own, own, direction, k, by)
-
-
-def _fraction(
-    baseline: Mapping[int, Sequence[Point]],
-    own: Mapping[int, Sequence[Point]],
-    aims: Mapping[int, Sequence[Point]],
-    direction: Direction,
-    k: int,
-    by: By,
-) -> Fraction | None:
-    """Own time to the best of ``aims``, over the baseline's to its own."""
     logs, missed = [], False
     for seed in sorted(baseline.keys() & own.keys()):
-        level, aim = (best_held(curves[seed], direction, k) for curves in (baseline, aims))
+        level, aim = (best_held(curve[seed], direction, k) for curve in (baseline, own if own_best else baseline))
         if level is None or aim is None:
             continue
         theirs = time_to_target(baseline[seed], level, direction, k)

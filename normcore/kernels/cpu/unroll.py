@@ -60,7 +60,6 @@ class _Call:
         self.described = described
         self.has_gradient = torch.is_grad_enabled()
         self.keeps_sums = not isinstance(cell, RNN)  # which outputs as many numbers as it sums up
-        self.there = mask
         self.mask = None if mask is None else mask.to(torch.uint8).contiguous()
         self.dtype = cell.weight_hh.dtype if cell.weight_hh.dtype in PRECISIONS else torch.float32
         self.kernels = load(type(cell).__name__, self.dtype)
@@ -90,7 +89,8 @@ class _Call:
         norm.moments()  # whatever a pass left there that was broken off
         with torch.autocast("cpu", enabled=False):
             a = functional.linear(x.to(self.dtype), weight_ih.to(self.dtype))
-            mean, scale = norm.standardization(a, self.there)  # (1, G H)
+            there = None if self.mask is None else self.mask.bool()
+            mean, scale = norm.standardization(a, there)  # (1, G H)
             seen = norm.moments()
             if seen is not None:
                 self.moments["norm_x"] = seen

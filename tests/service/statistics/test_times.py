@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from scipy.stats import t
 
-from service.statistics.times import Point, best_held, own_best, time_to_target, to_baselines_best
+from service.statistics.times import Point, best_held, time_to_target, to_baselines_best
 
 CASES = json.loads((Path(__file__).parent / "cases.json").read_text())
 
@@ -66,7 +66,8 @@ def test_seconds_are_told_apart_from_steps() -> None:
 def test_the_time_to_ones_own_best_asks_for_no_level_of_the_baselines(top: float) -> None:
     own = {0: [Point(point.step, top * point.value, point.seconds) for point in rising(10, 3.0)]}
     for by, part in (("steps", 1 / 4), ("seconds", 3 / 4)):
-        found = own_best({0: rising(40), 1: rising(40)}, own, "maximize", by=by)  # type: ignore[arg-type]
+        baseline = {0: rising(40), 1: rising(40)}
+        found = to_baselines_best(baseline, own, "maximize", by=by, own_best=True)  # type: ignore[arg-type]
         assert found is not None
         assert found.fraction == pytest.approx(part)
         assert (found.n, found.bound) == (1, None)
