@@ -5,10 +5,19 @@ import re
 import pytest
 
 from benchmarks.reproductions.sections import SPECS, Section, sections
+from normcore.figures.figure import PALETTE
 from normcore.spec import TASKS, TrainingSpec
 from normcore.spec.analyses.analysis import TrainedAnalysis
 
 SECTIONS = sections()
+
+
+def test_curves_are_as_many_as_there_are_colours() -> None:
+    names = [f"spec{k}" for k in range(len(PALETTE) + 1)]
+    written = {"title": "t", "specs": "s", "claims": "c", "differs": "d"}
+    assert len(Section.model_validate({**written, "draws": names[:-1]}).draws) == len(PALETTE)
+    with pytest.raises(ValueError, match="draws"):
+        Section.model_validate({**written, "draws": names})
 
 
 def test_every_folder_of_specs_is_a_section_and_the_other_way_round() -> None:
