@@ -44,13 +44,20 @@ class SequenceBatchNormAtSite(BatchStatistics):
         mean, scale = self.standardization(wide, mask)
         return ((wide - mean) * scale).to(a.dtype)
 
-    def standardization(self, a: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    def standardization(self, a: Tensor | None, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """The mean and weight / sqrt(var + eps), (1, F) each, with which a (T, B, F) is normalized.
+
+        Args:
+            a: may be None where the population decides.
 
         Raises:
             ValueError: there are fewer than 2 steps, or no population.
         """
-        mean, var = self._statistics(a, mask) if self.takes_batch else self.population(0, 1)
+        if self.takes_batch:
+            assert a is not None
+            mean, var = self._statistics(a, mask)
+        else:
+            mean, var = self.population(0, 1)
         return mean, self.weight * (var + self.eps).rsqrt()
 
     def _statistics(self, a: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:

@@ -88,7 +88,7 @@ class _Call:
         """W (G H, F) and s (G H) such that norm(W_x x) = W x + s at every step."""
         norm.moments()  # whatever a pass left there that was broken off
         with torch.autocast("cpu", enabled=False):
-            a = functional.linear(x.to(self.dtype), weight_ih.to(self.dtype))
+            a = functional.linear(x.to(self.dtype), weight_ih.to(self.dtype)) if norm.takes_batch else None
             there = None if self.mask is None else self.mask.bool()
             mean, scale = norm.standardization(a, there)  # (1, G H)
             seen = norm.moments()
