@@ -1,4 +1,4 @@
-"""Specs that ask for fused kernels by name: who trains them must have some, and where nobody has, they are refused."""
+"""Specs that ask for fused kernels by name: who trains them must have some; while nobody has, they are refused."""
 
 from sqlalchemy.orm import Session
 
@@ -13,12 +13,18 @@ def needed_by(spec: ExperimentSpec) -> bool:
 
 
 def check(session: Session, spec: ExperimentSpec, heartbeat_seconds: float) -> None:
-    """Without a live worker for its device a spec waits, as one for any other device would.
+    """A worker that is still compiling counts as one that has some.
 
     Raises:
-        Invalid: live workers would take the runs if they had fused kernels, and none has.
+        Invalid: fused kernels are needed, and no live worker that takes the runs has some.
     """
-    if needed_by(spec) and registration.none_is_fused(session, spec.device, heartbeat_seconds):
+    if not needed_by(spec):
+        return
+    fused = registration.fused_among_live(session, spec.device, heartbeat_seconds)
+    if fused <= {False}:
         whose = "" if spec.device == "auto" else f" for {spec.device}"
-        wrong = f"no live worker{whose} has fused kernels; use auto, or mend what a worker's log says is missing"
+        if fused:
+            wrong = f"no live worker{whose} has fused kernels; mend what a worker's log says is missing, or use auto"
+        else:
+            wrong = f"no live worker{whose}, so none has fused kernels; start one first, or use auto"
         raise Invalid([SpecError(("training", "kernel"), wrong, "kernel_unavailable")])

@@ -74,11 +74,10 @@ def is_live(heartbeat_seconds: float) -> ColumnElement[bool]:
     return Worker.heartbeat_at >= epoch_now() - MISSED_HEARTBEATS * heartbeat_seconds
 
 
-def none_is_fused(session: Session, queue: str, heartbeat_seconds: float) -> bool:
-    """Whether live workers take runs from this queue, and all of them know that they have no fused kernels."""
+def fused_among_live(session: Session, queue: str, heartbeat_seconds: float) -> set[bool | None]:
+    """What the live workers that take runs from this queue say of their fused kernels; empty if there is no worker."""
     live = session.execute(select(Worker.queues, Worker.fused).where(is_live(heartbeat_seconds)))
-    listening = [fused for queues, fused in live if queue in queues.split(",")]
-    return bool(listening) and all(fused is False for fused in listening)
+    return {fused for queues, fused in live if queue in queues.split(",")}
 
 
 def any_on(kind: str, *, fused: bool) -> ColumnElement[bool]:
