@@ -52,7 +52,7 @@ class Handwriting:
 def load(name: str, datasets_dir: Path | None) -> Handwriting:
     """Read one of ``iam_ondb``, as its makers give it out, and ``iam_ondb_packed``.
 
-    Lines without a transcription or a split are left out.
+    Lines that are in no split are left out, and those of the one form whose transcription lacks a line.
 
     Raises:
         DatasetMissing, DatasetCorrupt: a file is not there, or not what it should be.

@@ -91,9 +91,14 @@ def test_an_archive_that_was_cut_short_is_named(official: Path) -> None:
     ("content", "message"),
     [
         (XML.format(x=1)[:-30], r"a\.xml, line 15: "),
-        (XML.format(x="one"), r"a\.xml, line 9: expected a Point of a Stroke, with x and y that are whole numbers"),
-        (XML.format(x=1).replace(' y="1110"', ""), r"a\.xml, line 13: expected a Point of a Stroke, with x and y"),
-        ('<StrokeSet>\n<Point x="1" y="2"/></StrokeSet>', r"a\.xml, line 2: expected a Point of a Stroke"),
+        (XML.format(x="one"), r"a\.xml, line 9: expected a Point with x and y that are whole numbers"),
+        (XML.format(x="9" * 61), r"a\.xml, line 9: expected a Point .* at most 1,048,576 \(received 99999"),
+        (XML.format(x="9" * 5000), r"a\.xml, line 9: expected a Point with x and y"),
+        (XML.format(x=1).replace(' y="1110"', ""), r"a\.xml, line 13: expected a Point with x and y"),
+        (XML.format(x=1).replace("ISO-8859-1", "klingon"), r"a\.xml, line 1: unknown encoding"),
+        (XML.format(x=1).replace("<Point", "</Stroke><Point", 1), r"a\.xml, line 9: a Point that is in no Stroke"),
+        (XML.format(x=1).replace("<Point", "<Stroke><Point", 1), r"a\.xml, line 9: a Stroke within a Stroke"),
+        ('<StrokeSet>\n<Point x="1" y="2"/></StrokeSet>', r"a\.xml, line 2: a Point that is in no Stroke"),
         ("<WhiteboardCaptureSession/>", r"a\.xml: expected a Stroke or more"),
         ("<StrokeSet>\n<Stroke/></StrokeSet>", r"a\.xml, line 2: expected a Stroke or more, each of a Point or more"),
     ],
@@ -101,6 +106,62 @@ def test_an_archive_that_was_cut_short_is_named(official: Path) -> None:
 def test_an_xml_file_that_is_none_is_named(content: str, message: str) -> None:
     with pytest.raises(DatasetCorrupt, match=message):
         parse_strokes(content.encode(), "a.xml")
+
+
+def test_of_a_form_whose_lines_and_texts_cannot_be_matched_nothing_is_read(official: Path) -> None:
+    lines = [("a08-551z", k) for k in (1, 2, 3)] + [("a01-000u", k) for k in (1, 2)] + [("z01-000z", 1)]
+    folder = official / "iam_ondb"
+    archive(folder / "lineStrokes-all.tar.gz", {f"{f}-0{k}.xml": XML.format(x=k) for f, k in lines})
+    archive(folder / "ascii-all.tar.gz", {f"{form}.txt": TEXT for form in ("a08-551z", "a01-000u")})
+    (folder / "testset_v.txt").write_text("a08-551z\n")
+    with pytest.raises(DatasetCorrupt, match="iam_ondb has 2 lines to train on and 0 to validate"):
+        handwriting.load("iam_ondb", official)
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ("a01-000u\nb2-001", r"trainset\.txt, line 2: expected a form such as a01-000u, received 'b2-001'"),
+        ("a01-000u é", r"trainset\.txt, line 1: expected a form such as a01-000u, received 'a01-000u "),
+        ("a01-000u\na01-000u", r"trainset\.txt, line 2: a01-000u is in trainset\.txt already"),
+        ("a01-000u\n\nc03-000", r"trainset\.txt names c03-000, of which lineStrokes-all\.tar has no line"),
+    ],
+)
+def test_a_list_that_does_not_name_forms_of_the_archive_is_named(official: Path, names: str, message: str) -> None:
+    (official / "iam_ondb" / "trainset.txt").write_text(names)
+    with pytest.raises(DatasetCorrupt, match=message):
+        handwriting.load("iam_ondb", official)
+
+
+def test_a_form_is_in_one_split(official: Path) -> None:
+    (official / "iam_ondb" / "testset_t.txt").write_text(" a01-000u\n")
+    with pytest.raises(DatasetCorrupt, match=r"testset_t\.txt, line 1: a01-000u is in trainset\.txt already"):
+        handwriting.load("iam_ondb", official)
+
+
+@pytest.mark.parametrize(
+    ("member", "content", "message"),
+    [
+        ("ascii/a01-000u.txt", TEXT + "indeed\n", r"a01-000u: lineStrokes-all\.tar has the lines 1, 2, and .* of 3"),
+        ("ascii/a01-000u.txt", TEXT.replace("from nominating", ""), r"a01-000u: .* the lines 1, 2, and .* of 1"),
+        ("ascii/a01-000x.txt", TEXT, r"a01-000u: .* the lines 1, 2, and ascii-all\.tar the text of 0"),
+    ],
+)
+def test_lines_and_texts_of_a_form_are_as_many(official: Path, member: str, content: str, message: str) -> None:
+    archive(official / "iam_ondb" / "ascii-all.tar.gz", {member: content, "ascii/b02-001.txt": TEXT})
+    with pytest.raises(DatasetCorrupt, match=message):
+        handwriting.load("iam_ondb", official)
+
+
+def test_what_is_twice_in_an_archive_is_named(official: Path) -> None:
+    folder = official / "iam_ondb"
+    archive(folder / "ascii-all.tar.gz", {f"{k}/a01-000u.txt": TEXT for k in "ab"})
+    with pytest.raises(DatasetCorrupt, match=r"ascii-all\.tar\.gz: b/a01-000u\.txt: a01-000u was there before"):
+        handwriting.load("iam_ondb", official)
+    archive(folder / "ascii-all.tar.gz", {f"{form}.txt": TEXT for form in ("a01-000u", "b02-001")})
+    archive(folder / "lineStrokes-all.tar.gz", {f"{k}/a01-000u-01.xml": XML.format(x=1) for k in "ab"})
+    with pytest.raises(DatasetCorrupt, match=r"b/a01-000u-01\.xml: a01-000u-01 was there before"):
+        handwriting.load("iam_ondb", official)
 
 
 def test_a_transcription_is_what_follows_csr() -> None:
