@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -18,7 +19,9 @@ from normcore.data.lines import lines_of
 from normcore.data.registry import DATASETS, DatasetCorrupt, checksums, locate, present_checksums, read_bytes
 
 PLACEHOLDER = "@placeholder"
-ENTITY = re.compile(r"@entity(\d+)")
+MARKER = re.compile(r"@entity\d+")
+ENTITY = re.compile(r"@entity(\d{1,4})")
+"""A marker with a number below 10,000, as each number takes a word vector; 200 of CNN's texts have up to 354."""
 SPLITS = {"training": "train", "validation": "valid", "test": "test"}
 ARCHIVE, SAMPLE = "cnn.tgz", "cnn_top4_sample200.txt"
 SENTENCES = 4
@@ -111,21 +114,40 @@ def parse_question(text: str, name: str) -> Question:
         DatasetCorrupt: it is something else; the message names the file and, where there is one, the line.
     """
     lines = lines_of(text)
-    parts = [part.split("\n") for part in re.split(r"\n\s*\n", "\n".join(lines).strip("\n"))]
-    if len(parts) < 5:
+    parts = _parts(lines)
+    if len(parts) != 5:
         raise DatasetCorrupt(
             f"{name}: expected an address, a text, a question, an answer and a list of entities, with an empty line"
             f" between each two, received {len(parts)} parts; get the archive anew"
         )
-    _, passage, question, answer, entities = parts[:5]
-    listed = {line.split(":", 1)[0] for line in entities}
-    place = lines.index(answer[0]) + 1
-    if answer[0] not in listed or not ENTITY.fullmatch(answer[0]):
-        raise DatasetCorrupt(f"{name}, line {place}: the answer {answer[0]!r} is not among the entities")
-    asked = " ".join(question).split()
+    _, passage, question, answer, entities = parts
+    listed = {_marker(lines[number], f"{name}, line {number + 1}") for number in entities}
+    if len(answer) > 1:
+        raise DatasetCorrupt(f"{name}, line {answer[1] + 1}: expected one answer, received another")
+    right = lines[answer[0]].strip()
+    if right not in listed:
+        raise DatasetCorrupt(f"{name}, line {answer[0] + 1}: the answer {right[:40]!r} is not among the entities")
+    for number in (*passage, *question):
+        strange = next((word for word in lines[number].split() if MARKER.fullmatch(word) and word not in listed), None)
+        if strange is not None:
+            raise DatasetCorrupt(f"{name}, line {number + 1}: {strange[:40]!r} is not among the entities")
+    asked, words = ([word for number in part for word in lines[number].split()] for part in (question, passage))
     if PLACEHOLDER not in asked:
-        raise DatasetCorrupt(f"{name}, line {lines.index(question[0]) + 1}: the question has no {PLACEHOLDER}")
-    return Question(list(_sentences(map(sys.intern, " ".join(passage).split()))), asked, answer[0])
+        raise DatasetCorrupt(f"{name}, line {question[0] + 1}: the question has no {PLACEHOLDER}")
+    return Question(list(_sentences(map(sys.intern, words))), asked, right)
+
+
+def _marker(line: str, where: str) -> str:
+    marker, colon, _ = line.partition(":")
+    if not colon or not ENTITY.fullmatch(marker):
+        raise DatasetCorrupt(f"{where}: expected an entity such as @entity7:Ada, received {line[:40]!r}")
+    return marker
+
+
+def _parts(lines: Sequence[str]) -> list[list[int]]:
+    """The numbers of the lines that have something, those in turn together."""
+    told = [number for number, line in enumerate(lines) if line.strip()]
+    return [[number for _, number in group] for _, group in groupby(enumerate(told), lambda pair: pair[1] - pair[0])]
 
 
 def parse_numbered(text: str, name: str) -> Iterator[Question]:
@@ -149,6 +171,8 @@ def parse_numbered(text: str, name: str) -> Iterator[Question]:
         asked, *more = rest.split("\t")
         if len(more) != 2 or not ENTITY.fullmatch(more[0]) or PLACEHOLDER not in asked.split():
             raise DatasetCorrupt(f"{name}, line {number}: expected a question with {PLACEHOLDER}, and an entity")
+        if not any(more[0] in sentence for sentence in passage):
+            raise DatasetCorrupt(f"{name}, line {number}: the answer {more[0]} is in none of the four sentences")
         yield Question(passage, asked.split(), more[0])
         passage = []
     if passage:
