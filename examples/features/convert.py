@@ -42,7 +42,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("target", type=Path, help="the npy file to write")
     parser.add_argument("--key", help="which array of a mat, npz or pickle file, if it has several")
     parser.add_argument("--columns", action="store_true", help="an image is a column, not a row (vgg_feats.mat)")
-    parser.add_argument("--crops", type=int, default=1, help="rows in turn that belong to one image: their mean counts")
+    parser.add_argument(
+        "--crops", type=_crops, default=1, help="rows in turn that belong to one image: their mean counts"
+    )
     options = parser.parse_args(arguments)
     try:
         parts = [features(source, options.key, options.columns, options.crops) for source in options.source]
@@ -50,13 +52,20 @@ def main(arguments: list[str] | None = None) -> int:
             raise ValueError(f"the files have {', '.join(str(part.shape[1]) for part in parts)} numbers an image")
         if options.target.suffix != ".npy":
             raise ValueError(f"{options.target}: expected a name that ends in .npy")
-    except (ValueError, OSError) as error:
+        whole = np.concatenate(parts)
+        np.save(options.target, whole)
+    except (ValueError, OSError, MemoryError) as error:
         print(f"convert.py: {error}", file=sys.stderr)
         return 1
-    whole = np.concatenate(parts)
-    np.save(options.target, whole)
     print(f"{options.target}: {len(whole):,} images of {whole.shape[1]:,} numbers")
     return 0
+
+
+def _crops(text: str) -> int:
+    crops = int(text)
+    if crops < 1:
+        raise argparse.ArgumentTypeError("expected one crop or more")
+    return crops
 
 
 def features(path: Path, key: str | None, columns: bool, crops: int) -> np.ndarray:
@@ -68,12 +77,12 @@ def features(path: Path, key: str | None, columns: bool, crops: int) -> np.ndarr
     reader = READERS.get(path.suffix)
     if reader is None:
         raise ValueError(f"{path}: expected a file that ends in {', '.join(READERS)}")
-    try:
-        with path.open("rb") as stream:
+    with path.open("rb") as stream:
+        try:
             found = _chosen(reader(stream), key)
-    except (pickle.UnpicklingError, EOFError, ValueError) as error:
-        raise ValueError(f"{path}: {error}") from error
-    if found.ndim != 2 or found.dtype.kind not in "fiu":
+        except Exception as error:  # a damaged file makes these libraries raise whatever they stumble over
+            raise ValueError(f"{path}: it cannot be read: {str(error) or type(error).__name__}") from error
+    if found.ndim != 2 or found.dtype.kind not in "fiu" or not found.size:
         raise ValueError(f"{path}: expected a table of numbers, received {found.dtype.name} of shape {found.shape}")
     if columns:
         found = found.T

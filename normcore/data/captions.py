@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from normcore.data.lines import lines_of
-from normcore.data.registry import DATASETS, DatasetCorrupt, checksums, present_checksums, read_bytes
+from normcore.data.registry import DATASETS, DatasetCorrupt, checksums, present_checksums, read_bytes, read_chunks
 
 CAPTIONS = 5  # of an image
 COCO_JSON, COCO_FEATURES, COCO_WIDTH = "dataset_coco.json", "coco_vgg19_10crop.npy", 4096
@@ -23,6 +23,7 @@ FLICKR_FEATURES, FLICKR_CAPTIONS, FLICKR_NAMES = (
     "Flickr8k.token.txt",
     "Flickr_8k.testImages.txt",
 )
+HEADER = 2**16  # bytes in which an npy file's numbers begin
 FLICKR_TRAIN, FLICKR_VALID = 800, 100  # of its 1,000 images with features
 COCO_SPLITS = {"train": "train", "restval": "train", "val": "valid", "test": "test"}  # Karpathy and Fei-Fei 2015
 
@@ -62,7 +63,10 @@ def load(name: str, datasets_dir: Path | None) -> CaptionedImages:
     """
     dataset = DATASETS[name]
     if name == "coco_karpathy":
-        features = read_features(read_bytes(dataset, COCO_FEATURES, datasets_dir), COCO_FEATURES, COCO_WIDTH)
+        content = bytearray()
+        for chunk in read_chunks(dataset, COCO_FEATURES, datasets_dir):
+            content += chunk
+        features = read_features(content, COCO_FEATURES, COCO_WIDTH)
         parts = parse_karpathy(read_bytes(dataset, COCO_JSON, datasets_dir), COCO_JSON, features)
         return CaptionedImages(**parts, checksums=present_checksums(dataset, datasets_dir))
     names = read_bytes(dataset, FLICKR_NAMES, datasets_dir).decode().split()
@@ -76,26 +80,49 @@ def load(name: str, datasets_dir: Path | None) -> CaptionedImages:
     return CaptionedImages(train, valid, test, dict(checksums(name)))
 
 
-def read_features(content: bytes, name: str, width: int) -> Tensor:
-    """(N, width) float32 of an npy file, which may not hold objects.
+def read_features(content: bytearray, name: str, width: int) -> Tensor:
+    """(N, width) float32 of an npy file, which may not hold objects; of float32 it is ``content`` itself, not a copy.
 
     Raises:
         DatasetCorrupt: it is no such file, or another width.
     """
     try:
-        features = np.load(io.BytesIO(content), allow_pickle=False)
-        if isinstance(features, np.ndarray) and features.dtype.kind not in "fiu":
-            raise ValueError(f"it holds {features.dtype.name}")
-    except (ValueError, EOFError, OSError, BadZipFile) as error:
+        shape, fortran, dtype, begin = _header(content)
+        if dtype.kind not in "fiu":
+            raise ValueError(f"it holds {dtype.name}")
+    except NO_HEADER as error:
         raise DatasetCorrupt(f"{name} is no npy file of numbers: {error}; convert it by examples/features") from error
-    if not isinstance(features, np.ndarray) or features.ndim != 2 or features.shape[1] != width:
-        shape = getattr(features, "shape", "no array")
+    if len(shape) != 2 or shape[1] != width:
         raise DatasetCorrupt(f"{name}: expected features of shape (images, {width}), received {shape}")
-    found = torch.from_numpy(features.astype(np.float32, copy=False))
+    size, expected = len(content) - begin, shape[0] * width * dtype.itemsize
+    if size != expected:
+        raise DatasetCorrupt(
+            f"{name}: expected {expected:,} bytes after the header, which says {shape}, received {size:,};"
+            " convert it again by examples/features"
+        )
+    numbers = np.frombuffer(content, dtype, offset=begin).reshape(shape, order="F" if fortran else "C")
+    found = torch.from_numpy(numbers.astype(np.float32, copy=False))
     if not found.isfinite().all():
         row = int((~found.isfinite()).any(1).nonzero()[0])
         raise DatasetCorrupt(f"{name}, row {row}: expected finite numbers")
     return found
+
+
+NO_HEADER = (ValueError, TypeError, SyntaxError, TokenError, RecursionError, MemoryError)
+"""What numpy raises where a header is damaged."""
+
+
+def _header(content: bytearray) -> tuple[tuple[int, ...], bool, np.dtype, int]:
+    """Shape, whether columns come first, type, and where the numbers begin."""
+    stream = io.BytesIO(content[:HEADER])
+    version = np.lib.format.read_magic(stream)
+    read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}.get(version)
+    if read is None:
+        raise ValueError(f"expected version 1 or 2 of the format, received {version[0]}")
+    shape, fortran, dtype = read(stream)
+    if any(length < 0 for length in shape):
+        raise ValueError(f"its shape is {shape}")
+    return shape, fortran, dtype, stream.tell()
 
 
 def parse_karpathy(content: bytes, name: str, features: Tensor) -> dict[str, Captioned]:
@@ -138,7 +165,7 @@ def _tokens(found: Any) -> list[str]:
 
 
 def parse_token_file(text: str, name: str) -> dict[str, list[list[str]]]:
-    """The captions of each image of a file in Flickr8k's form: ``image.jpg#0``, a tabulator, the caption.
+    """The ``CAPTIONS`` captions of each image of a file in Flickr8k's form: ``image.jpg#0``, a tabulator, the caption.
 
     Words are small letters; marks are left out.
 
@@ -155,4 +182,7 @@ def parse_token_file(text: str, name: str) -> dict[str, list[list[str]]]:
                 f"{name}, line {number}: expected image#{len(said.get(image, []))}, a tabulator, a caption"
             )
         said.setdefault(image, []).append(words)
+    for image, own in said.items():
+        if len(own) != CAPTIONS:
+            raise DatasetCorrupt(f"{name}: expected {CAPTIONS} captions of {image}, received {len(own)}")
     return said

@@ -77,6 +77,7 @@ def test_what_a_pickle_would_run_is_not_run(tmp_path: Path, protocol: int, monke
 
 WRONG = {
     "a row": (TABLE[0], "expected a table of numbers, received float64 of shape (4,)"),
+    "nothing": (TABLE[:0], "expected a table of numbers, received float64 of shape (0, 4)"),
     "words": (np.array([["a"]]), "expected a table of numbers, received str32 of shape (1, 1)"),
     "not finite": (np.where(TABLE[2, 1] == TABLE, np.nan, TABLE), "image 2 has a number that is not finite"),
 }
@@ -87,6 +88,45 @@ def test_what_is_wrong_with_a_file_is_named(tmp_path: Path, kind: str) -> None:
     table, message = WRONG[kind]
     refused = convert(written(tmp_path / "f.npy", table), tmp_path / "out.npy")
     assert (refused.returncode, refused.stderr) == (1, f"convert.py: {tmp_path}/f.npy: {message}\n")
+
+
+DAMAGED = {
+    "pickle of nothing": ("f.pkl", b""),
+    "pickle cut short": ("f.pkl", pickle.dumps(TABLE)[:-40]),
+    "pickle of words": ("f.pkl", b"not a pickle"),
+    "pickle without a stack": ("f.pkl", b"."),
+    "pickle that asks for the memo": ("f.pkl", b"h\x05."),
+    "pickle that builds nonsense": ("f.pkl", b"cnumpy\nndarray\n(tR."),
+    "npy cut short": ("f.npy", b"\x93NUMPY\x01\x00"),
+    "npy with an open bracket": ("f.npy", b"\x93NUMPY\x01\x00\x03\x00((("),
+    "npz that is no archive": ("f.npz", b"PK\x03\x04rest"),
+    "mat of nothing": ("f.mat", b""),
+    "mat of words": ("f.mat", b"not a mat file, but long enough for it to look for a header of 128 bytes" * 3),
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGED)
+def test_a_damaged_file_is_named(tmp_path: Path, kind: str) -> None:
+    name, content = DAMAGED[kind]
+    (tmp_path / name).write_bytes(content)
+    refused = convert(tmp_path / name, tmp_path / "out.npy")
+    begin = f"convert.py: {tmp_path}/{name}: it cannot be read: "
+    assert (refused.returncode, refused.stderr.startswith(begin)) == (1, True), refused.stderr
+    assert len(refused.stderr) > len(begin) + 1
+    assert "Traceback" not in refused.stderr
+
+
+@pytest.mark.parametrize("crops", ["0", "-2", "many"])
+def test_crops_are_counted_from_one(tmp_path: Path, crops: str) -> None:
+    refused = convert(written(tmp_path / "f.npy"), tmp_path / "out.npy", "--crops", crops)
+    assert refused.returncode == 2
+    assert "argument --crops: " in refused.stderr
+
+
+def test_a_target_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    refused = convert(written(tmp_path / "f.npy"), tmp_path / "nowhere" / "out.npy")
+    assert (refused.returncode, "nowhere/out.npy" in refused.stderr) == (1, True)
+    assert "Traceback" not in refused.stderr
 
 
 def test_what_does_not_fit_is_named(tmp_path: Path) -> None:

@@ -25,10 +25,18 @@ def karpathy(**other: Any) -> bytes:
     return json.dumps({"dataset": "coco", "images": [image(k, **(other if k == 2 else {})) for k in range(4)]}).encode()
 
 
-def npy(array: Any) -> bytes:
+def npy(array: Any) -> bytearray:
     stream = io.BytesIO()
     np.save(stream, array)
-    return stream.getvalue()
+    return bytearray(stream.getvalue())
+
+
+def headed(header: str, version: bytes = b"\x01\x00") -> bytearray:
+    return bytearray(b"\x93NUMPY" + version + len(header).to_bytes(2, "little") + header.encode())
+
+
+def shaped(shape: str, dtype: str = "<f4") -> bytearray:
+    return headed(f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}}}\n")
 
 
 def test_karpathys_splits_and_the_features_beside_them() -> None:
@@ -86,6 +94,15 @@ def test_a_split_without_an_image_is_named() -> None:
 def test_features_are_numbers_of_the_right_width() -> None:
     found = read_features(npy(np.arange(6, dtype=np.float64).reshape(3, 2)), "f.npy", 2)
     assert (found.dtype, found.tolist()) == (torch.float32, [[0, 1], [2, 3], [4, 5]])
+    columns_first = read_features(npy(np.asfortranarray(np.arange(6, dtype=np.float32).reshape(3, 2))), "f.npy", 2)
+    assert torch.equal(columns_first, found)
+
+
+def test_features_of_float32_are_not_copied() -> None:
+    content = npy(np.arange(6, dtype=np.float32).reshape(3, 2))
+    found = read_features(content, "f.npy", 2)
+    content[-4:] = np.float32(7).tobytes()
+    assert found.tolist() == [[0, 1], [2, 3], [4, 7]]
 
 
 @pytest.mark.parametrize(
@@ -95,19 +112,30 @@ def test_features_are_numbers_of_the_right_width() -> None:
         (npy(np.zeros(2)), r"received \(2,\)"),
         (npy(np.array([[0, 1], [2, np.nan]])), "f.npy, row 1: expected finite numbers"),
         (npy(np.array([{"a": 1}], dtype=object)), "f.npy is no npy file of numbers: .*convert it by examples/features"),
-        (b"PK\x03\x04", "f.npy is no npy file of numbers"),
-        (npy(np.zeros((3, 2)))[:-8], "f.npy is no npy file of numbers"),
+        (bytearray(b"PK\x03\x04"), "f.npy is no npy file of numbers"),
+        (npy(np.zeros((3, 2)))[:-8], "f.npy: expected 48 bytes after the header, which says .3, 2., received 40"),
+        (npy(np.zeros((3, 2))) + b"!", "f.npy: expected 48 bytes after the header, which says .3, 2., received 49"),
+        (shaped("(99999999999999, 2)"), "f.npy: expected 799,999,999,999,992 bytes after the header"),
+        (shaped(f"({10**30}, 2)"), "f.npy: expected 8,000,000,000,.* bytes after the header"),
+        (shaped("(-1, 2)"), "f.npy is no npy file of numbers: its shape is"),
+        (shaped("(2, 3"), "f.npy is no npy file of numbers"),
+        (shaped("(3, 2)", dtype="nonsense"), "f.npy is no npy file of numbers"),
+        (headed(3000 * "((("), "f.npy is no npy file of numbers"),
+        (headed("", version=b"\x09\x00"), "f.npy is no npy file of numbers: expected version 1 or 2"),
         (npy(np.array([["a", "b"]])), "f.npy is no npy file of numbers"),
     ],
 )
-def test_what_is_wrong_with_features_is_named(content: bytes, message: str) -> None:
+def test_what_is_wrong_with_features_is_named(content: bytearray, message: str) -> None:
     with pytest.raises(DatasetCorrupt, match=message):
         read_features(content, "f.npy", 2)
 
 
 def test_captions_line_by_line() -> None:
-    said = parse_token_file("1.jpg#0\tA cat , sits .\n1.jpg#1\tTwo cats\n2.jpg#0\tno-one\n", "t.txt")
-    assert said == {"1.jpg": [["a", "cat", "sits"], ["two", "cats"]], "2.jpg": [["no-one"]]}
+    lines = [f"{k}.jpg#{n}\tA cat , sits {n} ." for k in (1, 2) for n in range(5)]
+    said = parse_token_file("\n".join(lines), "t.txt")
+    assert said == {f"{k}.jpg": [["a", "cat", "sits", str(n)] for n in range(5)] for k in (1, 2)}
+    with pytest.raises(DatasetCorrupt, match=r"^t\.txt: expected 5 captions of 2\.jpg, received 4"):
+        parse_token_file("\n".join(lines[:-1]), "t.txt")
 
 
 @pytest.mark.parametrize("line", ["1.jpg#2\tA cat", "1.jpg#1 A cat", "1.jpg A cat", "1.jpg#1\t . "])
