@@ -7,9 +7,12 @@ from torch import Tensor
 from torch.nn import functional
 
 
-def kl_to_standard_normal(mean: Tensor, std: Tensor) -> Tensor:
-    """KL[N(mean, std^2) || N(0, 1)], summed over the latent numbers: (B, D), (B, D) -> (B)."""
-    return 0.5 * (mean.square() + std.square() - 2 * std.log() - 1).sum(-1)
+def kl_to_standard_normal(mean: Tensor, log_std: Tensor) -> Tensor:
+    """KL[N(mean, std^2) || N(0, 1)], summed over the latent numbers: (B, D), (B, D) -> (B).
+
+    It takes log std, so that a deviation too small for a float is no infinity.
+    """
+    return 0.5 * (mean.square() + (2 * log_std).exp() - 2 * log_std - 1).sum(-1)
 
 
 def bernoulli_cross_entropy(logits: Tensor, x: Tensor) -> Tensor:

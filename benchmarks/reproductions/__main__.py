@@ -36,9 +36,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     before = options.output.read_text(encoding="utf-8") if options.output and options.output.exists() else ""
     with db.snapshot() as session:
-        text = page(session, sections(), earlier(before))
+        artifacts = Artifacts(settings.artifacts_url)
+        text = page(session, artifacts, sections(), earlier(before))
         if options.output is not None:
-            draw(session, Artifacts(settings.artifacts_url), sections(), options.output.parent / PICTURES)
+            draw(session, artifacts, sections(), options.output.parent / PICTURES)
     db.close()
     if options.output is None:
         print(text, end="")

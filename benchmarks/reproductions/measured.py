@@ -9,6 +9,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from normcore.spec import ExperimentSpec, TrainingSpec
+from service.artifacts import Artifacts
 from service.experiments.tables import Experiment, Measurement, Run
 from service.leaderboards.ranking import Center, center
 from service.leaderboards.tables import Entry
@@ -77,6 +78,12 @@ def trained(session: Session, spec: TrainingSpec, series: str) -> Trained | None
         minutes=sum(seconds) / len(seconds) / 60,
         machines=[_machine(run) for run in _runs(session, spec)],
     )
+
+
+def made_by(run_id: str, artifact: str, artifacts: Artifacts) -> bytes:
+    """What the run's last attempt left under this name."""
+    attempt = max(found.attempt for found in artifacts.list(run_id) if found.name == artifact)
+    return artifacts.read(run_id, attempt, artifact)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,15 +10,23 @@ from sqlalchemy.orm import Session
 from benchmarks.reproductions.earlier import FULL_SIZE, GLANCE, Earlier
 from benchmarks.reproductions.findings import findings
 from benchmarks.reproductions.markdown import Row, number, prose, table, words
-from benchmarks.reproductions.measured import Machine, Trained, analysed, analysed_runs_of, trained
+from benchmarks.reproductions.measured import Machine, Trained, analysed, analysed_runs_of, made_by, trained
 from benchmarks.reproductions.orders import Held
 from benchmarks.reproductions.sections import CURVES, Citation, Section
-from benchmarks.reproductions.trainings import expectation, results, seeds_in_order, to_the_best_of, verdict
+from benchmarks.reproductions.trainings import (
+    expectation,
+    other_metrics,
+    results,
+    seeds_in_order,
+    to_the_best_of,
+    verdict,
+)
 from normcore.problem import own_problem
 from normcore.published import papers, published
 from normcore.spec import ExperimentSpec, TrainingSpec, resolve
 from normcore.spec.metric import Metric
 from normcore.spec.tasks import BENCHMARKS
+from service.artifacts import Artifacts
 from service.leaderboards.tables import Entry
 
 NOTHING = Earlier()
@@ -56,14 +64,15 @@ Whose numbers are in `normcore/published/`, and compare with nothing of ours yet
 at a size that a section could show. LN's figures 1 to 5 have no numbers in the text."""
 
 
-def page(session: Session, sections: Sequence[Section], before: Earlier = NOTHING) -> str:
+def page(session: Session, artifacts: Artifacts, sections: Sequence[Section], before: Earlier = NOTHING) -> str:
     """Everything, as docs/reproductions.md has it.
 
     Args:
+        artifacts: of the database's runs.
         before: what stands there, which stays where the database has no run.
     """
     kept = {section.title for section in sections if section.title in before.sections and not _is_run(session, section)}
-    measured = [before.sections[s.title] if s.title in kept else section_of(session, s) for s in sections]
+    measured = [before.sections[s.title] if s.title in kept else section_of(session, artifacts, s) for s in sections]
     glance = at_a_glance(session, sections, {title: before.at_a_glance.get(title, []) for title in kept})
     return "\n\n".join([INTRODUCTION, glance, *measured, at_full_size(session, before), not_measured(sections)]) + "\n"
 
@@ -108,39 +117,48 @@ def _seen(found: Held | None) -> str:
     return f"{found.seeds} of {found.of} seeds" if found.seeds else f"no seed of {found.of}"
 
 
-def section_of(session: Session, section: Section) -> str:
+def section_of(session: Session, artifacts: Artifacts, section: Section) -> str:
     """One table or figure; its specs either all train or are all analyses."""
     specs = section.resolved()
     trainings = {name: spec for name, spec in specs.items() if isinstance(spec, TrainingSpec)}
     parts = [f"## {section.title}", prose(section.claims), *map(_published, section.published)]
-    parts += _trained(session, section, trainings) if trainings else _analysed(session, specs)
+    parts += _trained(session, artifacts, section, trainings) if trainings else _analysed(session, specs)
     differs = prose(f"**How far this is from the paper.** {section.differs}")
     return "\n\n".join([*parts, differs, _commands(section)])
 
 
-def _trained(session: Session, section: Section, specs: Mapping[str, TrainingSpec]) -> Iterator[str]:
+def _trained(
+    session: Session, artifacts: Artifacts, section: Section, specs: Mapping[str, TrainingSpec]
+) -> Iterator[str]:
     runs = {name: trained(session, spec, section.shows) for name, spec in specs.items()}
-    metric = next(iter(specs.values())).task.metric()
+    task = next(iter(specs.values())).task
+    metric = task.metric()
     yield results(runs, metric, section.shows)
-    yield from _pictures(section, runs)
+    yield from other_metrics(runs, task.metrics)
+    yield from _samples(artifacts, section, runs)
     if section.baseline:
         yield to_the_best_of(section.baseline, runs, metric)
     yield from (verdict(order, runs, metric) for order in section.orders)
     machines = [machine for run in runs.values() if run is not None for machine in run.machines]
-    for task in section.looks_into:
-        looked = {name: a for name, spec in specs.items() if (a := analysed_runs_of(session, spec, task))}
-        yield f"What `{task}` found in a run of these:\n\n{findings(looked)}"
-        machines += [machine for analysis in looked.values() for machine in analysis.machines]
+    for analysis in section.looks_into:
+        looked = {name: a for name, spec in specs.items() if (a := analysed_runs_of(session, spec, analysis))}
+        yield f"What `{analysis}` found in a run of these:\n\n{findings(looked)}"
+        machines += [machine for found in looked.values() for machine in found.machines]
     yield from _measured_on(machines)
 
 
-def _pictures(section: Section, runs: Mapping[str, Trained | None]) -> Iterator[str]:
-    """Links to what ``pictures.draw`` writes."""
+def _samples(artifacts: Artifacts, section: Section, runs: Mapping[str, Trained | None]) -> Iterator[str]:
+    """Links to what ``pictures.draw`` writes, and texts."""
     if any(runs[name] is not None for name in section.draws):
         yield f"![{CURVES_TOLD}]({PICTURES}/{section.specs}/{CURVES})"
     for sample in section.samples:
         run = runs[sample.spec]
-        if run is not None and run.run_to_show is not None:
+        if run is None or run.run_to_show is None:
+            continue
+        if sample.is_text:
+            begin = made_by(run.run_to_show, sample.artifact, artifacts).decode().splitlines()[: sample.lines]
+            yield "\n".join([f"{sample.shows}:\n", "```text", *begin, "```"])
+        else:
             yield f"{sample.shows}:\n\n![{sample.shows}]({PICTURES}/{section.specs}/{sample.file})"
 
 

@@ -1,4 +1,4 @@
-"""The pictures of a section: learning curves, and what the first seed's model makes, as files beside the page."""
+"""The pictures of a section, as files beside the page: learning curves, and what the first seed's model makes."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -9,7 +9,7 @@ import kaleido
 from sqlalchemy.orm import Session
 
 from benchmarks.reproductions.markdown import words
-from benchmarks.reproductions.measured import Trained, trained
+from benchmarks.reproductions.measured import Trained, made_by, trained
 from benchmarks.reproductions.sections import CURVES, Section
 from normcore.figures.figure import Figure, themed
 from normcore.figures.mean_curves import Band, mean_curves
@@ -44,7 +44,7 @@ def pictures(session: Session, artifacts: Artifacts, section: Section) -> Iterat
         yield CURVES, _curves(section, drawn, f"{words(metric.name)} in validation")
     for sample in section.samples:
         run_id = runs[sample.spec].run_to_show if sample.spec in runs else None
-        if run_id is not None:
+        if run_id is not None and not sample.is_text:
             yield sample.file, _sample(artifacts, run_id, sample.artifact)
 
 
@@ -63,8 +63,7 @@ def _curves(section: Section, runs: Mapping[str, Trained], y: str) -> Figure:
 
 
 def _sample(artifacts: Artifacts, run_id: str, name: str) -> Figure | bytes:
-    attempt = max(found.attempt for found in artifacts.list(run_id) if found.name == name)
-    content = artifacts.read(run_id, attempt, name)
+    content = made_by(run_id, name, artifacts)
     return cast(Figure, json.loads(content)) if name.endswith(".json") else content
 
 

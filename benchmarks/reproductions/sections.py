@@ -50,17 +50,23 @@ class Citation(Data):
 
 
 class Sample(Data):
-    """Something that a model made, shown as a picture.
+    """Something that a model made, shown as a picture, or as text.
 
     Attributes:
         spec: whose run made it.
-        artifact: as the task names it; a figure if it ends in ``.json``.
+        artifact: as the task names it; a figure if it ends in ``.json``, text if it ends in ``.txt``.
         shows: what one sees there.
+        lines: of a text, from its beginning.
     """
 
     spec: Text
     artifact: Text
     shows: Text
+    lines: int = Field(10, ge=1)
+
+    @property
+    def is_text(self) -> bool:
+        return self.artifact.endswith(".txt")
 
     @property
     def file(self) -> str:
@@ -78,7 +84,7 @@ class Section(Data):
         shows: one series besides, at the last update.
         baseline: the spec to whose best level the times of all are told; empty for none.
         draws: specs whose learning curves are shown, each in a colour of its own.
-        samples: of the runs, as pictures.
+        samples: of what the first seed's model makes.
         looks_into: analyses of the trained runs.
     """
 

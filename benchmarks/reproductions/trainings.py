@@ -42,6 +42,23 @@ def _cells(run: Trained, shows: str) -> Row:
     )
 
 
+def other_metrics(runs: Runs, metrics: Sequence[Metric]) -> Iterator[str]:
+    """The test metrics that do not rank, if there are any: mean of the seeds, and half of its interval's width."""
+    others = [metric.name for metric in metrics[1:]]
+    rows = [(words(name), *(_mean_of(run, other) for other in others)) for name, run in runs.items() if run is not None]
+    if others and rows:
+        told = "What else was tested: mean of the seeds, ± half the width of its 95% interval:"
+        yield f"{told}\n\n{table([('spec', *map(words, others)), *rows])}"
+
+
+def _mean_of(run: Trained, metric: str) -> str:
+    found = run.entry.values.get(metric)
+    if found is None:
+        return "–"
+    interval = found["ci95"]
+    return number(found["mean"]) + (f" ± {number((interval[1] - interval[0]) / 2)}" if interval else "")
+
+
 def _to_the_target(run: Trained) -> str:
     median, reached = run.entry.steps_median, f"{run.entry.steps_reached} of {run.entry.n_seeds}"
     return f"{'–' if median is None else number(median)} ({reached})"

@@ -78,12 +78,12 @@ class Draw(nn.Module):
                 error = images - canvas.sigmoid()  # Eq. 3
                 r = self._read(images, error, decoded.h)  # Eq. 4
                 encoded = encode(torch.cat([r, decoded.h], 1), encoded, t)  # Eq. 5
-                mean, deviation = self.mean(encoded.h), self.log_deviation(encoded.h).exp()  # Eq. 1, 2
-                z = mean + deviation * epsilon  # Eq. 6
+                mean, log_deviation = self.mean(encoded.h), self.log_deviation(encoded.h)  # Eq. 1, 2
+                z = mean + log_deviation.exp() * epsilon  # Eq. 6
                 decoded = decode(z, decoded, t)  # Eq. 7
                 painted, at = self._write(decoded.h)
                 canvas = canvas + painted  # Eq. 8
-                yield Painted(canvas, at, kl_to_standard_normal(mean, deviation))
+                yield Painted(canvas, at, kl_to_standard_normal(mean, log_deviation))
 
     @torch.no_grad()
     def generate(self, noise: Tensor) -> Iterator[Tensor]:

@@ -13,7 +13,7 @@ from normcore.models.words import Words
 from normcore.spec.models import order_embedding as spec
 
 MARGIN = 0.05
-DIFFERENCES = 1 << 28  # numbers that are held at once
+DIFFERENCES = 1 << 22  # numbers that are held at once: few enough for a cache
 
 
 class OrderEmbedding(nn.Module):

@@ -22,7 +22,7 @@ from normcore.tasks.task import Loss, Resources, even_batches, shuffled
 EVALUATION_BATCH = 500  # captions
 POPULATION = 5000  # training images whose statistics are averaged
 END, UNKNOWN = 0, 1  # numbers of words; those that are known follow
-SHOWN = 20  # of the figure's captions
+SHOWN, BEST = 20, 3  # captions for which is told what is found, and images of each
 FOUND = 3  # images that are shown to each
 
 
@@ -122,16 +122,21 @@ class OrderEmbeddingTask:
 
     @torch.no_grad()
     def _found(self, model: OrderEmbedding) -> str:
-        """What is found for some captions of the first fold: at which place their image comes, and the captions of the
-        images before it."""
+        """What is found for the first caption of some images of the first fold: at which place its image comes, and
+        which images fit best, by their own first captions."""
         fold = range(self._fold)
         placed = self._placed(model, self._test, fold)
-        of_images = image_ranks(energy(placed.captions, placed.images))
+        energies = energy(placed.captions, placed.images)
+        of_images = image_ranks(energies)
         lines = []
         for image in fold[:SHOWN]:
-            said = " ".join(self._test.words[image][0])
-            lines.append(f"{said}\n    its image comes at place {of_images[image * CAPTIONS].item()} of {len(fold)}\n")
-        return "".join(lines)
+            caption = image * CAPTIONS
+            lines += [
+                " ".join(self._test.words[image][0]),
+                f"    its image comes at place {of_images[caption].item()} of {len(fold)}; first come",
+                *(f"    {' '.join(self._test.words[k][0])}" for k in energies[caption].argsort()[:BEST].tolist()),
+            ]
+        return "\n".join(lines) + "\n"
 
 
 class _Encoded:

@@ -17,8 +17,15 @@ def test_the_divergence_is_the_integral() -> None:
     for m, s in zip(mean, std, strict=True):
         log_q = -((grid - m) ** 2) / (2 * s**2) - math.log(s)
         total += float(np.trapezoid(np.exp(log_q) * (log_q + grid**2 / 2), grid)) / math.sqrt(2 * math.pi)
-    measured = kl_to_standard_normal(torch.tensor([mean]).double(), torch.tensor([std]).double())
+    measured = kl_to_standard_normal(torch.tensor([mean]).double(), torch.tensor([std]).double().log())
     assert measured.item() == pytest.approx(total, rel=1e-6)
+
+
+def test_the_divergence_of_a_deviation_too_small_for_a_float() -> None:
+    log_std = torch.tensor([[-120.0]], requires_grad=True)
+    divergence = kl_to_standard_normal(torch.zeros(1, 1), log_std)
+    assert divergence.item() == pytest.approx(119.5)
+    assert torch.autograd.grad(divergence.sum(), log_std)[0].item() == pytest.approx(-1)
 
 
 def test_a_pixel_costs_minus_the_log_of_its_probability() -> None:

@@ -15,11 +15,13 @@ from benchmarks.reproductions.page import NOTHING, at_a_glance, at_full_size, no
 from benchmarks.reproductions.sections import Citation, Order, Section
 from benchmarks.reproductions.trainings import expectation
 from normcore.events import Finding, Started
+from service.artifacts import Artifacts
 from service.db import Database
 from service.experiments import lifecycle
 from tests.service.given import analysed, begun, claimed, finished, measured, recorded, submitted, written
 
 PAGE = Path(__file__).parents[3] / "docs" / "reproductions.md"
+NO_ARTIFACTS = Artifacts("memory://")
 RBN_TABLE_1 = Citation(task="permuted_mnist", where="Table 1")
 
 
@@ -63,9 +65,9 @@ def trained(db: Database, method: str, *seeds: tuple[float, int | None, float]) 
     return ids
 
 
-def text_of(db: Database, section: Section) -> list[str]:
+def text_of(db: Database, section: Section, artifacts: Artifacts = NO_ARTIFACTS) -> list[str]:
     with db.snapshot() as session:
-        return section_of(session, section).splitlines()
+        return section_of(session, artifacts, section).splitlines()
 
 
 def test_what_was_not_run_is_said(db: Database, section: Section) -> None:
@@ -116,6 +118,32 @@ def test_times_are_told_to_the_level_that_the_baseline_holds(db: Database, secti
     head = lines.index("| spec | updates | 95% interval | seconds | 95% interval | updates to its own | 95% interval |")
     assert lines[head + 2] == "| with ln | 0.5 | – | 0.5 | – | 1 | – |"
     assert lines[head + 3] == "| without | 1 | – | 1 | – | 1 | – |"
+
+
+def test_metrics_that_do_not_rank_have_a_table_of_their_own(db: Database, section: Section) -> None:
+    task = {"name": "char_lm", "profile": "smoke"}
+    write(sections.SPECS / "text", {"with_ln": written(task=task, seeds=[0, 1]), "without": written("none", task=task)})
+    of_text = section.model_copy(update={"specs": "text", "orders": (), "looks_into": ()})
+    assert not any(line.startswith("What else") for line in text_of(db, of_text))
+    submitted(db, "layer_norm", task=task, seeds=[0, 1])
+    for accuracy in (0.4, 0.6):
+        lease = claimed(db).lease
+        begun(db, lease)
+        values = {"bits_per_char": 2.0, "accuracy": accuracy}
+        finished(db, lease, metric="bits_per_char", value=2.0, values=values)
+    lines = text_of(db, of_text)
+    head = lines.index("What else was tested: mean of the seeds, ± half the width of its 95% interval:")
+    assert lines[head + 2 : head + 6] == [
+        "| spec | accuracy |",
+        "|---|---|",
+        "| with ln | 0.5 ± 1.271 |",  # 12.706 * 0.1
+        "",
+    ]
+    submitted(db, "none", task=task, seeds=[0])
+    lease = claimed(db).lease
+    begun(db, lease)
+    finished(db, lease, "diverged", metric="bits_per_char", value=None)
+    assert "| without | – |" in text_of(db, of_text)
 
 
 def test_of_specs_without_a_seed_in_common_nothing_is_said(db: Database, section: Section) -> None:
@@ -264,7 +292,7 @@ def test_a_page_of_which_there_is_no_run_stays_as_it_is(db: Database) -> None:
     landed = plain.replace("BN-LSTM 0.954 | not run |", "BN-LSTM 0.954 | none 0.9 |")
     assert landed != plain
     with db.snapshot() as session:
-        assert page(session, sections.sections(), earlier(landed)) == landed
+        assert page(session, NO_ARTIFACTS, sections.sections(), earlier(landed)) == landed
 
 
 def test_what_the_page_says_of_papers_and_protocols_is_what_the_sections_file_says() -> None:
@@ -281,13 +309,15 @@ def test_what_the_page_says_of_papers_and_protocols_is_what_the_sections_file_sa
 def test_a_section_that_was_run_again_is_new(db: Database, section: Section) -> None:
     with db.snapshot() as session:
         before = (
-            page(session, [section]).replace("| with ln | not run |", "| with ln | 3 |").replace("not known", "here")
+            page(session, NO_ARTIFACTS, [section])
+            .replace("| with ln | not run |", "| with ln | 3 |")
+            .replace("not known", "here")
         )
-        assert page(session, [section], earlier(before)) == before
+        assert page(session, NO_ARTIFACTS, [section], earlier(before)) == before
     trained(db, "layer_norm", (0.5, 20, 1.0))
     with db.snapshot() as session:
-        assert page(session, [section], earlier(before)) == page(session, [section])
-        assert "| with ln | 1 | 0.5 |" in page(session, [section])
+        assert page(session, NO_ARTIFACTS, [section], earlier(before)) == page(session, NO_ARTIFACTS, [section])
+        assert "| with ln | 1 | 0.5 |" in page(session, NO_ARTIFACTS, [section])
 
 
 def test_an_analysis_that_was_run_again_is_new(db: Database, section: Section) -> None:
@@ -295,15 +325,15 @@ def test_an_analysis_that_was_run_again_is_new(db: Database, section: Section) -
     write(sections.SPECS / "geometry", {"geometry": spec})
     analysis = Section(title="Eq. 8, |d|", specs="geometry", claims="Equal.", differs="Not at all.")
     with db.snapshot() as session:
-        before = page(session, [analysis]).replace(
+        before = page(session, NO_ARTIFACTS, [analysis]).replace(
             "| what the paper says | not run |", "| what the paper says | here |"
         )
         assert "| here |" in before
-        assert page(session, [analysis], earlier(before)) == before
+        assert page(session, NO_ARTIFACTS, [analysis], earlier(before)) == before
     analysed(db, spec, Finding("a", 0.25, "a factor").against("1/2", False, "LN Eq. 8"))
     with db.snapshot() as session:
-        again = page(session, [analysis], earlier(before))
-        assert again == page(session, [analysis])
+        again = page(session, NO_ARTIFACTS, [analysis], earlier(before))
+        assert again == page(session, NO_ARTIFACTS, [analysis])
     assert "| geometry | a: a factor | 0.25 | 1/2 (LN Eq. 8) | **no** |" in again
     assert "| what the paper says | 0 of 1 hold |" in again
 

@@ -32,6 +32,7 @@ def section(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Section:
     samples = [
         Sample(spec="with_ln", artifact="made.png", shows="What it makes"),
         Sample(spec="with_ln", artifact="figures/window.json", shows="Where it looks"),
+        Sample(spec="with_ln", artifact="found.txt", shows="What it finds", lines=2),
         Sample(spec="without", artifact="made.png", shows="What the other makes"),
     ]
     own = {"title": "Fig. 9", "specs": "some", "claims": "It is better.", "differs": "Much."}
@@ -48,6 +49,7 @@ def test_curves_and_samples_are_those_of_the_runs(db: Database, section: Section
         for name, content in (
             ("made.png", b"picture %d" % seed),
             ("figures/window.json", b'{"data": [], "layout": {}}'),
+            ("found.txt", b"seed %d\n    1 of 2\nanother\n" % seed),
         ):
             artifacts.write(lease.run_id, lease.attempt, name, content)
         finished(db, lease)
@@ -60,7 +62,10 @@ def test_curves_and_samples_are_those_of_the_runs(db: Database, section: Section
     [line] = [trace for trace in figure["data"] if trace.get("name") == "with ln"]
     assert (line["x"], line["y"]) == ([10, 20], pytest.approx([0.3, 0.9]))
     assert figure["layout"]["yaxis"]["title"]["text"] == "accuracy in validation"
-    linked = [text for text in text_of(db, section) if text.startswith("![")]
+    lines = text_of(db, section, artifacts)
+    begin = lines.index("What it finds:")
+    assert lines[begin + 1 : begin + 6] == ["", "```text", "seed 0", "    1 of 2", "```"]
+    linked = [text for text in lines if text.startswith("![")]
     assert linked == [
         "![Validation by updates: mean of the seeds, and its 95% interval](reproductions/some/curves.svg)",
         "![What it makes](reproductions/some/with_ln-made.png)",

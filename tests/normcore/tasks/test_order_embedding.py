@@ -164,10 +164,12 @@ def test_what_is_found_can_be_read() -> None:
     of = given()
     task, model = built(smoke(folds=2), of)
     text = task.artifacts(model)["found.txt"]().decode()
-    said, place, *_ = text.split("\n")
+    said, place, *found = text.split("\n")
     assert said == " ".join(of.test.captions[0][0])
     e = energies(model, of.test, vocabulary(of))[0, :6]
-    assert place.strip() == f"its image comes at place {1 + int((e < e[0]).sum())} of 6"
+    assert place.strip() == f"its image comes at place {1 + int((e < e[0]).sum())} of 6; first come"
+    best = sorted(range(6), key=lambda image: float(e[image]))[:3]
+    assert [line.strip() for line in found[:3]] == [" ".join(of.test.captions[image][0]) for image in best]
 
 
 def test_the_papers_cost() -> None:
