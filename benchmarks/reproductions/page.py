@@ -53,9 +53,9 @@ A section of which that service has no run stays as it stands. The pictures besi
 Chromium. Curves are means of the seeds within their 95% interval."""
 
 AT_FULL_SIZE = """\
-What one run of each takes, without normalization. Submit `{task: {name: …, profile: paper}, norm: {method: …}}`; the
-board then shows the papers' numbers beside ours. RBN's text8 and LN's minibatches of 4 are in `examples/specs`, and the
-searches of RBN Fig. 6 and Table 5 in `examples/sweeps`."""
+What one run of each takes, without normalization. Submit `{task: {name: …, profile: paper}, norm: {method: …}}` or a
+file of `examples/specs`, which has RBN's text8 and LN's minibatches of 4, too; the board then shows the papers' numbers
+beside ours. The searches of RBN Fig. 6 and Table 5 are in `examples/sweeps`."""
 
 WITHOUT_SECTION = """\
 ## Tables and figures without a section

@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from normcore.problem import own_budget, own_problem, problem_of
-from normcore.published import published
+from normcore.published import papers, published
 from normcore.spec import TrainingSpec, read_spec, resolve
 from normcore.spec.tasks.benchmark import Benchmark
 
@@ -18,6 +18,13 @@ READERS = {
     "rbn_reader_bn_e_star": "BN-e*",
     "rbn_reader_bn_e_star_star": "BN-e**",
 }
+WITHOUT_NUMBERS = {
+    *(("feedforward", method) for method in ("layer_norm", "batch_norm")),
+    *(("convnet", method) for method in ("none", "layer_norm", "batch_norm")),
+    *(("handwriting", method) for method in ("none", "layer_norm")),
+    ("attentive_reader", "layer_norm"),
+}
+"""What LN trains without a number in its text: task and method."""
 OF_LN = {
     "ln_reader": "attentive_reader",
     "ln_order_embedding": "order_embedding",
@@ -40,17 +47,33 @@ def test_the_list_is_of_the_files_there_are() -> None:
     assert {name for name in NAMES if re.search(rf"^\|.*`{name}\.yaml`.*\|.*\|$", text, re.MULTILINE)} == NAMES
 
 
+def test_every_system_of_the_papers_has_a_spec() -> None:
+    specs = [spec_of(name) for name in NAMES]
+    there = {(spec.task.name, problem_of(spec.task).id, spec.norm.method) for spec in specs}
+    for result in (result for paper in papers() for result in paper.results):
+        if result.origin is None:
+            named = resolve({"task": {"name": result.task, "profile": "paper", **result.options}})
+            assert (result.task, problem_of(cast(Benchmark, named.task)).id, result.method) in there, result
+    assert {(spec.task.name, spec.norm.method) for spec in specs} >= WITHOUT_NUMBERS
+
+
+@pytest.mark.parametrize("name", sorted(name for name in NAMES if name.endswith(("_baseline", "_lstm"))))
+def test_a_baseline_differs_from_what_it_is_one_of_in_its_norm_alone(name: str) -> None:
+    other = name.removesuffix("_baseline") if name.endswith("_baseline") else name.replace("_bn_", "_")
+    assert spec_of(name).model_copy(update={"norm": spec_of(other).norm}) == spec_of(other)
+
+
 def test_text8_is_the_problem_of_rbns_table_3() -> None:
     table_3 = next(result for result in published("char_lm") if result.citation == "RBN, Table 3")
     named = resolve({"task": {"name": "char_lm", "profile": "paper", **table_3.options}})
-    spec = spec_of("rbn_text8")
+    spec = spec_of("rbn_text8_bn_lstm")
     assert problem_of(spec.task) == problem_of(cast(Benchmark, named.task))
     assert (spec.training.batch_size, spec.training.eval_every, spec.training.clip_norm) == (128, 500, 1.0)
     assert spec.training.max_steps == 50 * 3907
     assert spec.training.optimizer.lr == 1e-3
 
 
-@pytest.mark.parametrize("name", ["ln_feedforward_batch_4", "ln_batch_norm_hidden_only"])
+@pytest.mark.parametrize("name", ["ln_feedforward_batch_4_batch_norm", "ln_feedforward_batch_norm_hidden_only"])
 def test_the_variants_of_ln_6_6_stand_on_the_papers_board(name: str) -> None:
     spec = spec_of(name)
     assert problem_of(spec.task) == own_problem("feedforward", "paper")
@@ -59,10 +82,10 @@ def test_the_variants_of_ln_6_6_stand_on_the_papers_board(name: str) -> None:
 
 
 def test_small_batches_see_as_many_epochs_with_the_unbiased_variance_at_all_layers() -> None:
-    spec = spec_of("ln_feedforward_batch_4")
+    spec = spec_of("ln_feedforward_batch_4_batch_norm")
     assert spec.training.max_steps * 4 == 60 * 55_000
     assert spec.norm.model_dump(include={"variance", "sites"}) == {"variance": "unbiased", "sites": ("layer", "output")}
-    assert spec_of("ln_batch_norm_hidden_only").norm.model_dump()["sites"] == ("layer",)
+    assert spec_of("ln_feedforward_batch_norm_hidden_only").norm.model_dump()["sites"] == ("layer",)
 
 
 @pytest.mark.parametrize(("name", "model"), READERS.items())
