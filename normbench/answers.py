@@ -10,11 +10,12 @@ Spec = dict[str, Any]
 
 
 class Progress(TypedDict):
-    """How far a run is; ``eta_seconds`` is None until its pace is known."""
+    """How far a run is; ``eta_seconds`` is None until its pace is known, ``phase`` between evaluations."""
 
     step: int
     max_steps: int
     eta_seconds: float | None
+    phase: Literal["population statistics", "validation", "test"] | None
 
 
 class HistoryEntry(TypedDict):

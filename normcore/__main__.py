@@ -11,7 +11,7 @@ import torch
 
 from normcore.data.folders import DATASETS_DIR, datasets_dir
 from normcore.data.registry import DatasetError, pin
-from normcore.events import Advanced, Stepped, to_json
+from normcore.events import Advanced, Evaluating, Stepped, to_json
 from normcore.memory import keep_freed_memory
 from normcore.run import run
 from normcore.spec import ExperimentSpec, InvalidSpec, read_spec, resolve
@@ -79,7 +79,7 @@ def _run(spec: ExperimentSpec, seed: int, options: argparse.Namespace) -> None:
         trained=options.model.read_bytes() if options.model else None,
     )
     for event in events:
-        if not isinstance(event, Stepped | Advanced):
+        if not isinstance(event, Stepped | Evaluating | Advanced):
             print(json.dumps({"seed": seed, **to_json(event)}), flush=True)
 
 

@@ -1,9 +1,9 @@
 """What a run tells whoever listens, torch-free.
 
-A training: ``Started``, then for every update a ``Stepped``, for every evaluation a ``Measured``, at last one
-``Finished``. An analysis: ``Started``, then for every piece of its work an ``Advanced``, then its curves as
-``Measured``, at last one ``Analysed``. Times are seconds of work: the clock stands still while a listener handles an
-event.
+A training: ``Started``, then for every update a ``Stepped``, for every evaluation an ``Evaluating`` before each of its
+phases and a ``Measured``, at last one ``Finished``. An analysis: ``Started``, then for every piece of its work an
+``Advanced``, then its curves as ``Measured``, at last one ``Analysed``. Times are seconds of work: the clock stands
+still while a listener handles an event.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal, Self
 
 Outcome = Literal["completed", "reached_target", "diverged"]
+Phase = Literal["population statistics", "validation", "test"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,15 @@ class Stepped:
     step: int
     seconds: float
     checkpoint: Callable[[], bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluating:
+    """A phase of an evaluation after update ``step`` is next, which may take a while."""
+
+    step: int
+    seconds: float
+    phase: Phase
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +151,7 @@ class Analysed:
     seconds: float
 
 
-Event = Started | Stepped | Measured | Finished | Advanced | Analysed
+Event = Started | Stepped | Evaluating | Measured | Finished | Advanced | Analysed
 
 
 def to_json(event: Event) -> dict[str, Any]:

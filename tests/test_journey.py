@@ -44,7 +44,7 @@ def test_a_spec_becomes_a_leaderboard(running: Service) -> None:
         (1, "succeeded", 1),
     ]
     run = ended["runs"][0]
-    assert run["progress"] == {"step": 40, "max_steps": 40, "eta_seconds": None}
+    assert run["progress"] == {"step": 40, "max_steps": 40, "eta_seconds": None, "phase": None}
     assert (run["device"], run["kernel"], run["resumed_from_step"]) == ("cpu", "fused", None)
     assert set(run["environment"]) >= {"torch", "git", "cpu", "data"}
     assert [step for step, _ in running.curves(run["id"])["valid.accuracy"]] == [10, 20, 30, 40]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from normcore.events import Analysed, Measured, Outcome, Result, Started
+from normcore.events import Analysed, Measured, Outcome, Phase, Result, Started
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +61,11 @@ class RunStarted:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How many updates are done, and how many seconds of training they took."""
+    """How many updates are done, how many seconds of training they took, and what of an evaluation is going on."""
 
     step: int
     seconds: float
+    phase: Phase | None = None
 
 
 @dataclass(frozen=True, slots=True)

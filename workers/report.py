@@ -15,7 +15,7 @@ from typing import TypeVar
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from normcore.events import Analysed, Measured
+from normcore.events import Analysed, Measured, Phase
 from normcore.figures import Figure
 from service import results
 from service.db import Database, one_line
@@ -52,6 +52,7 @@ class Report:
         self._to_start: RunStarted | None = None
         self._measured: list[Measured] = []
         self._step, self._seconds, self._saved = 0, 0.0, 0
+        self._phase: Phase | None = None
         self._started_at: tuple[float, int] | None = None  # when this attempt started, and at which step
         self._flushed = time.monotonic()
         self._dirty = False
@@ -76,6 +77,7 @@ class Report:
             self._measured.append(message)
         else:
             self._step, self._seconds, self._dirty = message.step, message.seconds, True
+            self._phase = message.phase
 
     @property
     def is_due(self) -> bool:
@@ -179,6 +181,7 @@ class Report:
             step=self._step,
             seconds=self._seconds,
             pace=pace,
+            phase=self._phase,
             saved=self._saved,
         )
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from multiprocessing.connection import Connection
 
 from normcore.data.registry import DatasetError
-from normcore.events import Advanced, Analysed, Event, Finished, Measured, Started, Stepped
+from normcore.events import Advanced, Analysed, Evaluating, Event, Finished, Measured, Started, Stepped
 from normcore.run import run
 from normcore.spec import parse
 from normcore.spec.analyses.analysis import TrainedAnalysis
@@ -84,6 +84,9 @@ class Training:
         match event:
             case Stepped():
                 return self._stepped(event)
+            case Evaluating(step, seconds, phase):
+                self._untold = None
+                self._worker.send(Progress(step, seconds, phase))
             case Measured():
                 self._measured(event)
             case Advanced(step, seconds):

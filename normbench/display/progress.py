@@ -1,6 +1,7 @@
 """Experiments while they run: a bar for each, over all of its seeds, until all have ended."""
 
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from rich.console import Console, Group, RenderableType
@@ -97,6 +98,13 @@ def seconds_left(runs: Sequence[Run]) -> float | None:
     return max(left / pace, longest) if pace else None
 
 
+def phases(runs: Sequence[Run]) -> list[str]:
+    """What is going on of evaluations, and in how many runs where there are several."""
+    going_on = [run["progress"].get("phase") for run in runs if run["state"] == "running"]
+    counts = Counter(phase for phase in going_on if phase)
+    return [f"{phase} ({counted(count, 'run')})" if len(runs) > 1 else phase for phase, count in counts.items()]
+
+
 def _note(client: Client, queue: Queue, experiment: Experiment, metric: str | None) -> Text:
     """The state, and what explains it: why it waits, how good it is so far, how good it became."""
     runs, state = experiment["runs"], experiment["state"]
@@ -107,6 +115,7 @@ def _note(client: Client, queue: Queue, experiment: Experiment, metric: str | No
         parts += [
             f"{ended} of {counted(len(runs), 'run')} ended" if len(runs) > 1 else None,
             f"{duration(left)} left" if left is not None else None,
+            *phases(runs),
             queue.why(experiment) if waits(experiment) else None,
         ]
     return Text.assemble((state, STATE_STYLES[state]), *(f"  {part}" for part in parts if part))

@@ -2,7 +2,7 @@
 
 import io
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,7 @@ from torch.optim import Optimizer
 from normcore import norms, tasks
 from normcore.clock import Clock
 from normcore.environment import environment, usable_device
-from normcore.events import Event, Finished, Measured, Result, Started, Stepped
+from normcore.events import Evaluating, Event, Finished, Measured, Result, Started, Stepped
 from normcore.kernels import running
 from normcore.models.build import Build
 from normcore.norms.population import batch_statistics
@@ -35,7 +35,7 @@ from normcore.tasks.task import Loss, Resources, Task
 from normcore.training import optimizers
 from normcore.training.checkpoint import pack, unpack
 from normcore.training.clipping import clip_
-from normcore.training.evaluation import evaluate, mixed_precision, test
+from normcore.training.evaluation import Evaluation, evaluate, mixed_precision, test
 from normcore.training.order import TrainingOrder
 from normcore.training.schedules import follow
 from normcore.training.selection import Selection, selection_of, weights_of
@@ -78,7 +78,7 @@ def train(
             _restore(run, unpack(checkpoint, spec.fingerprint(), seed))
         yield _started(run, threads)
         yield from _updates(run)
-        yield _finished(run)
+        yield (yield from _finished(run))
 
 
 @dataclass
@@ -156,7 +156,7 @@ def _updates(run: _Run) -> Iterator[Event]:
     run.clock.start()
     while True:
         if _measurement_is_due(run):
-            measured = _measure(run)
+            measured = yield from _measure(run)
             if measured is None:
                 progress.diverged = True
                 return
@@ -204,13 +204,13 @@ def _add(sums: dict[str, Tensor], values: Mapping[str, Tensor]) -> None:
         sums[name] += value.detach()
 
 
-def _measure(run: _Run) -> Measured | None:
+def _measure(run: _Run) -> Generator[Event, None, Measured | None]:
     """Evaluate, and let the task's rule look at the model; None if anything is not finite. Stops the clock."""
     progress = run.progress
     updates = progress.step - progress.measured["step"]
     values = {f"train.{name}": total.item() / updates for name, total in progress.sums.items()}
     tested = run.selection.tests_at(progress.step)
-    values |= evaluate(run.task, run.model, run.spec, run.device, tested=tested)
+    values |= yield from _told(run, evaluate(run.task, run.model, run.spec, run.device, tested=tested))
     if not all(map(math.isfinite, values.values())):
         return None
     run.selection.consider(progress.step, values, run.model)
@@ -220,6 +220,18 @@ def _measure(run: _Run) -> Measured | None:
     for total in progress.sums.values():
         total.zero_()
     return Measured(progress.step, seconds, values)
+
+
+def _told(run: _Run, evaluation: Evaluation) -> Generator[Event, None, dict[str, float]]:
+    """The evaluation's phases as events, with the clock stopped meanwhile; returns its values."""
+    while True:
+        try:
+            phase = next(evaluation)
+        except StopIteration as end:
+            values: dict[str, float] = end.value
+            return values
+        yield Evaluating(run.progress.step, run.clock.stop(), phase)
+        run.clock.start()
 
 
 def _note_target(run: _Run, values: dict[str, float], seconds: float) -> None:
@@ -247,7 +259,7 @@ def _started(run: _Run, threads: int) -> Started:
     )
 
 
-def _finished(run: _Run) -> Finished:
+def _finished(run: _Run) -> Generator[Event, None, Finished]:
     """Test what was selected. Stops the clock."""
     progress, metric = run.progress, run.spec.task.metric().name
     selected = run.selection.selected()
@@ -255,7 +267,7 @@ def _finished(run: _Run) -> Finished:
     if selected is not None:
         if selected.weights is not None:
             run.model.load_state_dict(selected.weights)
-        values = selected.test or test(run.task, run.model, run.spec, run.device)
+        values = selected.test or (yield from _told(run, test(run.task, run.model, run.spec, run.device)))
     tested = bool(values) and all(map(math.isfinite, values.values()))
     diverged = progress.diverged or not tested
     return Finished(

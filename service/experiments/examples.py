@@ -24,7 +24,7 @@ RUN = schemas.RunOut(
     attempt=1,
     resumed_from_step=None,
     outcome="reached_target",
-    progress=schemas.ProgressOut(step=200, max_steps=200, eta_seconds=None),
+    progress=schemas.ProgressOut(step=200, max_steps=200, eta_seconds=None, phase=None),
     result={
         "metric": "accuracy",
         "values": {"accuracy": 0.677},
@@ -65,7 +65,7 @@ QUEUED_RUN = schemas.RunOut(
     **schemas.UNKNOWN_YET,
     **RUN.model_dump(include={"id", "experiment_id", "seed", "attempt", "history", "created_at"}),
     state="queued",
-    progress=schemas.ProgressOut(step=0, max_steps=200, eta_seconds=None),
+    progress=schemas.ProgressOut(step=0, max_steps=200, eta_seconds=None, phase=None),
 )
 CANCELLED_RUN = QUEUED_RUN.model_copy(update={"state": "cancelled", "finished_at": CREATED + timedelta(seconds=3)})
 RETRIED_RUN = QUEUED_RUN.model_copy(update={"attempt": 2})

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, Field
 
+from normcore.events import Phase
 from normcore.spec.metric import Direction
 from service.experiments.tables import Experiment, Run
 from service.http.openapi import ResolvedSpec, described_as
@@ -27,6 +28,7 @@ class ProgressOut(BaseModel):
     step: int
     max_steps: int
     eta_seconds: float | None = Field(description="Seconds left; null until the run's pace is known.")
+    phase: Phase | None = Field(description="Of the evaluation that is going on; null between evaluations.")
 
 
 class HistoryEntry(BaseModel):
@@ -141,9 +143,9 @@ class ArtifactList(BaseModel):
 
 
 def run_out(run: Run) -> RunOut:
-    eta = None
-    if run.state == "running" and run.steps_per_second:
-        eta = round((run.max_steps - run.step) / run.steps_per_second, 1)
+    running = run.state == "running"
+    eta = round((run.max_steps - run.step) / run.steps_per_second, 1) if running and run.steps_per_second else None
+    phase = cast(Phase | None, run.phase) if running else None
     return RunOut(
         id=run.id,
         experiment_id=run.experiment_id,
@@ -152,7 +154,7 @@ def run_out(run: Run) -> RunOut:
         attempt=run.attempt,
         resumed_from_step=run.resumed_from_step,
         outcome=run.outcome,
-        progress=ProgressOut(step=run.step, max_steps=run.max_steps, eta_seconds=eta),
+        progress=ProgressOut(step=run.step, max_steps=run.max_steps, eta_seconds=eta, phase=phase),
         result=run.result,
         device=run.device,
         kernel=run.kernel,
@@ -185,7 +187,7 @@ def submitted_out(experiment: Mapping[str, Any], runs: Sequence[Mapping[str, Any
 
 
 def _queued_run_out(run: Mapping[str, Any]) -> RunOut:
-    progress = ProgressOut(step=run["step"], max_steps=run["max_steps"], eta_seconds=None)
+    progress = ProgressOut(step=run["step"], max_steps=run["max_steps"], eta_seconds=None, phase=None)
     return RunOut(**run, **UNKNOWN_YET, progress=progress)
 
 

@@ -74,6 +74,7 @@ class Run(Base):
     step: Mapped[int] = mapped_column(Integer, default=0)
     seconds: Mapped[float] = mapped_column(Float, default=0.0)
     steps_per_second: Mapped[float | None] = mapped_column(Float)
+    phase: Mapped[str | None] = mapped_column(String(32))  # of an evaluation
     resumed_from_step: Mapped[int | None] = mapped_column(Integer)
     device: Mapped[str | None] = mapped_column(String(32))
     kernel: Mapped[str | None] = mapped_column(String(64))

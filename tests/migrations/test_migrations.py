@@ -123,7 +123,8 @@ def test_workers_and_runs_of_before_have_and_need_no_fused_kernels(empty: Databa
     migrate(empty)
     with empty.snapshot() as session:
         assert session.get_one(fleet.Worker, "wrk_1").fused is False
-        assert session.get_one(experiments.Run, "run_1").needs_fused is False
+        run = session.get_one(experiments.Run, "run_1")
+        assert (run.needs_fused, run.phase) == (False, None)
 
 
 def test_entries_of_before_say_which_kernel_their_runs_had(empty: Database) -> None:

@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 
 from normbench import Client
-from normbench.display.progress import seconds_left, steps
+from normbench.display.progress import phases, seconds_left, steps
 from normbench.display.queue import Queue
 from tests.normbench.scripted import Answer, scripted
 from tests.service.given import written
 
 
-def run(state: str, step: int, eta: float | None = None, **fields: Any) -> Any:
-    progress = {"step": step, "max_steps": 100, "eta_seconds": eta}
+def run(state: str, step: int, eta: float | None = None, phase: str | None = None, **fields: Any) -> Any:
+    progress = {"step": step, "max_steps": 100, "eta_seconds": eta, "phase": phase}
     return {"state": state, "progress": progress, "history": [], "attempt": 1, **fields}
 
 
@@ -45,6 +45,15 @@ def test_the_bar_counts_the_steps_of_all_seeds_and_is_full_only_of_success(runs:
 )
 def test_the_time_left_is_that_of_all_seeds_together(runs: list[Any], left: float | None) -> None:
     assert seconds_left(runs) == (None if left is None else pytest.approx(left))
+
+
+def test_what_is_going_on_of_evaluations_is_told() -> None:
+    assert phases([run("running", 50, phase="test")]) == ["test"]
+    running = [run("running", 50, phase=phase) for phase in ("validation", None, "test", "validation")]
+    assert phases([*running, run("queued", 0)]) == ["validation (2 runs)", "test (1 run)"]
+    older_service = run("running", 50)
+    del older_service["progress"]["phase"]
+    assert phases([older_service]) == []
 
 
 def worker(device: str, run_id: str | None = "run_9") -> dict[str, Any]:

@@ -50,6 +50,21 @@ def begun(db: Database, settings: WorkerSettings) -> tuple[Report, Claim]:
     return report, claim
 
 
+def test_the_phase_of_an_evaluation_is_written_until_there_is_an_update_again(db: Database) -> None:
+    report, claim = begun(db, PATIENT)
+
+    def stored() -> str | None:
+        report.flush()
+        with db.snapshot() as session:
+            return session.get_one(Run, claim.lease.run_id).phase
+
+    report.note(Progress(5, 0.5, "validation"))
+    assert stored() == "validation"
+    report.note(Measured(5, 0.9, {"train.loss": 1.0}))
+    report.note(Progress(6, 1.0))
+    assert stored() is None
+
+
 def rename(db: Database, table: str, name: str) -> None:
     """While its table has another name, nothing can be stored there."""
     with db.engine.begin() as connection:

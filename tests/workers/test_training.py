@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from normcore.data.registry import DatasetError
-from normcore.events import Event, Finished, Measured, Stepped
+from normcore.events import Evaluating, Event, Finished, Measured, Stepped
 from normcore.run import run
 from normcore.spec import parse
 from normcore.training import checkpoint
@@ -18,7 +18,7 @@ from service.artifacts import Artifacts
 from tests.service.given import result_of, started
 from tests.workers.test_trainer import job
 from workers import bundle
-from workers.messages import Job, Message, RunFinished, RunStarted
+from workers.messages import Job, Message, Progress, RunFinished, RunStarted
 from workers.training import Training, Unstored
 
 NEWEST, OLDER = 20, 10
@@ -38,6 +38,17 @@ def told_by(job: Job) -> list[Message]:
 def telling(*events: Event) -> Callable[..., Iterator[Event]]:
     """Instead of ``normcore.run.run``."""
     return lambda *args, **options: iter(events)
+
+
+# -- progress -----------------------------------------------------------------------------------------
+
+
+def test_a_phase_of_an_evaluation_is_told_before_it_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    end = Finished("completed", result_of(), lambda: b"weights")
+    events = [Stepped(10, 1.0, lambda: b""), Evaluating(10, 1.0, "validation"), measured(10), end]
+    monkeypatch.setattr("workers.training.run", telling(started(), *events))
+    told = [message for message in told_by(job(tmp_path)) if isinstance(message, Progress | Measured)]
+    assert told[-2:] == [Progress(10, 1.0, "validation"), measured(10)]
 
 
 # -- outputs ------------------------------------------------------------------------------------------

@@ -55,7 +55,7 @@ class CharLM(Benchmark):
         "pydoc",
         description="Python's documentation; the Penn Treebank (Mikolov's split); the first 100 million characters of"
         " Wikipedia (Mahoney), or a prefix of them, whose results compare with nothing published; or a text file. The"
-        " profile's other fields do not change with the corpus; for RBN Table 3 see examples/specs/rbn_text8_lstm.yaml.",
+        " profile's other fields do not change with the corpus; RBN Table 3: examples/specs/rbn_text8_lstm.yaml.",
     )
     file: str | None = Field(
         None,

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from sqlalchemy import case, func, select, update
 from sqlalchemy.orm import Session
 
-from normcore.events import Analysed, Measured, Outcome, Result, Started
+from normcore.events import Analysed, Measured, Outcome, Phase, Result, Started
 from service.db import epoch_now
 from service.experiments import measurements
 from service.experiments.lifecycle import kernels
@@ -48,6 +48,7 @@ def start(
         kernel=kernel,
         environment=environment,
         step=started.step,
+        phase=None,
         max_steps=started.max_steps,
         started_attempt=lease.attempt,
         resumed_from_step=resumed_from,
@@ -66,6 +67,7 @@ def record(
     step: int,
     seconds: float,
     pace: float | None,
+    phase: Phase | None = None,
     saved: int = 0,
 ) -> bool:
     """Store measurements and progress and renew the lease; the same measurement again changes nothing.
@@ -73,6 +75,7 @@ def record(
     Args:
         step, seconds: how far the training is.
         pace: steps per second, to estimate the time left.
+        phase: of the evaluation that is going on; None between evaluations.
         saved: the step of the newest checkpoint. If it is later than the one that the attempt resumed from, the run
             makes progress: the counts of losses and pauses start at zero again.
 
@@ -91,6 +94,7 @@ def record(
             step=step,
             seconds=seconds,
             steps_per_second=pace,
+            phase=phase,
             times_lost=case((makes_progress, 0), else_=Run.times_lost),
             times_deferred=case((makes_progress, 0), else_=Run.times_deferred),
         )

@@ -46,6 +46,7 @@ def claim(
             .values(
                 state="running",
                 worker_id=worker_id,
+                phase=None,
                 lease_expires_at=epoch_now() + lease_seconds,
                 started_at=func.coalesce(Run.started_at, utc_now()),
             )

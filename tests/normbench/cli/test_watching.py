@@ -55,7 +55,11 @@ def test_the_id_is_said_before_the_waiting_begins(api: str, environment: dict[st
 
 
 def test_ctrl_c_says_that_the_training_goes_on_and_how_to_come_back() -> None:
-    run = {"state": "running", "result": None, "progress": {"step": 1, "max_steps": 9, "eta_seconds": 3.0}}
+    run = {
+        "state": "running",
+        "result": None,
+        "progress": {"step": 1, "max_steps": 9, "eta_seconds": 3.0, "phase": None},
+    }
     spec = {**written(), "kind": "training"}
     experiment = {"id": "exp_1", "state": "running", "runs": [run], "spec": spec}
     with scripted(Answer(experiment), Answer({"items": [TASK]}), Answer(experiment)) as script:

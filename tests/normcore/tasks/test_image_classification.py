@@ -22,6 +22,7 @@ from normcore.tasks.image_classification import ImageClassification
 from normcore.tasks.task import Resources
 from normcore.training.evaluation import evaluate
 from normcore.training.loop import train
+from tests.normcore.evaluated import evaluated
 from tests.normcore.training_specs import training_spec
 
 CPU = torch.device("cpu")
@@ -128,7 +129,7 @@ def test_validation_uses_the_populations_statistics() -> None:
     assert spec.task.validates_with == "population"
     task, model = built(spec)
     assert all(len(norm.running_mean) == 0 for norm in batch_norms(model).values())
-    values = evaluate(task, model, spec, CPU, tested=True)
+    _, values = evaluated(evaluate(task, model, spec, CPU, tested=True))
     by_hand = built(spec)[1]
     with torch.no_grad(), population_statistics(by_hand.eval()):
         for start in (0, 1000):

@@ -12,6 +12,7 @@ from normcore.norms.batch_norm import BatchNormLayer
 from normcore.spec import TrainingSpec
 from normcore.training.evaluation import evaluate, mixed_precision, take_population_statistics
 from normcore.training.evaluation import test as final_test
+from tests.normcore.evaluated import evaluated
 from tests.normcore.training_specs import training_spec
 
 CPU = torch.device("cpu")
@@ -57,41 +58,52 @@ def made() -> tuple[Any, nn.Module]:
 @pytest.mark.parametrize("tested", [False, True])
 def test_sequences_are_validated_with_the_batch_and_tested_with_the_population(tested: bool) -> None:
     task, model = made()
-    values = evaluate(task, model, spec(), CPU, tested=tested)
+    phases, values = evaluated(evaluate(task, model, spec(), CPU, tested=tested))
     assert values["valid.loss"] == pytest.approx(1.0, rel=1e-4), "3 of a batch of 1 and 3"
     assert task.passes == (["population"] if tested else [])
     assert values.get("test.accuracy") == (pytest.approx(population(105.0), rel=1e-5) if tested else None)
     assert values["valid.grad"] == 0
+    assert phases == (["population statistics", "validation", "test"] if tested else ["validation"])
 
 
 @pytest.mark.parametrize("tested", [False, True])
 def test_images_are_validated_with_the_population(tested: bool) -> None:
     task, model = made()
-    values = evaluate(task, model, spec("feedforward"), CPU, tested=tested)
+    phases, values = evaluated(evaluate(task, model, spec("feedforward"), CPU, tested=tested))
     assert values["valid.loss"] == pytest.approx(population(3.0), rel=1e-5)
     assert task.passes == ["population"], "one pass serves both"
+    assert phases == ["population statistics", "validation", *(["test"] if tested else [])]
     assert values.keys() == {"valid.loss", "valid.grad", *(["test.accuracy"] if tested else [])}
 
 
 def test_the_final_test_uses_the_population_whatever_the_task() -> None:
     for name in ("permuted_digits", "feedforward"):
         task, model = made()
-        assert final_test(task, model.train(), spec(name), CPU)["accuracy"] == pytest.approx(population(105.0))
+        phases, values = evaluated(final_test(task, model.train(), spec(name), CPU))
+        assert values["accuracy"] == pytest.approx(population(105.0))
+        assert phases == ["population statistics", "test"]
         assert not model.training
 
 
 def test_each_evaluation_takes_the_statistics_of_the_model_as_it_is() -> None:
     task, model = made()
-    evaluate(task, model, spec("feedforward"), CPU, tested=False)
+    evaluated(evaluate(task, model, spec("feedforward"), CPU, tested=False))
     model.running_mean = torch.full((1, 1), 99.0)
-    values = evaluate(task, model, spec("feedforward"), CPU, tested=False)
+    _, values = evaluated(evaluate(task, model, spec("feedforward"), CPU, tested=False))
     assert values["valid.loss"] == pytest.approx(population(3.0), rel=1e-5)
 
 
 def test_a_model_without_batch_norms_needs_no_pass() -> None:
     task = OneNumber()
-    take_population_statistics(task, nn.Identity())  # type: ignore[arg-type]
+    assert list(take_population_statistics(task, nn.Identity(), spec(), CPU)) == []  # type: ignore[arg-type]
     assert task.passes == []
+
+
+def test_between_phases_neither_torch_nor_the_model_is_changed() -> None:
+    task, model = made()
+    for _ in evaluate(task, model, spec("feedforward", precision="bfloat16"), CPU, tested=True):
+        assert torch.is_grad_enabled()
+        assert not torch.is_autocast_enabled("cpu")
 
 
 def test_autocast_is_on_where_the_spec_says_so_alone() -> None:

@@ -89,9 +89,9 @@ def test_events_come_in_order() -> None:
     kinds = [(type(event).__name__, getattr(event, "step", None)) for event in run(tiny())]
     assert kinds == [
         ("Started", 0),
-        *(("Stepped", 1), ("Stepped", 2), ("Stepped", 3), ("Measured", 3)),
-        *(("Stepped", 4), ("Stepped", 5), ("Stepped", 6), ("Measured", 6)),
-        *(("Stepped", 7), ("Measured", 7)),
+        *(("Stepped", 1), ("Stepped", 2), ("Stepped", 3), ("Evaluating", 3), ("Measured", 3)),
+        *(("Stepped", 4), ("Stepped", 5), ("Stepped", 6), ("Evaluating", 6), ("Measured", 6)),
+        *(("Stepped", 7), ("Evaluating", 7), ("Measured", 7), ("Evaluating", 7)),
         ("Finished", None),
     ]
 

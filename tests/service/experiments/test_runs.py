@@ -4,7 +4,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from service.db import Database
+from service.experiments import lifecycle
 from tests.service.asked import is_problem
+from tests.service.experiments.lifecycle.verbs import released
 from tests.service.given import MAX_STEPS, begun, claimed, failed, finished, measured, recorded, submitted
 
 SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
@@ -17,7 +19,7 @@ def test_a_running_run_shows_its_progress_and_the_time_that_is_left(client: Test
     recorded(db, lease, measured(15))
     run = client.get(f"/v1/runs/{run_id}").json()
     assert (run["state"], run["device"], run["kernel"]) == ("running", "cpu", "reference")
-    assert run["progress"] == {"step": 15, "max_steps": MAX_STEPS, "eta_seconds": (MAX_STEPS - 15) / 10}
+    assert run["progress"] == {"step": 15, "max_steps": MAX_STEPS, "eta_seconds": (MAX_STEPS - 15) / 10, "phase": None}
     assert run["environment"] == {"torch": "2.9"}
     finished(db, lease, "reached_target")
     run = client.get(f"/v1/runs/{run_id}").json()
@@ -35,6 +37,34 @@ def test_a_running_run_shows_its_progress_and_the_time_that_is_left(client: Test
         "train_seconds": 4.0,
     }
     assert run["started_at"] <= run["finished_at"]
+
+
+def test_a_running_run_says_which_phase_of_an_evaluation_is_going_on(client: TestClient, db: Database) -> None:
+    run_id = submitted(db).runs[0].id
+    lease = claimed(db).lease
+
+    def shown() -> str | None:
+        phase: str | None = client.get(f"/v1/runs/{run_id}").json()["progress"]["phase"]
+        return phase
+
+    def evaluating() -> None:
+        with db.transaction() as session:
+            lifecycle.record(session, lease, [], step=10, seconds=1.0, pace=None, phase="validation")
+
+    begun(db, lease)
+    assert shown() is None
+    evaluating()
+    assert shown() == "validation"
+    recorded(db, lease, measured(15))
+    assert shown() is None
+    evaluating()
+    released(db, lease)
+    assert shown() is None
+    lease = claimed(db).lease
+    assert shown() is None, "it was the attempt's before"
+    evaluating()
+    finished(db, lease)
+    assert shown() is None
 
 
 def test_curves_come_by_name_with_unit_and_direction(client: TestClient, db: Database) -> None:
