@@ -45,7 +45,7 @@ def telling(*events: Event) -> Callable[..., Iterator[Event]]:
 
 def test_a_phase_of_an_evaluation_is_told_before_it_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     end = Finished("completed", result_of(), lambda: b"weights")
-    events = [Stepped(10, 1.0, lambda: b""), Evaluating(10, 1.0, "validation"), measured(10), end]
+    events: list[Event] = [Stepped(10, 1.0, lambda: b""), Evaluating(10, 1.0, "validation"), measured(10), end]
     monkeypatch.setattr("workers.training.run", telling(started(), *events))
     told = [message for message in told_by(job(tmp_path)) if isinstance(message, Progress | Measured)]
     assert told[-2:] == [Progress(10, 1.0, "validation"), measured(10)]
