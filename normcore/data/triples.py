@@ -1,8 +1,7 @@
 """Three sentences in a row, as skip-thoughts are trained on them: novels, or BookCorpus as its makers gave it out."""
 
-import sys
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -16,7 +15,8 @@ from normcore.data.registry import DATASETS, DatasetCorrupt, checksums, present_
 
 END, UNKNOWN = 0, 1  # numbers of words; those that are known follow, the most frequent first
 SHORTER_THAN = 30  # words that each of the three has
-VALID = 20  # one in so many runs of sentences validates
+RUN = 100  # sentences
+VALID = 20  # one in so many runs validates
 
 Sentence = Sequence[str]
 
@@ -70,29 +70,77 @@ def load(name: str, datasets_dir: Path | None, vocabulary: int) -> Triples:
         DatasetMissing, DatasetCorrupt: a file is not there, or not what it should be.
     """
     dataset = DATASETS[name]
+    sources: Iterable[Iterable[Sentence]]
     if name == "bookcorpus":
-        sources = {file.name: list(_lines(name, file.name, datasets_dir)) for file in dataset.files}
-        digests = present_checksums(dataset, datasets_dir)
+        sources = (_lines(name, file.name, datasets_dir) for file in dataset.files)
     else:
-        sources = {
-            file: [[word.lower() for word in sentence] for sentence in own] for file, own in books(datasets_dir).items()
-        }
-        digests = dict(checksums(name))
-    counts: Counter[str] = Counter()
-    for sentences in sources.values():
-        for sentence in sentences:
-            counts.update(sentence)
-    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    words = ["<eos>", "UNK", *(word for word, _ in ordered[: vocabulary - 2])]
-    number = {word: k for k, word in enumerate(words)}
-    parts: tuple[list[list[Sentence]], list[list[Sentence]]] = ([], [])
-    for sentences in sources.values():
-        for k, begin in enumerate(range(0, len(sentences), 100)):
-            parts[k % VALID == VALID - 1].append(sentences[begin : begin + 100])
-    train, valid = (_encoded(runs, number) for runs in parts)
+        sources = ([[word.lower() for word in sentence] for sentence in own] for own in books(datasets_dir).values())
+    read = _Read.of(sources)
+    digests = present_checksums(dataset, datasets_dir) if name == "bookcorpus" else dict(checksums(name))
+    words = _number_by_frequency(read, vocabulary)
+    validates = read.places % VALID == VALID - 1
+    train, valid = (_text(read, part) for part in (~validates, validates))
     if not len(train.middles) or not len(valid.middles):
         raise DatasetCorrupt(f"{name} has too few sentences of fewer than {SHORTER_THAN} words; get it anew")
     return Triples(train, valid, words, digests)
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """Sentences as they were read, in a few bytes a word: BookCorpus has a thousand million.
+
+    Attributes:
+        words: numbers of words, first in the order in which they came.
+        codes: all sentences, one after the other, in these numbers.
+        lengths: of each sentence (S), in words.
+        runs: a number (S) for each hundred sentences of a source.
+        places: which hundred of its source it is (S).
+    """
+
+    words: Mapping[str, int]
+    codes: np.ndarray
+    lengths: np.ndarray
+    runs: np.ndarray
+    places: np.ndarray
+
+    @classmethod
+    def of(cls, sources: Iterable[Iterable[Sentence]]) -> "_Read":
+        words: dict[str, int] = {}
+        codes, lengths, runs, places = (array("i") for _ in range(4))
+        run = -1
+        for source in sources:
+            for k, sentence in enumerate(source):
+                run += k % RUN == 0
+                codes.extend(words.setdefault(word, len(words)) for word in sentence)
+                lengths.append(len(sentence))
+                runs.append(run)
+                places.append(k // RUN)
+        numbers = (
+            np.frombuffer(part, np.int32) if part else np.zeros(0, np.int32) for part in (codes, lengths, runs, places)
+        )
+        return cls(words, *numbers)
+
+
+def _number_by_frequency(read: _Read, vocabulary: int) -> list[str]:
+    """Number the words anew, those that are known by how often they occur; returns these."""
+    counts = np.bincount(read.codes, minlength=len(read.words))
+    ordered = sorted(read.words, key=lambda word: (-counts[read.words[word]], word))[: vocabulary - 2]
+    number = np.full(len(read.words), UNKNOWN, dtype=np.int32)
+    number[[read.words[word] for word in ordered]] = np.arange(2, 2 + len(ordered))
+    np.take(number, read.codes, out=read.codes, mode="clip")  # another mode would make a copy
+    return ["<eos>", "UNK", *ordered]
+
+
+def _text(read: _Read, part: np.ndarray) -> Text:
+    """The sentences of a part (S), a mask."""
+    lengths, runs = read.lengths[part], read.runs[part]
+    short = lengths < SHORTER_THAN
+    middles = np.arange(1, len(lengths) - 1)
+    inside = (runs[middles - 1] == runs[middles]) & (runs[middles + 1] == runs[middles])
+    fit = short[middles - 1] & short[middles] & short[middles + 1]
+    starts = np.concatenate([[0], lengths.cumsum(dtype=np.int64)])
+    own = read.codes[np.repeat(part, read.lengths)]
+    return Text(*map(torch.from_numpy, (own, starts, middles[inside & fit])))
 
 
 def _lines(dataset: str, file: str, datasets_dir: Path | None) -> Iterator[Sentence]:
@@ -107,19 +155,4 @@ def _lines(dataset: str, file: str, datasets_dir: Path | None) -> Iterator[Sente
             except UnicodeDecodeError as error:
                 raise DatasetCorrupt(f"{file}, line {number}: no UTF-8 ({error.reason}); get it anew") from error
             if words:
-                yield [sys.intern(word) for word in words]
-
-
-def _encoded(runs: Sequence[Sequence[Sentence]], number: Mapping[str, int]) -> Text:
-    sentences = [sentence for run in runs for sentence in run]
-    lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int64)
-    codes = np.fromiter(
-        (number.get(word, UNKNOWN) for sentence in sentences for word in sentence), np.int32, int(lengths.sum())
-    )
-    of_run = np.repeat(np.arange(len(runs)), [len(run) for run in runs])
-    short = lengths < SHORTER_THAN
-    middles = np.arange(1, len(sentences) - 1)
-    inside = (of_run[middles - 1] == of_run[middles]) & (of_run[middles + 1] == of_run[middles])
-    fit = short[middles - 1] & short[middles] & short[middles + 1]
-    starts = np.concatenate([[0], lengths.cumsum()])
-    return Text(*map(torch.from_numpy, (codes, starts, middles[inside & fit])))
+                yield words

@@ -45,7 +45,10 @@ def test_a_long_sentence_is_in_no_triple(tmp_path: Path) -> None:
 def test_what_is_wrong_is_named(tmp_path: Path) -> None:
     with pytest.raises(DatasetMissing, match=r"books_large_p1\.txt is not in .*bookcorpus"):
         triples.load("bookcorpus", tmp_path, 10)
-    folder = book_corpus(tmp_path, numbered(3), [])
+    folder = book_corpus(tmp_path, [], [])
+    with pytest.raises(DatasetCorrupt, match="bookcorpus has too few sentences of fewer than 30 words; get it anew"):
+        triples.load("bookcorpus", folder, 10)
+    (folder / "bookcorpus" / "books_large_p1.txt").write_text("\n".join(numbered(3)))
     with pytest.raises(DatasetCorrupt, match="bookcorpus has too few sentences of fewer than 30 words; get it anew"):
         triples.load("bookcorpus", folder, 10)
     for end in (b"\n", b""):
