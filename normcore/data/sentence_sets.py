@@ -1,4 +1,7 @@
-"""The sentences that skip-thoughts are evaluated on: SICK, MR, CR, SUBJ and MPQA, in their official files."""
+"""The sentences that skip-thoughts are evaluated on: SICK, MR, CR, SUBJ and MPQA, in their official files.
+
+Deviation: they are cut into words by a pattern, ``books.TOKEN``, and not by NLTK.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 SCORES = 5  # from 1, unrelated, to 5
-EPOCHS, BATCH = 100, 128  # Keras's defaults then, which the authors' code leaves
+EPOCHS, BATCH = 100, 128  # Keras's defaults then, which the authors' code leaves; each epoch is in an order of its own
 MOST_ROUNDS = 20
 
 
@@ -35,7 +35,10 @@ class Relatedness(NamedTuple):
 
 def relatedness(train: Pairs, valid: Pairs, test: Pairs) -> Relatedness:
     """Train a softmax over scores on ``train``, in rounds of 100 epochs until one does not gain in Pearson's r on
-    ``valid``; how its expected scores fit ``test``'s. The last round's model is that before it."""
+    ``valid``; how its expected scores fit ``test``'s. The last round's model is that before it.
+
+    Deviation: there are at most ``MOST_ROUNDS`` rounds; the authors' code has no such end.
+    """
     features = [_features(pairs) for pairs in (train, valid, test)]
     predicted = _fitted(
         features[0], soft_labels(train.scores), lambda w: _correlated(pearsonr, _expected(w, features[1]), valid.scores)
@@ -79,7 +82,7 @@ def _fitted(x: Tensor, labels: np.ndarray, score: Callable[[Tensor], float]) -> 
         kept: Tensor = weights.detach().clone()
         for _ in range(MOST_ROUNDS):
             for _ in range(EPOCHS):
-                for rows in torch.split(torch.arange(len(x)), BATCH):
+                for rows in torch.split(torch.randperm(len(x), generator=generator), BATCH):
                     adam.zero_grad()
                     loss = functional.cross_entropy(_logits(weights, x[rows]), targets[rows])
                     loss.backward()  # type: ignore[no-untyped-call]

@@ -45,7 +45,11 @@ class Encoded(NamedTuple):
 
 
 class AttentiveReaderTask:
-    """Word 0 is what is not known, 1 the blank, then come the entities, then words by how often they occur."""
+    """Word 0 is what is not known, 1 the blank, then come the entities, then words by how often they occur.
+
+    Deviation: validation goes over all questions in batches of ``EVALUATION_BATCH``, whose statistics batch norms use;
+    the authors' code takes batches as large as those of training, and leaves out the rest.
+    """
 
     def __init__(self, options: spec.AttentiveReader, resources: Resources, given: Questions | None = None) -> None:
         if given is None:
