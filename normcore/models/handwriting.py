@@ -92,17 +92,20 @@ class Handwriting(nn.Module):
         return torch.stack(states), windows
 
     @torch.no_grad()
-    def write(self, text: Text, generator: torch.Generator, most: int, bias: float = 0.0) -> Iterator[Written]:
+    def write(
+        self, text: Text, first: Tensor, generator: torch.Generator, most: int, bias: float = 0.0
+    ) -> Iterator[Written]:
         """Draw points until each text is written, and at most so many (section 5.3).
 
         Args:
+            first: the point (3) that all lines begin with, which is given and not drawn.
             bias: neatness, as ``PenMixture.of`` has it.
         """
         batch = len(text.lengths)
         below: State = self.first.initial_state(batch)
         above: list[RecurrentState | None] = [None] * len(self.above)
         window = Window.before(text.characters, self.options.gaussians)
-        point = text.characters.new_tensor([0.0, 0.0, 1.0]).expand(batch, 3)
+        point = first.to(text.characters).expand(batch, 3)
         done = torch.zeros(batch, dtype=torch.bool, device=point.device)
         with step_by_step(self.first) as step:
             for t in range(most):

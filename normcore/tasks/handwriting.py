@@ -58,7 +58,7 @@ class HandwritingTask:
         self.checksums: Mapping[str, str] = lines.checksums
         self._resources = resources
         self._text = options.text
-        self._ratio = (lines.deviation / lines.deviation[0]).tolist()
+        self._mean, self._deviation = lines.mean, lines.deviation
         self._train, self._valid = (self._encoded(part, lines, options.points) for part in (lines.train, lines.valid))
         self.no_skill = _cost_of_moments(self._train, self._valid)
 
@@ -94,7 +94,7 @@ class HandwritingTask:
 
     def artifacts(self, model: Handwriting) -> Mapping[str, Callable[[], bytes]]:
         return {
-            "written.svg": lambda: svg([self._unscaled(points) for points in self._written(model)], self._text),
+            "written.svg": lambda: svg([self._moves(points) for points in self._written(model)], self._text),
             "figures/window.json": lambda: as_json(self._window(model)),
             "figures/mixture.json": lambda: as_json(self._mixture(model)),
         }
@@ -130,19 +130,20 @@ class HandwritingTask:
         codes = encoded(self._text).expand(SAMPLES, -1).to(self._resources.device)
         lengths = torch.full((SAMPLES,), codes.shape[1], device=codes.device)
         text = Text.of(codes, lengths, spec.KINDS, self._resources.dtype)
+        at_rest = torch.cat([-self._mean / self._deviation, torch.zeros(1)])  # what every line begins with
         generator = torch.Generator(codes.device).manual_seed(0)
         ends = torch.full((SAMPLES,), -1)
         points = []
-        for t, written in enumerate(model.write(text, generator, POINTS_OF_CHARACTER * codes.shape[1])):
+        for t, written in enumerate(model.write(text, at_rest, generator, POINTS_OF_CHARACTER * codes.shape[1])):
             points.append(written.point)
             beyond = (written.window.beyond > written.window.weights.max(1).values).cpu()
             ends = torch.where((ends < 0) & beyond, t + 1, ends)
         drawn = torch.stack(points).cpu().float()
         return [drawn[: end if end > 0 else None, k] for k, end in enumerate(ends.tolist())]
 
-    def _unscaled(self, points: Tensor) -> Tensor:
-        """Offsets whose two axes have the same unit."""
-        return points * torch.tensor([*self._ratio, 1.0])
+    def _moves(self, points: Tensor) -> Tensor:
+        """Standardized points (T, 3) with offsets as a pen makes them, in units of the data."""
+        return torch.cat([points[:, :2] * self._deviation + self._mean, points[:, 2:]], 1)
 
     @torch.no_grad()
     def _window(self, model: Handwriting) -> Figure:

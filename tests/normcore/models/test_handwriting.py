@@ -145,8 +145,9 @@ def test_padding_of_points_and_characters_changes_nothing() -> None:
 def test_writing_goes_on_from_what_was_drawn() -> None:
     """Told again point by point, the network expects what it drew from."""
     model, said = lively("layer_norm").eval(), text()
-    steps = list(model.write(said, torch.Generator().manual_seed(0), most=STEPS))
-    first = torch.tensor([0.0, 0.0, 1.0], dtype=torch.float64).expand(1, EXAMPLES, 3)
+    begin = torch.tensor([-0.2, 0.1, 0.0])
+    steps = list(model.write(said, begin, torch.Generator().manual_seed(0), most=STEPS))
+    first = begin.double().expand(1, EXAMPLES, 3)
     drawn = torch.stack([step.point for step in steps])
     expected = PenMixture.of(model(torch.cat([first, drawn[:-1]]), ALL[:EXAMPLES] * 0 + len(drawn), len(drawn), said))
     generator = torch.Generator().manual_seed(0)
@@ -161,9 +162,9 @@ def test_writing_ends_with_the_text() -> None:
     with torch.no_grad():
         for parameter in model.window.parameters():
             parameter.zero_()
-    steps = list(model.write(text([3, 3, 3]), torch.Generator().manual_seed(0), most=50))
+    steps = list(model.write(text([3, 3, 3]), torch.zeros(3), torch.Generator().manual_seed(0), most=50))
     assert len(steps) == 4
-    longer = list(model.write(text([3, 4, 3]), torch.Generator().manual_seed(0), most=50))
+    longer = list(model.write(text([3, 4, 3]), torch.zeros(3), torch.Generator().manual_seed(0), most=50))
     assert len(longer) == 5
 
 

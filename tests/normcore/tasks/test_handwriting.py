@@ -2,20 +2,25 @@
 
 import json
 import math
+import re
+from collections.abc import Iterator
 from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 from normcore.data.handwriting import Handwriting, encoded
 from normcore.data.iam_ondb import Line
+from normcore.figures.pen import svg
 from normcore.models import handwriting as models
 from normcore.models.build import Build
 from normcore.models.pen_mixture import PenMixture
+from normcore.models.soft_window import Window
 from normcore.spec import InvalidSpec, TrainingSpec, resolve
-from normcore.tasks.handwriting import Batch, HandwritingTask
+from normcore.tasks.handwriting import SAMPLES, Batch, HandwritingTask
 from normcore.tasks.task import Resources
 from tests.normcore.figures.structure import check
 from tests.normcore.training_specs import training_spec
@@ -120,6 +125,30 @@ def test_no_skill_is_to_know_the_training_lines_moments() -> None:
         total += math.log(2 * math.pi) + 0.5 * math.log(np.linalg.det(covariance))
         total -= math.log(lifted if end else 1 - lifted)
     assert task.no_skill == pytest.approx(total / len(of.valid), rel=1e-5)
+
+
+def test_what_is_written_has_the_shape_of_what_was_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A network that writes a line of the data, point by point, draws that line."""
+    of = lines()
+    task, model = built(smoke(task={"text": "abc"}), of)
+    line = of.train[4]
+    asked: list[Tensor] = []
+
+    def write(text: models.Text, first: Tensor, generator: torch.Generator, most: int) -> Iterator[models.Written]:
+        asked.append(first)
+        window = Window.before(text.characters, 1)  # never beyond the text
+        for point in of.standardized(line, 999)[1:]:
+            yield models.Written(point.expand(len(text.lengths), 3), window)
+
+    monkeypatch.setattr(model, "write", write)
+    drawn, own = task.artifacts(model)["written.svg"](), svg([line.points[1:]] * SAMPLES, "abc")
+    assert numbers(drawn) == pytest.approx(numbers(own), abs=0.11)
+    [first] = asked
+    assert first.tolist() == pytest.approx([-1 / 3, 0.0, 0.0]), "a pen that has not moved yet"
+
+
+def numbers(picture: bytes) -> list[float]:
+    return [float(number) for number in re.findall(rb"\d+\.\d", picture)]
 
 
 def test_pictures_show_what_it_writes_and_where_it_looks() -> None:
