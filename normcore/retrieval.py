@@ -3,7 +3,7 @@ arXiv:1511.06361.
 
 Shapes: I images, C captions, K of them to each image, those of image i being i K ... i K + K - 1. An energy is least
 for what fits best. A rank is the place of what belongs together among all candidates, counted from 1; candidates that
-fit as well stand before it, so that a model that answers the same to all is last and not first.
+fit as well stand before it, so that a model that answers the same to all, or no number, is last and not first.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ def image_ranks(energies: Tensor) -> Tensor:
         ValueError: the captions cannot be shared out among the images.
     """
     own = torch.arange(len(energies), device=energies.device) // _captions_per_image(energies)
-    return (energies <= energies.gather(1, own.unsqueeze(1))).sum(1)
+    return (~(energies > energies.gather(1, own.unsqueeze(1)))).sum(1)
 
 
 def caption_ranks(energies: Tensor) -> Tensor:
@@ -30,7 +30,7 @@ def caption_ranks(energies: Tensor) -> Tensor:
     """
     own = energies.view(-1, _captions_per_image(energies), energies.shape[1]).diagonal(dim1=0, dim2=2)  # (K, I)
     best = own.amin(0)
-    others: Tensor = (energies <= best).sum(0) - (own <= best).sum(0)
+    others: Tensor = (~(energies > best)).sum(0) - (~(own > best)).sum(0)
     return 1 + others
 
 

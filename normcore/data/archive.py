@@ -13,7 +13,11 @@ from typing import IO, cast
 
 from normcore.data.stored import CHUNK, DatasetCorrupt
 
-UNREADABLE = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, OSError, EOFError, RuntimeError)
+UNREADABLE = (
+    *(tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, OSError, EOFError, RuntimeError),
+    KeyError,  # of a link to what is not there
+)
+LARGEST = 1 << 24  # bytes of one of many files
 
 
 def member_chunks(archive: Path, member: str) -> Iterator[bytes]:
@@ -31,20 +35,28 @@ def member_chunks(archive: Path, member: str) -> Iterator[bytes]:
         raise DatasetCorrupt(f"{archive.name} is not a readable archive: {error}") from error
 
 
-def files_of_tar(archive: Path) -> Iterator[tuple[str, bytes]]:
-    """Path and content of every file, in their order.
+def files_of_tar(archive: Path, suffix: str) -> Iterator[tuple[str, bytes]]:
+    """Path and content of every file whose name ends so, in their order; hidden ones are left out.
 
     Where a tar is cut between two files, or the head of one is damaged, Python's ``tarfile`` takes that for its end:
     here its end is where zeros begin.
 
     Raises:
-        DatasetCorrupt: it cannot be read to its end.
+        DatasetCorrupt: it cannot be read to its end, has a name twice, or a file of more than ``LARGEST`` bytes.
     """
     try:
         with _decompressed(archive) as stream, tarfile.open(fileobj=stream, mode="r:") as packed:
+            names: set[str] = set()
             for info in packed:
-                if (content := packed.extractfile(info)) is not None:
-                    yield info.name, content.read()
+                name = posixpath.basename(info.name)
+                if not name.endswith(suffix) or name.startswith(".") or (content := packed.extractfile(info)) is None:
+                    continue
+                if info.name in names:
+                    raise DatasetCorrupt(f"{archive} has {info.name} twice; get it anew")
+                names.add(info.name)
+                if info.size > LARGEST:
+                    raise DatasetCorrupt(f"{archive}: {info.name} has {info.size:,} bytes; get it anew")
+                yield info.name, content.read()
             stream.seek(packed.offset)
             if stream.read(tarfile.BLOCKSIZE) != bytes(tarfile.BLOCKSIZE):
                 raise DatasetCorrupt(

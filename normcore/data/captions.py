@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -63,10 +63,7 @@ def load(name: str, datasets_dir: Path | None) -> CaptionedImages:
     """
     dataset = DATASETS[name]
     if name == "coco_karpathy":
-        content = bytearray()
-        for chunk in read_chunks(dataset, COCO_FEATURES, datasets_dir):
-            content += chunk
-        features = read_features(content, COCO_FEATURES, COCO_WIDTH)
+        features = read_features(read_chunks(dataset, COCO_FEATURES, datasets_dir), COCO_FEATURES, COCO_WIDTH)
         parts = parse_karpathy(read_bytes(dataset, COCO_JSON, datasets_dir), COCO_JSON, features)
         return CaptionedImages(**parts, checksums=present_checksums(dataset, datasets_dir))
     names = read_bytes(dataset, FLICKR_NAMES, datasets_dir).decode().split()
@@ -80,32 +77,49 @@ def load(name: str, datasets_dir: Path | None) -> CaptionedImages:
     return CaptionedImages(train, valid, test, dict(checksums(name)))
 
 
-def read_features(content: bytearray, name: str, width: int) -> Tensor:
-    """(N, width) float32 of an npy file, which may not hold objects; of float32 it is ``content`` itself, not a copy.
+def read_features(chunks: Iterable[bytes], name: str, width: int) -> Tensor:
+    """(N, width) float32 of an npy file, which may not hold objects; of float32 there is never more than one copy.
 
     Raises:
         DatasetCorrupt: it is no such file, or another width.
     """
-    try:
-        shape, fortran, dtype, begin = _header(content)
-        if dtype.kind not in "fiu":
-            raise ValueError(f"it holds {dtype.name}")
-    except NO_HEADER as error:
-        raise DatasetCorrupt(f"{name} is no npy file of numbers: {error}; convert it by examples/features") from error
-    if len(shape) != 2 or shape[1] != width:
-        raise DatasetCorrupt(f"{name}: expected features of shape (images, {width}), received {shape}")
-    size, expected = len(content) - begin, shape[0] * width * dtype.itemsize
-    if size != expected:
+    content, expected = bytearray(), 0
+    for chunk in chunks:
+        content += chunk
+        if not expected and len(content) >= HEADER:
+            expected = _size(content, name, width)
+        if expected and len(content) > expected:
+            break
+    expected = expected or _size(content, name, width)
+    if len(content) != expected:
         raise DatasetCorrupt(
-            f"{name}: expected {expected:,} bytes after the header, which says {shape}, received {size:,};"
-            " convert it again by examples/features"
+            f"{name}: expected {expected:,} bytes, as its header says, received {len(content):,} or more; convert it"
+            " again by examples/features"
         )
+    shape, fortran, dtype, begin = _header(content)
     numbers = np.frombuffer(content, dtype, offset=begin).reshape(shape, order="F" if fortran else "C")
     found = torch.from_numpy(numbers.astype(np.float32, copy=False))
     if not found.isfinite().all():
         row = int((~found.isfinite()).any(1).nonzero()[0])
         raise DatasetCorrupt(f"{name}, row {row}: expected finite numbers")
     return found
+
+
+def _size(content: bytearray, name: str, width: int) -> int:
+    """Of the file that begins so, in bytes.
+
+    Raises:
+        DatasetCorrupt: it is no npy file of features of this width.
+    """
+    try:
+        shape, _, dtype, begin = _header(content)
+        if dtype.kind not in "fiu":
+            raise ValueError(f"it holds {dtype.name}")
+    except NO_HEADER as error:
+        raise DatasetCorrupt(f"{name} is no npy file of numbers: {error}; convert it by examples/features") from error
+    if len(shape) != 2 or shape[1] != width:
+        raise DatasetCorrupt(f"{name}: expected features of shape (images, {width}), received {shape}")
+    return begin + shape[0] * width * dtype.itemsize
 
 
 NO_HEADER = (ValueError, TypeError, SyntaxError, TokenError, RecursionError, MemoryError)
@@ -159,9 +173,14 @@ def parse_karpathy(content: bytes, name: str, features: Tensor) -> dict[str, Cap
 
 
 def _tokens(found: Any) -> list[str]:
-    if not isinstance(found, list) or not all(isinstance(word, str) and word for word in found):
+    if not isinstance(found, list) or not all(isinstance(word, str) and word and _is_text(word) for word in found):
         raise TypeError(f"tokens are {str(found)[:40]!r}, no list of words")
     return found
+
+
+def _is_text(word: str) -> bool:
+    """Whether it can be written down: JSON may hold half of a character."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in word)
 
 
 def parse_token_file(text: str, name: str) -> dict[str, list[list[str]]]:

@@ -25,6 +25,7 @@ FORM = re.compile(r"[a-z]\d\d-\d{3}[a-z]?")
 LINE = re.compile(rf"(?P<form>{FORM.pattern})-(?P<number>\d\d)")
 UNMATCHED = frozenset({"a08-551z"})
 """Nine lines were written and eight are transcribed, and which one is not is told nowhere."""
+WHOLE = re.compile(r"-?[0-9]{1,9}")
 FARTHEST = 2**20  # coordinates; the whiteboard's are below 2**14
 
 
@@ -138,8 +139,10 @@ def parse_strokes(content: bytes, name: str) -> Tensor:
         parser.Parse(content, True)
     except expat.ExpatError as error:
         raise DatasetCorrupt(f"{name}, line {error.lineno}: {error}; get the archive anew") from error
-    except (LookupError, UnicodeError) as error:  # of the encoding that it says it has
+    except (LookupError, ValueError) as error:  # of the encoding that it says it has
         raise DatasetCorrupt(f"{name}, line {parser.CurrentLineNumber}: {error}; get the archive anew") from error
+    if sum(map(len, strokes)) == 1:
+        raise DatasetCorrupt(f"{name}, line {begins[0]}: expected a line of two points or more")
     empty = next((line for stroke, line in zip(strokes, begins, strict=True) if not stroke), None)
     if empty is not None or not strokes:
         where = name if empty is None else f"{name}, line {empty}"
@@ -152,10 +155,9 @@ def parse_strokes(content: bytes, name: str) -> Tensor:
 
 
 def _coordinate(text: str) -> int:
-    number = int(text)
-    if abs(number) > FARTHEST:
+    if not WHOLE.fullmatch(text) or abs(int(text)) > FARTHEST:
         raise ValueError(f"received {text[:20]}")
-    return number
+    return int(text)
 
 
 def transcription(content: bytes, name: str) -> list[str]:
@@ -180,7 +182,6 @@ def _members(archive: str, suffix: str, datasets_dir: Path | None) -> Iterator[t
     """Path, stem and content of the archive's files with this suffix."""
     dataset = DATASETS[NAME]
     path = locate(dataset, dataset.file(archive), datasets_dir)
-    for member, content in files_of_tar(path):
+    for member, content in files_of_tar(path, suffix):
         name = PurePosixPath(member)
-        if name.suffix == suffix and not name.name.startswith("."):
-            yield f"{path.name}: {name}", name.stem, content
+        yield f"{path.name}: {name}", name.stem, content

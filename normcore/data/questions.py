@@ -20,7 +20,7 @@ from normcore.data.registry import DATASETS, DatasetCorrupt, checksums, locate, 
 
 PLACEHOLDER = "@placeholder"
 MARKER = re.compile(r"@entity\d+")
-ENTITY = re.compile(r"@entity(\d{1,4})")
+ENTITY = re.compile(r"@entity(0|[1-9][0-9]{0,3})")
 """A marker with a number below 10,000, as each number takes a word vector; 200 of CNN's texts have up to 354."""
 SPLITS = {"training": "train", "validation": "valid", "test": "test"}
 ARCHIVE, SAMPLE = "cnn.tgz", "cnn_top4_sample200.txt"
@@ -200,10 +200,8 @@ def _sentences(words: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _members(path: Path) -> Iterator[tuple[str, Question]]:
-    for member, content in files_of_tar(path):
+    for member, content in files_of_tar(path, ".question"):
         name = PurePosixPath(member)
-        if name.suffix != ".question":
-            continue
         split = SPLITS.get(name.parent.name)
         if split is None:
             raise DatasetCorrupt(f"{path.name}: {name} is in none of {', '.join(SPLITS)}")

@@ -50,13 +50,19 @@ def _wanted(stream: IO[bytes], path: Path, wanted: Container[str], width: int) -
     head = stream.readline(100).split()
     if len(head) != 2 or not all(part.isdigit() for part in head) or int(head[1]) != width:
         raise DatasetCorrupt(f"{path}, line 1: expected the number of words and {width}, received {b' '.join(head)!r}")
-    for k in range(int(head[0])):
+    count = int(head[0])
+    for k in range(count):
         word = _word(stream)
         content = stream.read(4 * width)
         if word is None or len(content) < 4 * width:
-            raise DatasetCorrupt(f"{path}: expected {int(head[0]):,} words, it ends at word {k + 1}; get it anew")
+            raise DatasetCorrupt(f"{path}: expected {count:,} words, it ends at word {k + 1}; get it anew")
+        vector = np.frombuffer(content, "<f4")
+        if not np.isfinite(vector).all():
+            raise DatasetCorrupt(f"{path}, word {k + 1}: expected finite numbers, in binary form; get it anew")
         if word in wanted:
-            yield word, np.frombuffer(content, "<f4")
+            yield word, vector
+    if stream.read(2) not in (b"", b"\n"):
+        raise DatasetCorrupt(f"{path} goes on after {count:,} words; expected word2vec's binary form, get it anew")
 
 
 def _word(stream: IO[bytes]) -> str | None:

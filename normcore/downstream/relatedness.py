@@ -13,7 +13,8 @@ from torch import Tensor
 from torch.nn import functional
 
 SCORES = 5  # from 1, unrelated, to 5
-EPOCHS, BATCH = 100, 128  # Keras's defaults then, which the authors' code leaves; each epoch is in an order of its own
+EPOCHS, BATCH = 100, 128  # Keras's defaults then, which the authors' code leaves
+SEED = 1234  # of the order of the pairs, which is the same in every epoch
 MOST_ROUNDS = 20
 
 
@@ -70,7 +71,8 @@ def _features(pairs: Pairs) -> Tensor:
 
 def _fitted(x: Tensor, labels: np.ndarray, score: Callable[[Tensor], float]) -> Tensor:
     """Weights (5, 2 D + 1), the last column biases; those of the best round."""
-    targets = torch.from_numpy(labels).float()
+    order = np.random.RandomState(SEED).permutation(len(x))
+    x, targets = x[order], torch.from_numpy(labels).float()[order]
     with torch.enable_grad():
         bound = (6 / (x.shape[1] + SCORES)) ** 0.5
         generator = torch.Generator().manual_seed(0)
@@ -82,7 +84,7 @@ def _fitted(x: Tensor, labels: np.ndarray, score: Callable[[Tensor], float]) -> 
         kept: Tensor = weights.detach().clone()
         for _ in range(MOST_ROUNDS):
             for _ in range(EPOCHS):
-                for rows in torch.split(torch.randperm(len(x), generator=generator), BATCH):
+                for rows in torch.split(torch.arange(len(x)), BATCH):
                     adam.zero_grad()
                     loss = functional.cross_entropy(_logits(weights, x[rows]), targets[rows])
                     loss.backward()  # type: ignore[no-untyped-call]

@@ -21,7 +21,7 @@ from normcore.models.skip_thoughts import SkipThoughts
 from normcore.models.words import Words
 from normcore.spec.models import skip_thoughts as models
 from normcore.spec.tasks import skip_thoughts as spec
-from normcore.tasks.task import Loss, Resources, even_batches
+from normcore.tasks.task import Loss, Resources, even_batches, in_batches
 
 EVALUATION_BATCH = 200
 POPULATION = 5000  # training sentences whose statistics are averaged
@@ -70,11 +70,13 @@ class SkipThoughtsTask:
         """Batches of one length of middle sentences each, in random order; what is left over of a length is one, too,
         but not if it is a single sentence."""
         lengths = self._text.train.lengths
-        batches = []
+        batches: list[Tensor] = []
         for length in sorted(set(lengths.tolist())):
             own = (lengths == length).nonzero().squeeze(1)
             own = own[torch.randperm(len(own), generator=generator)]
-            batches += [batch for batch in torch.split(own, batch_size) if len(batch) > 1]
+            batches += in_batches(own, batch_size) if len(own) > 1 or batch_size == 1 else []
+        if not batches:
+            raise ValueError("no two training sentences are of one length, so there are no batches; take a longer text")
         return [batches[k] for k in torch.randperm(len(batches), generator=generator).tolist()]
 
     def batch(self, examples: Tensor, generator: torch.Generator) -> Batch:

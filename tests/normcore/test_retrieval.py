@@ -37,6 +37,18 @@ def test_scores_are_shares_of_ranks_and_their_mean() -> None:
     assert scores(torch.tensor([1, 2, 5, 12]), [1, 5, 10]) == {"r1": 0.25, "r5": 0.75, "r10": 0.75, "mean_rank": 5.0}
 
 
+@pytest.mark.parametrize("where", [(slice(None), slice(None)), (3, 1), (slice(None), 1), (3, slice(None))])
+def test_what_is_no_number_is_never_found_and_hides_what_it_stands_for(where: tuple[slice | int, slice | int]) -> None:
+    energies = 1 - torch.eye(4).repeat_interleave(2, 0)
+    energies[where] = torch.nan
+    own = torch.arange(8) // 2
+    no_number = energies.gather(1, own.unsqueeze(1)).squeeze(1).isnan()
+    assert image_ranks(energies)[no_number].eq(4).all()
+    assert image_ranks(energies)[~no_number].ge(1).all()
+    unknown = energies.view(4, 2, 4).diagonal(dim1=0, dim2=2).isnan().any(0)
+    assert caption_ranks(energies)[unknown].ge(7).all()
+
+
 def test_a_model_that_answers_the_same_to_all_is_last() -> None:
     same = torch.zeros(50, 10)
     assert image_ranks(same).tolist() == [10] * 50

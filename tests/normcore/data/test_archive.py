@@ -78,7 +78,7 @@ def tar_of(files: int, mode: str) -> bytes:
 def test_all_files_of_a_tar_are_read_in_their_order(tmp_path: Path, mode: str) -> None:
     path = tmp_path / "all.tar"
     path.write_bytes(tar_of(3, mode))
-    assert list(files_of_tar(path)) == [(f"all/{k}.txt", 512 * bytes([k])) for k in range(3)]
+    assert list(files_of_tar(path, ".txt")) == [(f"all/{k}.txt", 512 * bytes([k])) for k in range(3)]
 
 
 def flipped(content: bytes, place: int) -> bytes:
@@ -103,4 +103,44 @@ def test_a_tar_that_ends_early_is_not_taken_for_a_whole_one(tmp_path: Path, cont
     path = tmp_path / "all.tar.gz"
     path.write_bytes(content)
     with pytest.raises(DatasetCorrupt, match=rf"all\.tar\.gz cannot be read: .*({message}).*; get it anew"):
-        list(files_of_tar(path))
+        list(files_of_tar(path, ".txt"))
+
+
+def tar_with(path: Path, *infos: tarfile.TarInfo) -> Path:
+    with tarfile.open(path, "w") as archive:
+        for info in infos:
+            archive.addfile(info, io.BytesIO(bytes(info.size)))
+    return path
+
+
+def info(name: str, **fields: object) -> tarfile.TarInfo:
+    made = tarfile.TarInfo(name)
+    for field, value in fields.items():
+        setattr(made, field, value)
+    return made
+
+
+def test_files_of_other_names_and_hidden_ones_are_left_out(tmp_path: Path) -> None:
+    path = tar_with(tmp_path / "all.tar", info("a/._1.txt", size=3), info("a/1.txt", size=2), info("a/1.text", size=1))
+    assert list(files_of_tar(path, ".txt")) == [("a/1.txt", bytes(2))]
+
+
+@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE])
+def test_a_link_to_nothing_is_named(tmp_path: Path, kind: bytes) -> None:
+    path = tar_with(tmp_path / "all.tar", info("a/1.txt", type=kind, linkname="nothing"))
+    with pytest.raises(DatasetCorrupt, match=r"all\.tar cannot be read: .*nothing"):
+        list(files_of_tar(path, ".txt"))
+
+
+def test_a_name_that_is_there_twice_is_named(tmp_path: Path) -> None:
+    path = tar_with(tmp_path / "all.tar", info("a/1.txt", size=1), info("a/1.txt", size=2))
+    with pytest.raises(DatasetCorrupt, match=r"all\.tar has a/1\.txt twice"):
+        list(files_of_tar(path, ".txt"))
+
+
+def test_a_size_that_no_such_file_has_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    """As of a damaged head: memory for it is never asked for."""
+    path = tmp_path / "all.tar"
+    path.write_bytes(info("a/1.txt", size=1 << 40).tobuf() + bytes(2048))
+    with pytest.raises(DatasetCorrupt, match=r"all\.tar: a/1\.txt has 1,099,511,627,776 bytes"):
+        list(files_of_tar(path, ".txt"))

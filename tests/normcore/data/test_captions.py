@@ -2,6 +2,7 @@
 
 import io
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,17 +26,17 @@ def karpathy(**other: Any) -> bytes:
     return json.dumps({"dataset": "coco", "images": [image(k, **(other if k == 2 else {})) for k in range(4)]}).encode()
 
 
-def npy(array: Any) -> bytearray:
+def npy(array: Any) -> bytes:
     stream = io.BytesIO()
     np.save(stream, array)
-    return bytearray(stream.getvalue())
+    return stream.getvalue()
 
 
-def headed(header: str, version: bytes = b"\x01\x00") -> bytearray:
-    return bytearray(b"\x93NUMPY" + version + len(header).to_bytes(2, "little") + header.encode())
+def headed(header: str, version: bytes = b"\x01\x00") -> bytes:
+    return b"\x93NUMPY" + version + len(header).to_bytes(2, "little") + header.encode()
 
 
-def shaped(shape: str, dtype: str = "<f4") -> bytearray:
+def shaped(shape: str, dtype: str = "<f4") -> bytes:
     return headed(f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}}}\n")
 
 
@@ -60,7 +61,7 @@ def test_karpathys_splits_and_the_features_beside_them() -> None:
         ({"sentences": [{"raw": "A cat."}]}, "image 2: expected a split and sentences with tokens"),
         *(
             ({"sentences": [{"tokens": tokens}] * 5}, "image 2: expected a split and .*, no list of words")
-            for tokens in ("a dog", [1], ["a", None], [""], {"a": 1})
+            for tokens in ("a dog", [1], ["a", None], [""], {"a": 1}, ["\ud800"])
         ),
         ({"sentences": [{"tokens": ["a"]}] * 4}, "image 2: expected 5 captions of a word or more, received 4"),
         ({"sentences": [{"tokens": []}] * 5}, "image 2: expected 5 captions of a word or more"),
@@ -92,17 +93,26 @@ def test_a_split_without_an_image_is_named() -> None:
 
 
 def test_features_are_numbers_of_the_right_width() -> None:
-    found = read_features(npy(np.arange(6, dtype=np.float64).reshape(3, 2)), "f.npy", 2)
+    found = read_features([npy(np.arange(6, dtype=np.float64).reshape(3, 2))], "f.npy", 2)
     assert (found.dtype, found.tolist()) == (torch.float32, [[0, 1], [2, 3], [4, 5]])
-    columns_first = read_features(npy(np.asfortranarray(np.arange(6, dtype=np.float32).reshape(3, 2))), "f.npy", 2)
+    columns_first = read_features([npy(np.asfortranarray(np.arange(6, dtype=np.float32).reshape(3, 2)))], "f.npy", 2)
     assert torch.equal(columns_first, found)
 
 
-def test_features_of_float32_are_not_copied() -> None:
-    content = npy(np.arange(6, dtype=np.float32).reshape(3, 2))
-    found = read_features(content, "f.npy", 2)
-    content[-4:] = np.float32(7).tobytes()
-    assert found.tolist() == [[0, 1], [2, 3], [4, 7]]
+def test_a_file_that_is_longer_than_its_header_says_is_not_read_to_its_end() -> None:
+    """Nor one of another width: the archive of another network may be ten times as large."""
+    read: list[int] = []
+
+    def chunks(width: int) -> Iterator[bytes]:
+        begin = npy(np.zeros((10_000, width), np.float32))
+        for k in range(0, 100_000_000, 50_000):
+            read.append(k)
+            yield bytes(begin[k : k + 50_000]).ljust(50_000, b"!")
+
+    for width, message in ((2, "expected 80,128 bytes, as its header says"), (3, r"received \(10000, 3\)")):
+        with pytest.raises(DatasetCorrupt, match=message):
+            read_features(chunks(width), "f.npy", 2)
+    assert len(read) == 4
 
 
 @pytest.mark.parametrize(
@@ -112,11 +122,11 @@ def test_features_of_float32_are_not_copied() -> None:
         (npy(np.zeros(2)), r"received \(2,\)"),
         (npy(np.array([[0, 1], [2, np.nan]])), "f.npy, row 1: expected finite numbers"),
         (npy(np.array([{"a": 1}], dtype=object)), "f.npy is no npy file of numbers: .*convert it by examples/features"),
-        (bytearray(b"PK\x03\x04"), "f.npy is no npy file of numbers"),
-        (npy(np.zeros((3, 2)))[:-8], "f.npy: expected 48 bytes after the header, which says .3, 2., received 40"),
-        (npy(np.zeros((3, 2))) + b"!", "f.npy: expected 48 bytes after the header, which says .3, 2., received 49"),
-        (shaped("(99999999999999, 2)"), "f.npy: expected 799,999,999,999,992 bytes after the header"),
-        (shaped(f"({10**30}, 2)"), "f.npy: expected 8,000,000,000,.* bytes after the header"),
+        (b"PK\x03\x04", "f.npy is no npy file of numbers"),
+        (npy(np.zeros((3, 2)))[:-8], "f.npy: expected 176 bytes, as its header says, received 168"),
+        (npy(np.zeros((3, 2))) + b"!", "f.npy: expected 176 bytes, as its header says, received 177"),
+        (shaped("(99999999999999, 2)"), "f.npy: expected 800,000,000,000,0.. bytes, as its header says"),
+        (shaped(f"({10**30}, 2)"), "f.npy: expected 8,000,000,000,.* bytes, as its header says"),
         (shaped("(-1, 2)"), "f.npy is no npy file of numbers: its shape is"),
         (shaped("(2, 3"), "f.npy is no npy file of numbers"),
         (shaped("(3, 2)", dtype="nonsense"), "f.npy is no npy file of numbers"),
@@ -125,9 +135,9 @@ def test_features_of_float32_are_not_copied() -> None:
         (npy(np.array([["a", "b"]])), "f.npy is no npy file of numbers"),
     ],
 )
-def test_what_is_wrong_with_features_is_named(content: bytearray, message: str) -> None:
+def test_what_is_wrong_with_features_is_named(content: bytes, message: str) -> None:
     with pytest.raises(DatasetCorrupt, match=message):
-        read_features(content, "f.npy", 2)
+        read_features([content[:5], content[5:]], "f.npy", 2)
 
 
 def test_captions_line_by_line() -> None:

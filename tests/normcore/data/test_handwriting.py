@@ -96,6 +96,12 @@ def test_an_archive_that_was_cut_short_is_named(official: Path) -> None:
         (XML.format(x="9" * 5000), r"a\.xml, line 9: expected a Point with x and y"),
         (XML.format(x=1).replace(' y="1110"', ""), r"a\.xml, line 13: expected a Point with x and y"),
         (XML.format(x=1).replace("ISO-8859-1", "klingon"), r"a\.xml, line 1: unknown encoding"),
+        *(
+            (XML.format(x=x), r"a\.xml, line 9: expected a Point with x and y")
+            for x in ("1_0", " 1", "\u0661", "1.0", "")
+        ),
+        *((XML.format(x=1).replace("ISO-8859-1", name), r"a\.xml, line 1: ") for name in ("utf-7", "euc-jp", "utf-32")),
+        ('<S>\n<Stroke><Point x="1" y="2"/></Stroke></S>', r"a\.xml, line 2: expected a line of two points or more"),
         (XML.format(x=1).replace("<Point", "</Stroke><Point", 1), r"a\.xml, line 9: a Point that is in no Stroke"),
         (XML.format(x=1).replace("<Point", "<Stroke><Point", 1), r"a\.xml, line 9: a Stroke within a Stroke"),
         ('<StrokeSet>\n<Point x="1" y="2"/></StrokeSet>', r"a\.xml, line 2: a Point that is in no Stroke"),

@@ -60,6 +60,11 @@ def test_a_question_of_the_archive() -> None:
         (("went away", "saw @entity77"), "line 5: '@entity77' is not among the entities"),
         (("@entity2:Bob", "Bob"), "line 11: expected an entity such as @entity7:Ada, received 'Bob'"),
         (("@entity2:Bob", "@entity99999999:Bob"), "line 11: expected an entity .* received '@entity99999999:Bob'"),
+        (
+            ("@entity2:Bob", "@entity02:Bob"),
+            "line 11: expected an entity such as @entity7:Ada, received '@entity02:Bob'",
+        ),
+        (("@entity2:Bob", "@entity\u0662:Bob"), "line 11: expected an entity such as @entity7:Ada"),
         (("\n@entity1:Ada", "\n\n@entity1:Ada"), "received 6 parts; get the archive anew"),
         (("@placeholder", "someone"), "line 5: the question has no @placeholder"),
         (("\n\n@entity0:CNN", "\n@entity0:CNN"), "received 4 parts; get the archive anew"),

@@ -46,3 +46,25 @@ def test_a_file_that_is_cut_short_is_refused(tmp_path: Path, cut: int, word: int
     path.write_bytes(path.read_bytes()[:-cut])
     with pytest.raises(DatasetCorrupt, match=f"expected 3 words, it ends at word {word}; get it anew"):
         read(path, VECTORS, 2)
+
+
+def test_a_text_file_is_refused(tmp_path: Path) -> None:
+    """Its first line is that of the binary form, and a word takes more room."""
+    path = tmp_path / "v.bin"
+    path.write_text("".join(["3 2\n", *(f"{word} {v[0]:.6f} {v[1]:.6f}\n" for word, v in VECTORS.items())]))
+    with pytest.raises(DatasetCorrupt, match=r"v\.bin"):
+        read(path, VECTORS, 2)
+
+
+def test_what_follows_the_last_word_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path / "v.bin")
+    path.write_bytes(path.read_bytes() + b"more")
+    with pytest.raises(DatasetCorrupt, match=r"v\.bin goes on after 3 words"):
+        read(path, VECTORS, 2)
+
+
+def test_what_is_no_number_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path / "v.bin")
+    path.write_bytes(path.read_bytes().replace(np.float32(7).tobytes(), np.float32(np.nan).tobytes()))
+    with pytest.raises(DatasetCorrupt, match=r"v\.bin, word 3: expected finite numbers"):
+        read(path, VECTORS, 2)

@@ -83,6 +83,22 @@ def test_batches_are_of_one_length_and_an_epoch_is_every_triple_but_for_single_o
     assert len(orders) > 1, "batches come in random order, not by length"
 
 
+def test_batches_of_one_are_every_triple() -> None:
+    task, _ = built(smoke())
+    epoch = task.epoch(torch.Generator().manual_seed(0), 1)
+    assert {len(examples) for examples in epoch} == {1}
+    assert torch.cat(list(epoch)).sort().values.tolist() == list(range(38))
+
+
+def test_where_no_two_sentences_are_of_one_length_it_says_so() -> None:
+    of = Text(torch.ones(15, dtype=torch.int32), torch.tensor([0, 1, 3, 6, 10, 15]), torch.arange(1, 4))
+    resources = Resources(None, CPU, torch.float64)
+    task = SkipThoughtsTask(smoke().task, resources, (Triples(of, of, WORDS, {}), sets()))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="no two training sentences are of one length"):
+        task.epoch(torch.Generator(), 4)
+    assert len(task.epoch(torch.Generator(), 1)) == 3
+
+
 def test_a_batch_is_sentences_and_those_around_them_each_with_its_end() -> None:
     task, _ = built(smoke())
     batch = task.batch(torch.tensor([0, 6]), torch.Generator())
