@@ -7,14 +7,19 @@ levels by chance that the next ones do not have.
 import math
 import statistics
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from scipy.stats import ttest_1samp
+from scipy.stats import CensoredData, binomtest, ecdf, quantile_test
 
 from normcore.spec.metric import Direction
+from service.statistics.differences import pair
+from service.statistics.spread import LEVEL, check_times, gain, has_spread
+from service.statistics.values import Interval, interval
 
 HELD = 2  # evaluations
-LEVEL = 0.95
+RANKS_FROM = 6  # times, whose order alone gives an interval of their median
+HALF, ROUNDING = 0.5, 1e-12
 
 By = Literal["steps", "seconds"]
 
@@ -49,6 +54,42 @@ class Fraction(NamedTuple):
     bound: Literal["at least"] | None
 
 
+class Times(NamedTuple):
+    """Over the seeds.
+
+    Attributes:
+        median: None if it is not known to be reached.
+        reached: how many did.
+        ci95: of the median; a limit of None is not known.
+        restricted_mean: of the times up to ``tau`` (Royston and Parmar 2013).
+    """
+
+    median: float | None
+    reached: int
+    ci95: tuple[float, float | None] | None
+    restricted_mean: float | None
+
+
+class Run(NamedTuple):
+    """A seed's time, and whether the target was reached then; of a miss, when one stopped looking."""
+
+    time: float
+    reached: bool
+
+
+class TimeDifference(NamedTuple):
+    """Of the logarithms of two entries' times up to ``tau``, None of which is missing before.
+
+    Attributes:
+        tau: the first time at which one stopped looking; None if all reached the target.
+    """
+
+    tau: float | None
+    mean: float
+    p_value: float
+    seeds: int
+
+
 def time_to_target(points: Sequence[Point], target: float, direction: Direction, k: int = HELD) -> Time:
     """When a curve first reaches a target and holds it for ``k`` evaluations, linear between two of them.
 
@@ -59,7 +100,7 @@ def time_to_target(points: Sequence[Point], target: float, direction: Direction,
         ValueError: a value is NaN, or a time is negative.
     """
     _check(points)
-    over = [_gain(point.value, direction) - _gain(target, direction) for point in points]
+    over = [gain(point.value, direction) - gain(target, direction) for point in points]
     for c in range(len(points) - k + 1):
         if all(gain >= 0 for gain in over[c : c + k]):
             return Time(True, *_crossing(points, over, c))
@@ -67,12 +108,93 @@ def time_to_target(points: Sequence[Point], target: float, direction: Direction,
     return Time(False, float(below[-1].step), below[-1].seconds) if below else Time(False, 0.0, 0.0)
 
 
+def times(times: Sequence[float], reached: Sequence[bool], tau: float) -> Times:
+    """Pool one time a seed.
+
+    Args:
+        times: those of misses are when one stopped looking.
+        tau: up to where times are averaged.
+
+    Raises:
+        ValueError: a time is NaN or negative.
+    """
+    check_times(times)
+    if not times:
+        return Times(None, 0, None, None)
+    curve = _kaplan_meier(times, reached)
+    return Times(_median(curve), sum(reached), _interval_of_median(times, reached), _restricted_mean(curve, tau))
+
+
+def survival(left: int, n: int) -> tuple[float, float, float]:
+    """The share of seeds that have not reached the target yet, and its interval (Clopper and Pearson 1934)."""
+    low, high = binomtest(left, n).proportion_ci(LEVEL, "exact")
+    return left / n, float(low), float(high)
+
+
+def time_pair(a: Mapping[int, Run], b: Mapping[int, Run]) -> TimeDifference | None:
+    """log a - log b of times by seed, none counted beyond the first time at which one stopped looking.
+
+    Returns:
+        None where there are too few seeds, or somebody stopped at once.
+
+    Raises:
+        ValueError: a time is NaN or negative.
+    """
+    runs = [*a.values(), *b.values()]
+    check_times(run.time for run in runs)
+    tau = min((run.time for run in runs if not run.reached), default=math.inf)
+    if min((tau, *(run.time for run in runs))) == 0:
+        return None
+    logs = [{seed: math.log(min(run.time, tau)) for seed, run in part.items()} for part in (a, b)]
+    found = pair(*logs)
+    if found is None:
+        return None
+    return TimeDifference(tau if math.isfinite(tau) else None, found.mean, found.p_value, found.seeds)
+
+
+def _kaplan_meier(times: Sequence[float], reached: Sequence[bool]) -> list[tuple[float, float]]:
+    """The share that has not reached the target after each time (Kaplan and Meier 1958)."""
+    missed = [not one for one in reached]
+    sf = ecdf(CensoredData.right_censored(list(times), missed)).sf
+    return list(zip(map(float, sf.quantiles), map(float, sf.probabilities), strict=True))
+
+
+def _median(curve: Sequence[tuple[float, float]]) -> float | None:
+    for k, (time, left) in enumerate(curve):
+        if left < HALF - ROUNDING:
+            return time
+        if left <= HALF + ROUNDING:
+            later = next((t for t, s in curve[k:] if s < HALF - ROUNDING), None)
+            return None if later is None else (time + later) / 2
+    return None
+
+
+def _restricted_mean(curve: Sequence[tuple[float, float]], tau: float) -> float:
+    """The integral of the curve from 0 to tau."""
+    steps = [(0.0, 1.0), *((time, left) for time, left in curve if time < tau), (tau, 0.0)]
+    return math.fsum(left * (end - begin) for (begin, left), (end, _) in pairwise(steps))
+
+
+def _interval_of_median(times: Sequence[float], reached: Sequence[bool]) -> tuple[float, float | None] | None:
+    """From six times on by their order, misses being reached later than anybody knows; of fewer, if none is missing, by
+    Student's t on the logarithms."""
+    if len(times) < RANKS_FROM:
+        if not all(reached) or min(times) == 0:
+            return None
+        found = interval([math.log(time) for time in times], LEVEL)
+        return None if found is None else (math.exp(found[0]), math.exp(found[1]))
+    latest = [time if known else math.inf for time, known in zip(times, reached, strict=True)]
+    low = float(quantile_test(list(times), q=0, p=HALF).confidence_interval(LEVEL).low)
+    high = float(quantile_test(latest, q=0, p=HALF).confidence_interval(LEVEL).high)
+    return low, high if math.isfinite(high) else None
+
+
 def best_held(points: Sequence[Point], direction: Direction, k: int = HELD) -> float | None:
     """The best level that a curve holds for ``k`` evaluations; None of fewer."""
     _check(points)
-    gains = [_gain(point.value, direction) for point in points]
+    gains = [gain(point.value, direction) for point in points]
     held = [min(gains[c : c + k]) for c in range(len(gains) - k + 1)]
-    return _gain(max(held), direction) if held else None
+    return gain(max(held), direction) if held else None
 
 
 def to_baselines_best(
@@ -113,11 +235,10 @@ def to_baselines_best(
     return Fraction(fraction, None if missed else _interval(logs), len(logs), "at least" if missed else None)
 
 
-def _interval(logs: Sequence[float]) -> tuple[float, float] | None:
-    if len(logs) < 2 or max(logs) - min(logs) <= 1e-12 * max(map(abs, logs)):
-        return None
-    found = ttest_1samp(logs, 0).confidence_interval(LEVEL)
-    return math.exp(found.low), math.exp(found.high)
+def _interval(logs: Sequence[float]) -> Interval | None:
+    """Of exp of the mean; None where nothing differs from it."""
+    found = interval(logs, LEVEL) if len(logs) > 1 and has_spread(logs) else None
+    return None if found is None else (math.exp(found[0]), math.exp(found[1]))
 
 
 def _crossing(points: Sequence[Point], over: Sequence[float], c: int) -> tuple[float, float]:
@@ -132,10 +253,6 @@ def _crossing(points: Sequence[Point], over: Sequence[float], c: int) -> tuple[f
 def _end(points: Sequence[Point], by: By) -> float:
     last = points[-1]
     return float(last.step if by == "steps" else last.seconds)
-
-
-def _gain(value: float, direction: Direction) -> float:
-    return value if direction == "maximize" else -value
 
 
 def _check(points: Sequence[Point]) -> None:

@@ -1,21 +1,24 @@
 """Times, against results worked out by hand."""
 
-import json
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from scipy.stats import t
 
-from service.statistics.times import Point, best_held, time_to_target, to_baselines_best
-
-CASES = json.loads((Path(__file__).parent / "cases.json").read_text())
-
-
-def named(function: str) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("case", CASES[function], ids=[case["name"] for case in CASES[function]])
+from service.statistics.times import (
+    Point,
+    Run,
+    best_held,
+    survival,
+    time_pair,
+    time_to_target,
+    times,
+    to_baselines_best,
+)
+from tests.service.statistics.cases import is_as_expected, named
 
 
 def points(rows: Sequence[Sequence[float]]) -> list[Point]:
@@ -27,6 +30,44 @@ def test_time_to_target(case: Mapping[str, Any]) -> None:
     given = {**case["inputs"], "points": points(case["inputs"]["points"])}
     found = time_to_target(**given)
     assert found._asdict() == pytest.approx(case["expected"])
+
+
+@named("times")
+def test_times(case: Mapping[str, Any]) -> None:
+    assert is_as_expected(times(**case["inputs"]), case["expected"])
+
+
+@named("survival")
+def test_survival(case: Mapping[str, Any]) -> None:
+    assert is_as_expected(survival(**case["inputs"]), case["expected"])
+
+
+@named("time_pair")
+def test_time_pair(case: Mapping[str, Any]) -> None:
+    a, b = ({int(seed): Run(**run) for seed, run in case["inputs"][name].items()} for name in "ab")
+    assert is_as_expected(time_pair(a, b), case["expected"])
+
+
+def test_who_stopped_at_once_is_compared_with_nobody() -> None:
+    runs = {seed: Run(10.0, True) for seed in range(3)}
+    assert time_pair(runs, {**runs, 2: Run(0.0, False)}) is None
+    assert time_pair(runs, {0: Run(5.0, True)}) is None, "one seed is too few"
+    found = time_pair(runs, runs)
+    assert found is not None
+    assert (found.tau, found.mean, found.p_value) == (None, 0.0, 1.0)
+
+
+@pytest.mark.parametrize("n", [3, 5, 6, 10])
+def test_the_interval_holds_the_true_median_in_95_of_100(n: int) -> None:
+    generator, repetitions = np.random.default_rng(41), 1500
+    held = 0
+    for row in np.exp(generator.normal(size=(repetitions, n))).tolist():
+        found = times(row, [True] * n, 100.0).ci95
+        assert found is not None
+        assert found[1] is not None
+        held += found[0] <= 1 <= found[1]
+    error = 3 * (0.95 * 0.05 / repetitions) ** 0.5
+    assert 0.93 - error <= held / repetitions <= 0.98 + error
 
 
 @named("to_baselines_best")

@@ -1,0 +1,57 @@
+"""Differences that one may look at after each seed, and stop when one likes: Wang and Ramdas 2023, arXiv:2310.03722."""
+
+import math
+import statistics
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from service.statistics.spread import LEVEL, check_numbers, has_spread
+from service.statistics.values import Interval
+
+G = 4.0  # the prior's weight of large effects
+
+
+class Anytime(NamedTuple):
+    """Attributes:
+    e_value: of all differences so far.
+    p_value: valid at whatever number of seeds one stops.
+    ci95: of the mean difference, likewise; None while it is the whole line.
+    """
+
+    e_value: float
+    p_value: float
+    ci95: Interval | None
+
+
+def anytime(differences: Sequence[float]) -> Anytime:
+    """Of paired differences, in the order in which the seeds came.
+
+    Raises:
+        ValueError: one is NaN.
+    """
+    check_numbers(differences)
+    e_values = [_e_value(differences[:n]) for n in range(1, len(differences) + 1)]
+    p_value = min(1.0, 1 / max(e_values, default=1.0))
+    return Anytime(e_values[-1] if e_values else 1.0, p_value, _interval(differences))
+
+
+def _e_value(differences: Sequence[float]) -> float:
+    n = len(differences)
+    if n < 2 or not has_spread(differences):
+        return 1.0
+    t2 = statistics.fmean(differences) ** 2 * n / statistics.variance(differences)
+    shrunk = 1 + n * G
+    return float(shrunk**-0.5 * ((1 + t2 / (n - 1)) / (1 + t2 / ((n - 1) * shrunk))) ** (n / 2))
+
+
+def _interval(differences: Sequence[float]) -> Interval | None:
+    n = len(differences)
+    if n < 2 or not has_spread(differences):
+        return None
+    shrunk = 1 + n * G
+    level = (math.sqrt(shrunk) / (1 - LEVEL)) ** (2 / n)
+    if level >= shrunk:
+        return None
+    half = statistics.stdev(differences) / math.sqrt(n) * math.sqrt((n - 1) * (level - 1) / (1 - level / shrunk))
+    mean = statistics.fmean(differences)
+    return mean - half, mean + half

@@ -1,0 +1,46 @@
+"""Methods over many tasks: how often each is within a factor of the fastest (Dolan and More 2002)."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+WIDEST = 4.0
+"""The factor beyond which a method gains nothing (Dahl et al. 2023, arXiv:2306.07179)."""
+
+
+class Profile(NamedTuple):
+    """Of one method.
+
+    Attributes:
+        ratios: its time over the least of each task that anybody reached; infinite where it did not.
+        rho: the share of tasks with a ratio of at most each ``tau``.
+        area: beneath rho from 1 to ``WIDEST``, 1 for a method that is the fastest of all tasks.
+    """
+
+    ratios: Sequence[float]
+    rho: Sequence[float]
+    area: float
+
+
+def profiles(times: Mapping[str, Mapping[str, float | None]], taus: Sequence[float]) -> dict[str, Profile]:
+    """Hold methods beside each other.
+
+    Args:
+        times: by method and task; None where the method did not reach the task's target.
+        taus: factors at which the shares are told.
+    """
+    tasks = sorted({task for own in times.values() for task in own})
+    of_method = {method: [_known(own.get(task)) for task in tasks] for method, own in times.items()}
+    least = [min(column) for column in zip(*of_method.values(), strict=True)]
+    found = {}
+    for method, own in of_method.items():
+        ratios = [time / best for time, best in zip(own, least, strict=True) if math.isfinite(best)]
+        if ratios:
+            rho = [sum(ratio <= tau for ratio in ratios) / len(ratios) for tau in taus]
+            area = math.fsum(max(0.0, (WIDEST - ratio) / (WIDEST - 1)) for ratio in ratios) / len(ratios)
+            found[method] = Profile(ratios, rho, area)
+    return found
+
+
+def _known(time: float | None) -> float:
+    return math.inf if time is None else time

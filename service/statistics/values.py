@@ -1,0 +1,91 @@
+"""What an entry is worth, over its seeds."""
+
+import math
+import statistics
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from scipy.stats import binomtest, trim_mean, ttest_1samp
+
+from normcore.spec.metric import Direction
+from service.statistics.spread import LEVEL, check_numbers, gain, has_spread
+
+NOMINAL = 0.97
+"""Of Student's t for few seeds, so that an interval of skewed values holds the true mean in 95% of cases, too."""
+IQM_FROM = 5  # seeds
+
+Interval = tuple[float, float]
+
+
+class Value(NamedTuple):
+    """Of the seeds that converged, but for the last three.
+
+    Attributes:
+        mean, std: the latter with n - 1.
+        ci95: of the mean, by Student's t.
+        n: seeds that converged.
+        iqm: mean of the middle half of all seeds, those that diverged being worst (Agarwal et al. 2021,
+            arXiv:2108.13264).
+        score: mean of all seeds, those that diverged being worth ``no_skill``.
+        diverged_ci95: of the share that diverges (Clopper and Pearson 1934).
+    """
+
+    mean: float | None
+    std: float | None
+    ci95: Interval | None
+    n: int
+    iqm: float | None
+    score: float | None
+    diverged_ci95: Interval | None
+
+
+def value(values: Sequence[float], n_diverged: int, direction: Direction, no_skill: float) -> Value:
+    """Pool one value a seed.
+
+    Args:
+        values: of the seeds that converged.
+        n_diverged: how many others there are.
+        no_skill: what a model gets that ignores its input.
+
+    Raises:
+        ValueError: a value is NaN.
+    """
+    check_numbers(values)
+    n = len(values)
+    if not values:
+        return Value(None, None, None, 0, None, None, _share(n_diverged, n_diverged))
+    return Value(
+        mean=statistics.fmean(values),
+        std=statistics.stdev(values) if n > 1 else None,
+        ci95=interval(values, NOMINAL),
+        n=n,
+        iqm=_iqm(values, n_diverged, direction),
+        score=(math.fsum(values) + n_diverged * no_skill) / (n + n_diverged),
+        diverged_ci95=_share(n_diverged, n + n_diverged),
+    )
+
+
+def interval(values: Sequence[float], level: float) -> Interval | None:
+    """Of the mean, by Student's t; None of fewer than two."""
+    if len(values) < 2:
+        return None
+    if not has_spread(values):
+        mean = statistics.fmean(values)
+        return mean, mean
+    low, high = ttest_1samp(values, 0).confidence_interval(level)
+    return float(low), float(high)
+
+
+def _iqm(values: Sequence[float], n_diverged: int, direction: Direction) -> float | None:
+    if len(values) + n_diverged < IQM_FROM:
+        return None
+    worst = gain(-math.inf, direction)
+    mean = float(trim_mean([*values, *[worst] * n_diverged], 0.25))
+    return mean if math.isfinite(mean) else None
+
+
+def _share(count: int, of: int) -> Interval | None:
+    if not of:
+        return None
+    low, high = binomtest(count, of).proportion_ci(LEVEL, "exact")
+    return float(low), float(high)

@@ -1,0 +1,55 @@
+"""The best of k trials, against results worked out by hand and against all choices."""
+
+from collections.abc import Mapping
+from itertools import combinations
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+import pytest
+
+from service.statistics.best_of import Trial, best_of, budget_flips
+from tests.service.statistics.cases import CASES, is_as_expected, named
+
+
+def trials(inputs: Mapping[str, Any]) -> list[Trial]:
+    return [Trial(valid, test) for valid, test in zip(inputs["valid"], inputs["test"], strict=True)]
+
+
+@named("best_of")
+def test_best_of(case: Mapping[str, Any]) -> None:
+    inputs = case["inputs"]
+    if "k" in inputs:
+        assert is_as_expected(best_of(trials(inputs), inputs["k"], inputs["direction"]), case["expected"])
+    else:
+        flips = budget_flips(trials(inputs["a"]), trials(inputs["b"]), inputs["direction"])
+        assert [flip.k for flip in flips] == case["expected"]["flips"]
+        assert [flip.is_uncertain for flip in flips] == [False]
+
+
+def test_some_case_asks_for_each() -> None:
+    assert {"k" in case["inputs"] for case in CASES["best_of"]} == {True, False}
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_the_mean_is_that_over_all_choices(direction: Any) -> None:
+    valid, test = np.random.default_rng(3).normal(size=(2, 6)).tolist()
+    given = [Trial(None, 0.0), *map(Trial, valid, test)]
+    better = max if direction == "maximize" else min
+    worst = -np.inf if direction == "maximize" else np.inf
+    for k in range(1, 8):
+        chosen = [better(some, key=lambda t: worst if t.valid is None else t.valid) for some in combinations(given, k)]
+        assert best_of(given, k, direction).expected == pytest.approx(fmean(trial.test for trial in chosen))
+
+
+def test_beyond_half_of_the_trials_a_flip_is_uncertain() -> None:
+    a = [Trial(0.1, 0.1), Trial(0.2, 0.2), Trial(0.9, 0.9)]
+    b = [Trial(0.5, 0.5), Trial(0.51, 0.51), Trial(0.52, 0.52)]
+    assert budget_flips(a, b, "maximize") == [(2, True)]
+    assert budget_flips(a, a, "maximize") == []
+
+
+@pytest.mark.parametrize("k", [0, 3])
+def test_more_than_there_are_cannot_be_chosen(k: int) -> None:
+    with pytest.raises(ValueError, match="expected 1 to 2 trials"):
+        best_of([Trial(0.1, 0.1), Trial(0.2, 0.2)], k, "maximize")

@@ -1,0 +1,62 @@
+"""Differences of two entries, against results worked out by hand, and in simulations."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from service.statistics.differences import holm, pair
+from tests.service.statistics.cases import is_as_expected, named
+
+
+def by_seed(values: Mapping[str, float]) -> dict[int, float]:
+    return {int(seed): value for seed, value in values.items()}
+
+
+@named("pair")
+def test_pair(case: Mapping[str, Any]) -> None:
+    a, b = (by_seed(case["inputs"][name]) for name in "ab")
+    assert is_as_expected(pair(a, b), case["expected"])
+    turned = pair(b, a)
+    if turned is not None:
+        assert turned.mean == pytest.approx(-case["expected"]["mean"])
+        assert turned.p_value == pytest.approx(case["expected"]["p_value"])
+
+
+@named("holm")
+def test_holm(case: Mapping[str, Any]) -> None:
+    assert is_as_expected(holm(case["inputs"]["p"]), case["expected"])
+
+
+def test_of_no_test_there_is_nothing_to_adjust() -> None:
+    assert holm([]) == []
+
+
+def test_few_common_seeds_of_large_sets_are_no_pairs() -> None:
+    """Five in common are half of ten, and not of eleven."""
+    values = dict(enumerate(np.random.default_rng(0).normal(size=11).tolist()))
+    for size, paired in ((10, True), (11, False)):
+        a = {seed: values[seed] for seed in range(size)}
+        b = {seed: values[seed] + 1 for seed in range(5)} | {seed + 90: values[seed] for seed in range(5, size)}
+        found = pair(a, b)
+        assert found is not None
+        assert (found.p_value == 2.0**-4) is paired, "the five differences are equal"
+
+
+def test_what_is_no_number_is_refused() -> None:
+    with pytest.raises(ValueError, match="not a number"):
+        pair({0: float("nan"), 1: 1.0}, {0: 1.0, 1: 2.0})
+
+
+@pytest.mark.parametrize("n", [3, 5, 10])
+def test_the_interval_holds_the_true_difference_in_95_of_100(n: int) -> None:
+    generator, repetitions = np.random.default_rng(20261122), 2000
+    held = 0
+    for a, b in generator.normal(size=(repetitions, 2, n)).tolist():
+        found = pair(dict(enumerate(a)), dict(enumerate(b)))
+        assert found is not None
+        assert found.ci95 is not None
+        held += found.ci95[0] <= 0 <= found.ci95[1]
+    error = 3 * (0.95 * 0.05 / repetitions) ** 0.5
+    assert 0.93 - error <= held / repetitions <= 0.98 + error

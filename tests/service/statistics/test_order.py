@@ -1,0 +1,81 @@
+"""Orders with ties, against results worked out by hand, and in simulations."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from service.statistics.differences import pair
+from service.statistics.order import Board, board, rank_beside
+from service.statistics.values import value
+from tests.service.statistics.cases import is_as_expected, named
+from tests.service.statistics.test_differences import by_seed
+
+
+def ordered(values: Mapping[str, Mapping[int, float]], **diverged: int) -> Board:
+    """Of entries whose higher values are better; no skill is worth 0.1."""
+    scores = {
+        name: value(list(own.values()), diverged.get(name, 0), "maximize", 0.1).score for name, own in values.items()
+    }
+    return board(scores, "maximize", lambda a, b: pair(values[a], values[b]))
+
+
+@named("board")
+def test_board(case: Mapping[str, Any]) -> None:
+    inputs, expected = case["inputs"], case["expected"]
+    assert (inputs["direction"], inputs["no_skill"]) == ("maximize", 0.1)
+    entries = {name: given for name, given in inputs.items() if isinstance(given, dict) and "values" in given}
+    values = {name: by_seed(entry["values"]) for name, entry in entries.items()}
+    found = ordered(values, **{name: entry["n_diverged"] for name, entry in entries.items()})
+    for what in ("rank", "rank_ci", "tie_group"):
+        assert is_as_expected({name: getattr(place, what) for name, place in found.places.items()}, expected[what])
+    told = {"|".join(sorted(both)): p for both, p in found.p_holm.items()}
+    assert is_as_expected(told, expected["p_holm"])
+    scores = [value(list(own.values()), 0, "maximize", 0.1).score for own in values.values()]
+    for name, score in inputs.get("published", {}).items():
+        assert rank_beside(score, [s for s in scores if s is not None], "maximize") == expected["published_rank"][name]
+
+
+def test_lower_is_better_where_the_metric_says_so() -> None:
+    values = {"low": {0: 1.0, 1: 1.1, 2: 1.2}, "high": {0: 3.0, 1: 3.1, 2: 3.2}}
+    scores: dict[str, float | None] = {"low": 1.1, "high": 3.1}
+    found = board(scores, "minimize", lambda a, b: pair(values[a], values[b])).places
+    assert [(place.rank, place.rank_ci, place.tie_group) for place in found.values()] == [
+        (1, (1, 1), 1),
+        (2, (2, 2), 2),
+    ]
+    assert list(found) == ["low", "high"]
+    assert rank_beside(2.0, [1.1, 3.1], "minimize") == 2
+
+
+def test_equal_scores_share_a_rank() -> None:
+    found = ordered({"a": {0: 0.5}, "b": {0: 0.5}, "c": {0: 0.4}}).places
+    assert {name: place.rank for name, place in found.items()} == {"a": 1, "b": 1, "c": 3}
+    assert {place.rank_ci for place in found.values()} == {(1, 3)}, "nothing can be tested"
+
+
+@pytest.mark.parametrize("n", [3, 5, 10])
+def test_of_four_that_are_the_same_one_board_in_twenty_has_a_wrong_claim(n: int) -> None:
+    generator, repetitions = np.random.default_rng(7), 600
+    wrong = 0
+    for sample in generator.normal(size=(repetitions, 4, n)).tolist():
+        values = {name: dict(enumerate(row)) for name, row in zip("abcd", sample, strict=True)}
+        wrong += any(place.rank_ci != (1, 4) for place in ordered(values).places.values())
+    assert wrong / repetitions <= 0.075 + 3 * (0.05 * 0.95 / repetitions) ** 0.5
+
+
+@pytest.mark.parametrize("n", [3, 5, 10])
+def test_all_true_ranks_are_within_their_intervals_at_once(n: int) -> None:
+    generator, repetitions = np.random.default_rng(8), 400
+    held = 0
+    for sample in generator.normal(size=(repetitions, 5, n)):
+        rows = (sample - np.array([[0], [0], [1], [2], [4]])).tolist()
+        values = {name: dict(enumerate(row)) for name, row in zip("abcde", rows, strict=True)}
+        places = ordered(values).places
+        true = {"a": (1, 2), "b": (1, 2), "c": (3, 3), "d": (4, 4), "e": (5, 5)}
+        intervals = {name: place.rank_ci for name, place in places.items()}
+        held += all(
+            (ci := intervals[name]) is not None and ci[0] <= low and high <= ci[1] for name, (low, high) in true.items()
+        )
+    assert held / repetitions >= 0.95 - 3 * (0.05 * 0.95 / repetitions) ** 0.5

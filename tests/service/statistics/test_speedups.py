@@ -1,0 +1,46 @@
+"""Speed-ups and their parts, against results worked out by hand."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from service.statistics.speedups import speedup
+from service.statistics.times import Time
+from tests.service.statistics.cases import is_as_expected, named
+
+
+def by_seed(runs: Mapping[str, Mapping[str, Any]]) -> dict[int, Time]:
+    return {int(seed): Time(run["reached"], run["steps"], run["seconds"]) for seed, run in runs.items()}
+
+
+@named("speedup")
+def test_speedup(case: Mapping[str, Any]) -> None:
+    found = speedup(*(by_seed(case["inputs"][of]) for of in ("baseline", "own")))
+    assert is_as_expected(found, case["expected"])
+    if found.steps and found.seconds_per_step and found.total:
+        assert found.total.ratio == pytest.approx(found.steps.ratio * found.seconds_per_step.ratio, rel=1e-12)
+
+
+def test_without_runs_there_is_nothing_to_tell() -> None:
+    assert speedup({}, {}) == (0, None, None, None, None)
+
+
+def test_a_negative_time_is_refused() -> None:
+    with pytest.raises(ValueError, match="negative"):
+        speedup({0: Time(True, 10.0, -1.0)}, {0: Time(True, 10.0, 1.0)})
+
+
+@pytest.mark.parametrize("n", [3, 5, 10])
+def test_the_interval_holds_the_true_ratio_in_95_of_100(n: int) -> None:
+    generator, repetitions = np.random.default_rng(11), 1000
+    held = 0
+    for rows in np.exp(0.3 * generator.normal(size=(repetitions, 2, n))).tolist():
+        baseline, own = ({seed: Time(True, t, t) for seed, t in enumerate(row)} for row in rows)
+        found = speedup(baseline, own).steps
+        assert found is not None
+        assert found.ci95 is not None
+        held += found.ci95[0] <= 1 <= found.ci95[1]
+    error = 3 * (0.95 * 0.05 / repetitions) ** 0.5
+    assert 0.93 - error <= held / repetitions <= 0.98 + error
