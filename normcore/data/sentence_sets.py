@@ -1,6 +1,7 @@
 """The sentences that skip-thoughts are evaluated on: SICK, MR, CR, SUBJ and MPQA, in their official files.
 
-Deviation: they are cut into words by a pattern, ``books.TOKEN``, and not by NLTK.
+Deviations: they are cut into words by a pattern, ``books.TOKEN``, and not by NLTK; and in small letters, as what
+skip-thoughts are trained on is.
 """
 
 from collections.abc import Mapping, Sequence

@@ -9,6 +9,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+WIDEST = 10.0  # log stride, in parts of the image
+EXTREME = 20.0  # log variance, below and above 0
+
 
 class Attention(NamedTuple):
     """Where a grid of N x N filters lies, in pixels counted from 1; each is (B).
@@ -31,13 +34,16 @@ class Attention(NamedTuple):
         """From the five numbers (B, 5) that the decoder gives, for ``size`` x ``size`` filters (Eq. 21-24).
 
         One filter has no stride; where the paper divides by N - 1, it is taken to be 1.
+
+        Deviation: log variance and log stride are bounded, where a filter is by far narrower than a pixel, wider than
+        the image or outside it, so that neither overflows.
         """
         x, y, log_variance, log_stride, log_intensity = numbers.unbind(1)  # Eq. 21
         return cls(
             x=(side + 1) / 2 * (x + 1),  # Eq. 22
             y=(side + 1) / 2 * (y + 1),  # Eq. 23
-            stride=(side - 1) / max(size - 1, 1) * log_stride.exp(),  # Eq. 24
-            variance=log_variance.exp(),
+            stride=(side - 1) / max(size - 1, 1) * log_stride.clamp(max=WIDEST).exp(),  # Eq. 24
+            variance=log_variance.clamp(-EXTREME, EXTREME).exp(),
             intensity=log_intensity.exp(),
         )
 

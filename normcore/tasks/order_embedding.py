@@ -23,7 +23,6 @@ EVALUATION_BATCH = 500  # captions
 POPULATION = 5000  # training images whose statistics are averaged
 END, UNKNOWN = 0, 1  # numbers of words; those that are known follow
 SHOWN, BEST = 20, 3  # captions for which is told what is found, and images of each
-FOUND = 3  # images that are shown to each
 
 
 class Batch(NamedTuple):

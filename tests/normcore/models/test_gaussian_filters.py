@@ -72,3 +72,22 @@ def test_a_grid_far_outside_the_image_makes_no_nan(far: float) -> None:
     assert patch.isfinite().all()
     assert numbers.grad is not None
     assert numbers.grad.isfinite().all()
+
+
+@pytest.mark.parametrize(
+    ("log_variance", "log_stride"), [(-200.0, 0.0), (0.0, 100.0), (-200.0, 100.0), (200.0, -200.0)]
+)
+def test_filters_of_any_width_and_stride_are_numbers_and_so_are_their_gradients(
+    log_variance: float, log_stride: float
+) -> None:
+    numbers = torch.tensor([[0.3, -2.0, log_variance, log_stride, 0.0]], requires_grad=True)
+    images = torch.rand(1, 1, 28, 28, generator=torch.Generator().manual_seed(0))
+    patch = read(images, Attention.of(numbers, 28, 5), 5)
+    (gradient,) = torch.autograd.grad(patch.square().sum(), numbers)
+    assert patch.isfinite().all()
+    assert gradient.isfinite().all()
+
+
+def test_a_filter_that_is_too_narrow_sees_one_pixel() -> None:
+    at = Attention.of(torch.tensor([[0.1, 0.1, -200.0, 0.0, 0.0]]), 28, 1)
+    assert filters(at.x, at.stride, at.variance, 1, 28)[0, 0].tolist() == [float(a == 16) for a in range(1, 29)]
