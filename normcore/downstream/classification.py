@@ -1,7 +1,7 @@
 """Sentiment and the like from sentence vectors, by logistic regression (Kiros et al. 2015, section 3.4).
 
-Deviation: the solver is scikit-learn's choice of today, which leaves the intercept out of the penalty and stops after 100
-iterations; the authors' version chose another.
+Deviation: the solver is scikit-learn's choice of today, which leaves the intercept out of the penalty, and stops after
+100 iterations; the authors' version chose another.
 
 Shapes: N sentences, D numbers of a vector.
 """
