@@ -4,14 +4,14 @@ import io
 import math
 import subprocess
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from normcore.events import Event, Finished, Measured, Started, Stepped
+from normcore.events import Evaluating, Event, Finished, Measured, Started, Stepped
 from normcore.kernels.cpu.load import instruction_set
 from normcore.spec import TrainingSpec
 from normcore.spec.cells import CELLS
@@ -343,9 +343,27 @@ def test_the_clock_stands_still_while_a_listener_is_busy() -> None:
     assert finished(events).result.train_seconds < time.monotonic() - started - busy
 
 
+def test_each_phase_of_an_evaluation_costs_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slow first phase is not forgotten when the next one begins."""
+
+    def slow(*given: Any) -> Iterator[str]:
+        yield "population statistics"
+        until = time.monotonic() + 0.2
+        while time.monotonic() < until:
+            pass
+
+    monkeypatch.setattr("normcore.training.evaluation.take_population_statistics", slow)
+    events = run(tiny(max_steps=2, eval_every=2))
+    phases = [event.phase for event in events if isinstance(event, Evaluating)]
+    assert phases == ["validation", "population statistics", "test"]
+    last = [event for event in events if isinstance(event, Evaluating)][-1]
+    assert last.seconds > 0.2
+    assert finished(events).result.train_seconds > last.seconds
+
+
 def test_seconds_never_go_back() -> None:
     events = run(tiny())
-    seconds = [event.seconds for event in events if isinstance(event, Stepped | Measured)]
+    seconds = [event.seconds for event in events if isinstance(event, Stepped | Evaluating | Measured)]
     assert seconds == sorted(seconds)
     assert seconds[0] > 0
     assert finished(events).result.train_seconds >= seconds[-1]

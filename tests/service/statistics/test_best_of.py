@@ -49,6 +49,13 @@ def test_beyond_half_of_the_trials_a_flip_is_uncertain() -> None:
     assert budget_flips(a, a, "maximize") == []
 
 
+def test_where_both_are_equal_in_between_the_order_flips_after_it() -> None:
+    a, b = ([Trial(float(k), test) for k, test in enumerate(tests)] for tests in ([0.0, 0.0, 1.0], [0.0, 2.0, 0.0]))
+    differences = [best_of(a, k, "maximize").expected - best_of(b, k, "maximize").expected for k in (1, 2, 3)]
+    assert differences == pytest.approx([-1 / 3, 0, 1])
+    assert [flip.k for flip in budget_flips(a, b, "maximize")] == [3]
+
+
 @pytest.mark.parametrize("k", [0, 3])
 def test_more_than_there_are_cannot_be_chosen(k: int) -> None:
     with pytest.raises(ValueError, match="expected 1 to 2 trials"):
