@@ -3,6 +3,7 @@
 Shapes: T points, B examples, U characters, V kinds of them, H hidden units, M components. A point is (dx, dy, end).
 """
 
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -53,6 +54,8 @@ class Handwriting(nn.Module):
         self.first = build.cell(options.recurrent, inputs)
         self.above = nn.ModuleList(build.recurrent(options.recurrent, inputs + hidden) for _ in range(spec.LAYERS - 1))
         self.window = nn.Linear(hidden, spec.OF_GAUSSIAN * options.gaussians)
+        with torch.no_grad():
+            self.window.bias[-options.gaussians :] += math.log(options.advance)  # of Eq. 51
         self.output = nn.Linear(spec.LAYERS * hidden, options.outputs)
 
     def forward(self, points: Tensor, lengths: Tensor, longest: int, text: Text) -> Tensor:

@@ -26,6 +26,13 @@ class HandwritingModel(Model):
 
     hidden_size: int = Field(400, ge=1, le=65_536, description="Units of each of the three layers.")
     gaussians: int = Field(10, ge=1, le=1024, description="Gaussians of the window.")
+    advance: float = Field(
+        1.0,
+        gt=0,
+        le=100,
+        description="Characters by which the window moves on at a point before anything is learnt; a hand takes some 25"
+        " points for a letter.",
+    )
     components: int = Field(20, ge=1, le=1024, description="Components of the mixture.")
 
     @classmethod

@@ -44,15 +44,16 @@ class Handwriting(Benchmark):
             training={**ADAM, "batch_size": 8, "max_steps": 201_450, "eval_every": 1343, "target": -900.0},
         ),
         "small": Profile(
-            "The first 100 points of 1,000 lines, layers of 64 units: some minutes on one core.",
+            "The first 100 points of 1,000 lines, layers of 64 units, a window that begins to move as slowly as a hand:"
+            " some minutes on one core.",
             task={"dataset": "iam_ondb_packed", "points": 100, "examples": 1000},
-            model={"hidden_size": 64, "gaussians": 3, "components": 8},
+            model={"hidden_size": 64, "gaussians": 3, "components": 8, "advance": 0.04},
             training={**ADAM, "batch_size": 32, "max_steps": 600, "eval_every": 50, "target": 0.0},
         ),
         "smoke": Profile(
             "Seconds; checks that everything runs.",
             task={"dataset": "iam_ondb_packed", "points": 12, "examples": 40},
-            model={"hidden_size": 8, "gaussians": 2, "components": 2},
+            model={"hidden_size": 8, "gaussians": 2, "components": 2, "advance": 0.04},
             training={**ADAM, "batch_size": 8, "max_steps": 12, "eval_every": 4, "target": 33.0},
         ),
     }

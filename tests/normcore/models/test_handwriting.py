@@ -172,3 +172,11 @@ def test_a_method_over_whole_sequences_has_no_place() -> None:
     misfit = METHODS["sequence_batch_norm"].model_validate({"method": "sequence_batch_norm"}).misfit(SMALL)
     assert misfit is not None
     assert "handwriting makes its inputs as it goes" in misfit.message
+
+
+def test_the_window_begins_to_move_as_fast_as_it_is_told() -> None:
+    plain, slow = (handwriting(options=SMALL.model_copy(update={"advance": to})).double() for to in (1.0, 0.04))
+    with torch.no_grad():
+        first, second = (model.windows(points(), ALL, text())[0] for model in (plain, slow))
+    torch.testing.assert_close(second.position, 0.04 * first.position)
+    torch.testing.assert_close(slow.window.bias[:-2], plain.window.bias[:-2], rtol=0, atol=0)
