@@ -68,6 +68,7 @@ def test_kernels_are_compiled_once_before_the_first_run_and_found_by_it(tmp_path
     path = compiler(tmp_path / "bin", f'echo "$@" >> {calls}; {QUICKLY}')
     with bare(tmp_path, path) as running:
         running.up()
+        until(lambda: fused(running), 30, running.logs)  # one that is compiling counts as one that has some
         experiment = running.submit(training=BRIEF | {"kernel": "fused"})
         running.wait_succeeded(experiment)
         assert running.run_of(experiment)["kernel"] == "fused"

@@ -381,7 +381,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
         "input_noise": 0.15,
     },
     "model of draw": {"hidden_size": 256, "latent_size": 100, "glimpses": 64, "read_size": 2, "write_size": 5},
-    "model of handwriting": {"hidden_size": 400, "gaussians": 10, "components": 20},
+    "model of handwriting": {"hidden_size": 400, "gaussians": 10, "components": 20, "advance": 1.0},
     "model of attentive_reader": {
         "hidden_size": 240,
         "embedding_size": 240,

@@ -28,7 +28,7 @@ def test_what_was_once_sure_stays_so() -> None:
 
 
 def test_who_stops_when_it_looks_good_is_wrong_in_one_of_twenty() -> None:
-    generator, repetitions = np.random.default_rng(5), 400
+    generator, repetitions = np.random.default_rng(5), 150
     wrong = outside = 0
     for row in generator.normal(size=(repetitions, 20)).tolist():
         found = [anytime(row[:n]) for n in range(3, 21)]

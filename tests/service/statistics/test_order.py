@@ -57,7 +57,7 @@ def test_equal_scores_share_a_rank() -> None:
 
 @pytest.mark.parametrize("n", [3, 5, 10])
 def test_of_four_that_are_the_same_one_board_in_twenty_has_a_wrong_claim(n: int) -> None:
-    generator, repetitions = np.random.default_rng(7), 600
+    generator, repetitions = np.random.default_rng(7), 150
     wrong = 0
     for sample in generator.normal(size=(repetitions, 4, n)).tolist():
         values = {name: dict(enumerate(row)) for name, row in zip("abcd", sample, strict=True)}
@@ -67,7 +67,7 @@ def test_of_four_that_are_the_same_one_board_in_twenty_has_a_wrong_claim(n: int)
 
 @pytest.mark.parametrize("n", [3, 5, 10])
 def test_all_true_ranks_are_within_their_intervals_at_once(n: int) -> None:
-    generator, repetitions = np.random.default_rng(8), 400
+    generator, repetitions = np.random.default_rng(8), 120
     held = 0
     for sample in generator.normal(size=(repetitions, 5, n)):
         rows = (sample - np.array([[0], [0], [1], [2], [4]])).tolist()

@@ -59,7 +59,7 @@ def test_who_stopped_at_once_is_compared_with_nobody() -> None:
 
 @pytest.mark.parametrize("n", [3, 5, 6, 10])
 def test_the_interval_holds_the_true_median_in_95_of_100(n: int) -> None:
-    generator, repetitions = np.random.default_rng(41), 1500
+    generator, repetitions = np.random.default_rng(41), 500
     held = 0
     for row in np.exp(generator.normal(size=(repetitions, n))).tolist():
         found = times(row, [True] * n, 100.0).ci95
