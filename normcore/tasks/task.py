@@ -77,7 +77,11 @@ class Task(Protocol[B]):
         ...
 
     def population(self) -> Iterator[B]:
-        """The training data in the batches whose statistics are averaged."""
+        """The training data in the batches whose statistics are averaged.
+
+        Deviation: the papers' tasks of reading, retrieval, sentences, drawing and handwriting take the first
+        ``POPULATION`` examples instead of all, so that an evaluation does not cost as much as an epoch.
+        """
         ...
 
     def observe(self, model: nn.Module, batch: B) -> None:
