@@ -3,6 +3,7 @@
 import math
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import groupby
 from typing import NamedTuple
 
@@ -49,8 +50,8 @@ def best_of(trials: Sequence[Trial], k: int, direction: Direction) -> BestOf:
     if not 1 <= k <= len(trials):
         raise ValueError(f"expected 1 to {len(trials)} trials to choose, received {k}")
     check_numbers(value for trial in trials for value in trial if value is not None)
-    ordered = sorted(trials, key=lambda trial: _chosen_by(trial, direction))
-    equal = [[t.test for t in same] for _, same in groupby(ordered, key=lambda trial: _chosen_by(trial, direction))]
+    chosen_by = partial(_chosen_by, direction=direction)
+    equal = [[trial.test for trial in same] for _, same in groupby(sorted(trials, key=chosen_by), key=chosen_by)]
     values, weights = [statistics.fmean(tests) for tests in equal], list(_weights(map(len, equal), len(trials), k))
     low, high = np.quantile(values, [0.05, 0.95], method="inverted_cdf", weights=weights)
     expected = math.fsum(weight * value for weight, value in zip(weights, values, strict=True))

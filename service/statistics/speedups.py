@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from service.statistics.differences import pair
 from service.statistics.spread import check_times
 from service.statistics.times import Time
-from service.statistics.values import Interval
+from service.statistics.values import Interval, of_exp
 
 Bound = Literal["at least", "at most"]
 
@@ -58,8 +58,7 @@ def speedup(baseline: Mapping[int, Time], own: Mapping[int, Time]) -> Speedup:
         theirs, ours = ({seed: log(run) for seed, run in part.items()} for part in (baseline, own))
         found = pair(theirs, ours)
         mean = statistics.fmean(theirs.values()) - statistics.fmean(ours.values()) if found is None else found.mean
-        interval = None if bound or found is None else found.ci95
-        return Ratio(math.exp(mean), interval and (math.exp(interval[0]), math.exp(interval[1])))
+        return Ratio(math.exp(mean), None if bound or found is None else of_exp(found.ci95))
 
     return Speedup(
         seeds,

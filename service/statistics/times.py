@@ -15,7 +15,7 @@ from scipy.stats import CensoredData, binomtest, ecdf, quantile_test
 from normcore.spec.metric import Direction
 from service.statistics.differences import pair
 from service.statistics.spread import LEVEL, check_times, gain, has_spread
-from service.statistics.values import Interval, interval
+from service.statistics.values import Interval, interval, of_exp
 
 HELD = 2  # evaluations
 RANKS_FROM = 6  # times, whose order alone gives an interval of their median
@@ -181,8 +181,7 @@ def _interval_of_median(times: Sequence[float], reached: Sequence[bool]) -> tupl
     if len(times) < RANKS_FROM:
         if not all(reached) or min(times) == 0:
             return None
-        found = interval([math.log(time) for time in times], LEVEL)
-        return None if found is None else (math.exp(found[0]), math.exp(found[1]))
+        return of_exp(interval([math.log(time) for time in times], LEVEL))
     latest = [time if known else math.inf for time, known in zip(times, reached, strict=True)]
     low = float(quantile_test(list(times), q=0, p=HALF).confidence_interval(LEVEL).low)
     high = float(quantile_test(latest, q=0, p=HALF).confidence_interval(LEVEL).high)
@@ -237,8 +236,7 @@ def to_baselines_best(
 
 def _interval(logs: Sequence[float]) -> Interval | None:
     """Of exp of the mean; None where nothing differs from it."""
-    found = interval(logs, LEVEL) if len(logs) > 1 and has_spread(logs) else None
-    return None if found is None else (math.exp(found[0]), math.exp(found[1]))
+    return of_exp(interval(logs, LEVEL)) if len(logs) > 1 and has_spread(logs) else None
 
 
 def _crossing(points: Sequence[Point], over: Sequence[float], c: int) -> tuple[float, float]:

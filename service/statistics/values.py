@@ -76,6 +76,11 @@ def interval(values: Sequence[float], level: float) -> Interval | None:
     return float(low), float(high)
 
 
+def of_exp(logs: Interval | None) -> Interval | None:
+    """What an interval of logarithms says of the numbers themselves."""
+    return None if logs is None else (math.exp(logs[0]), math.exp(logs[1]))
+
+
 def _iqm(values: Sequence[float], n_diverged: int, direction: Direction) -> float | None:
     if len(values) + n_diverged < IQM_FROM:
         return None
