@@ -85,7 +85,6 @@ class Training:
             case Stepped():
                 return self._stepped(event)
             case Evaluating(step, seconds, phase):
-                self._untold = None
                 self._worker.send(Progress(step, seconds, phase))
             case Measured():
                 self._measured(event)

@@ -48,7 +48,6 @@ def start(
         kernel=kernel,
         environment=environment,
         step=started.step,
-        phase=None,
         max_steps=started.max_steps,
         started_attempt=lease.attempt,
         resumed_from_step=resumed_from,
