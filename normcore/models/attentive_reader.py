@@ -5,6 +5,7 @@ Shapes: T words of a text, Q words of a question, B examples, D numbers of a wor
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812
 
 from normcore.initialization import init_scaled_block_
 from normcore.models.build import Build
@@ -84,8 +85,11 @@ class AttentiveReader(nn.Module):
         return logits.masked_fill(~there, -torch.inf).softmax(0)
 
     def _map(self, name: str, a: Tensor) -> Tensor:
-        normalized: Tensor = self.norms[name](self.get_submodule(name)(a))
-        return normalized
+        """W a, normalized where the method has this place, and then the bias, if it has one."""
+        linear = self.get_submodule(name)
+        assert isinstance(linear, nn.Linear)
+        normalized: Tensor = self.norms[name](F.linear(a, linear.weight))
+        return normalized if linear.bias is None else normalized + linear.bias
 
     def _read(self, network: nn.Module, words: Words) -> Tensor:
         y: Tensor
@@ -99,11 +103,13 @@ class AttentiveReader(nn.Module):
 
 
 def _repeat(model: nn.Module) -> None:
-    """Have every matrix or block of a gate equal the first one of its shape."""
+    """Have every matrix or block of a gate equal the first one of its shape, as a factor of a row of inputs: the
+    embedding is V x D there, the readout H x V."""
     first: dict[tuple[int, ...], Tensor] = {}
     for name, parameter in model.named_parameters():
         if parameter.dim() != 2 or name.startswith("norms"):
             continue
         is_gated = name.rpartition(".")[2].startswith("weight_") and name.startswith(("text", "question"))
         for block in parameter.data.chunk(4) if is_gated else [parameter.data]:
-            block.copy_(first.setdefault(tuple(block.shape), block.clone()))
+            shape = block.shape if name == "embedding.weight" else block.shape[::-1]
+            block.copy_(first.setdefault(tuple(shape), block.clone()))

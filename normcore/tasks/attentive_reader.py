@@ -21,7 +21,7 @@ from normcore.models.build import Build
 from normcore.models.words import Words
 from normcore.spec.models import attentive_reader as models
 from normcore.spec.tasks import attentive_reader as spec
-from normcore.tasks.task import Loss, Resources, even_batches, shuffled
+from normcore.tasks.task import Loss, Resources, even_batches, in_batches
 
 EVALUATION_BATCH = 100
 TITLE = 80  # characters of a line
@@ -77,7 +77,9 @@ class AttentiveReaderTask:
         return AttentiveReader(build, build.options, len(self._words))
 
     def epoch(self, generator: torch.Generator, batch_size: int) -> Sequence[Tensor]:
-        return shuffled(torch.arange(len(self._train)), batch_size, generator)
+        """As many questions as there are, drawn with replacement (RBN Appendix C)."""
+        there = len(self._train)
+        return in_batches(torch.randint(there, (there,), generator=generator), batch_size)
 
     def batch(self, examples: Tensor, generator: torch.Generator) -> Batch:
         """Entities change their names, so that nothing can be learnt about them beyond the text."""

@@ -143,9 +143,10 @@ def logits(model: AttentiveReader, variant: str, text: Words, question: Words) -
     (d, _), (_, u), there = read["text"], read["question"], text.there.numpy()
 
     def mapped(name: str, a: Array) -> Array:
-        product = a @ p[f"{name}.weight"].T + p.get(f"{name}.bias", 0)
+        product = a @ p[f"{name}.weight"].T
         flat: Array = norms["layer"](f"norms.{name}", product.reshape(-1, product.shape[-1]))
-        return flat.reshape(product.shape)
+        biased: Array = flat.reshape(product.shape) + p.get(f"{name}.bias", 0)
+        return biased
 
     s = ((d @ p["similarity.weight"].T) * (u @ p["similarity.weight"].T)).sum(2)
     m = np.tanh(mapped("attend_text", d) + mapped("attend_question", u) + s[:, :, None])
@@ -256,6 +257,21 @@ def test_repeated_weights_are_alike_where_their_shapes_are() -> None:
     gates = model.text.cells[0].weight_ih.chunk(4)
     assert all(torch.equal(gate, gates[0]) for gate in (*gates, *model.question.cells[0].weight_ih.chunk(4)))
     assert not torch.equal(model.output.weight.flatten()[:6], first.flatten()[:6])
+
+
+def test_repeated_weights_of_words_and_of_the_readout_differ() -> None:
+    """As factors, the one is V x H and the other H x V."""
+    options = AttentiveReaderModel(hidden_size=6, embedding_size=6, weights="repeated")
+    model: Any = reader(options=options)
+    assert model.output.weight.shape == model.embedding.weight.shape
+    assert not torch.equal(model.output.weight, model.embedding.weight)
+
+
+def test_a_norm_takes_no_bias_of_the_attention_out() -> None:
+    model: Any = lively("BN-everywhere")
+    model(words_of(), words_of(QUESTIONS)).square().sum().backward()
+    for linear in (model.attend_question, model.answer_question):
+        assert linear.bias.grad.abs().max() > 1e-3
 
 
 def test_the_readouts_weights_start_small_or_with_a_deviation_of_1() -> None:

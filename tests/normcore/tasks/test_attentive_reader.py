@@ -79,9 +79,13 @@ def test_entities_change_their_names_all_over_a_batch() -> None:
     assert len(drawn) > 15, "of 24 permutations"
 
 
-def test_an_epoch_is_every_training_question_once() -> None:
+def test_an_epoch_is_as_many_training_questions_drawn_with_replacement() -> None:
     task, _ = built(smoke())
-    assert torch.cat(list(task.epoch(generator(), 4))).sort().values.tolist() == list(range(11))
+    epochs = [torch.cat(list(task.epoch(torch.Generator().manual_seed(k), 4))).tolist() for k in range(200)]
+    assert {len(drawn) for drawn in epochs} == {11}
+    assert {code for drawn in epochs for code in drawn} == set(range(11))
+    distinct = sum(len(set(drawn)) for drawn in epochs) / len(epochs)
+    assert abs(distinct - 11 * (1 - (10 / 11) ** 11)) < 0.25
 
 
 def test_words_that_training_does_not_have_are_one() -> None:
