@@ -62,7 +62,7 @@ def parse_amat(text: bytes, side: int, name: str) -> Tensor:
     """The images (N, S, S) of a text file: one on a line, its pixels 0 or 1 with a blank between each two.
 
     Raises:
-        DatasetCorrupt: a line is something else; the message has its number.
+        DatasetCorrupt: a line is something else, and the message has its number; or there is none.
     """
     images = []
     for number, line in enumerate(text.splitlines(), 1):
@@ -73,6 +73,8 @@ def parse_amat(text: bytes, side: int, name: str) -> Tensor:
                 " fetch the file anew"
             )
         images.append(np.frombuffer(b"".join(pixels), np.uint8) - ord("0"))
+    if not images:
+        raise DatasetCorrupt(f"{name}: expected an image on each line, received none; fetch the file anew")
     return torch.from_numpy(np.stack(images).reshape(-1, side, side))
 
 

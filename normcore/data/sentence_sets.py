@@ -87,7 +87,7 @@ def parse_sick(text: str, name: str) -> list[Pair]:
     Raises:
         DatasetCorrupt: a line is something else; the message has its number.
     """
-    head, *rows = lines_of(text)
+    head, *rows = lines_of(text) or [""]
     if head.split("\t") != SICK_HEADER:
         raise DatasetCorrupt(f"{name}, line 1: expected the columns {', '.join(SICK_HEADER)}")
     return [_pair(row, f"{name}, line {number}") for number, row in enumerate(rows, 2) if row.strip()]

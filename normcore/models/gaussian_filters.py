@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 WIDEST = 10.0  # log stride, in parts of the image
-EXTREME = 20.0  # log variance, below and above 0
+EXTREME = 20.0  # log variance and log intensity, below and above 0
 
 
 class Attention(NamedTuple):
@@ -36,7 +36,7 @@ class Attention(NamedTuple):
         One filter has no stride; where the paper divides by N - 1, it is taken to be 1.
 
         Deviation: log variance and log stride are bounded, where a filter is by far narrower than a pixel, wider than
-        the image or outside it, so that neither overflows.
+        the image or outside it, and log intensity is, so that none of them overflows.
         """
         x, y, log_variance, log_stride, log_intensity = numbers.unbind(1)  # Eq. 21
         return cls(
@@ -44,7 +44,7 @@ class Attention(NamedTuple):
             y=(side + 1) / 2 * (y + 1),  # Eq. 23
             stride=(side - 1) / max(size - 1, 1) * log_stride.clamp(max=WIDEST).exp(),  # Eq. 24
             variance=log_variance.clamp(-EXTREME, EXTREME).exp(),
-            intensity=log_intensity.exp(),
+            intensity=log_intensity.clamp(-EXTREME, EXTREME).exp(),
         )
 
 

@@ -8,6 +8,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+LARGEST = 20.0
+
 
 class Window(NamedTuple):
     """What is seen of the characters at a step.
@@ -38,12 +40,14 @@ class Window(NamedTuple):
     def moved(self, numbers: Tensor, characters: Tensor, lengths: Tensor) -> "Window":
         """At the next step.
 
+        Deviation: log alpha, log beta and log kappa's move are at most ``LARGEST``, so that none of them overflows.
+
         Args:
             numbers: (B, 3 K), what the network says.
             characters: (B, U, V), one-hot; 0 beyond each text.
             lengths: (B), of the texts.
         """
-        alpha, beta, advance = numbers.exp().chunk(3, 1)  # Eq. 48-50
+        alpha, beta, advance = numbers.clamp(max=LARGEST).exp().chunk(3, 1)  # Eq. 48-50
         position = self.position + advance  # Eq. 51
         u = torch.arange(1, characters.shape[1] + 1, device=numbers.device, dtype=numbers.dtype)
 

@@ -69,11 +69,14 @@ def _check_purpose(spec: ExperimentSpec) -> None:
         InvalidSpec: it would.
     """
     subject = spec.model or (spec.task.subject if isinstance(spec.task, Analysis) else None)
-    of_norm = spec.norm.pointless(subject) if spec.norm and subject else None
-    of_task = spec.task.pointless(spec.model, spec.norm) if isinstance(spec, TrainingSpec) else None
-    found = [(part, misfit) for part, misfit in (("norm", of_norm), ("task", of_task)) if misfit is not None]
-    if found:
-        raise InvalidSpec([SpecError((part, misfit.field), misfit.message, "pointless") for part, misfit in found])
+    found = {"norm": spec.norm.pointless(subject) if spec.norm and subject else None}
+    if isinstance(spec, TrainingSpec):
+        found["task"] = spec.task.pointless(spec.model, spec.norm)
+        found["model"] = spec.model.pointless(spec.norm)
+        found["training"] = spec.training.pointless()
+    errors = [SpecError((part, misfit.field), misfit.message, "pointless") for part, misfit in found.items() if misfit]
+    if errors:
+        raise InvalidSpec(errors)
 
 
 def _rehearse(spec: ExperimentSpec) -> None:

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, PositiveFloat
 
 from normcore.spec.optimizers import OPTIMIZERS, Optimizer
-from normcore.spec.part import Part
+from normcore.spec.part import Misfit, Part
 
 MAX_STEPS = 1_000_000_000
 
@@ -47,3 +47,9 @@ class Training(Part):
         description="Which loop over time runs: the reference, fused kernels, or the fused ones where the cell, the"
         " method and the machine have them. A run says which it was.",
     )
+
+    def pointless(self) -> Misfit | None:
+        """An option that changes nothing; see ``Method.pointless``."""
+        if self.clip == "global" or self.clip_norm is not None:
+            return None
+        return Misfit("clip", "clip_norm is null, so that nothing is clipped; use global, or give a clip_norm")

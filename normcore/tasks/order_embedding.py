@@ -19,6 +19,7 @@ from normcore.spec.models import order_embedding as models
 from normcore.spec.tasks import order_embedding as spec
 from normcore.tasks.task import Loss, Resources, even_batches, shuffled
 
+LOSS_BATCH = 128
 EVALUATION_BATCH = 500  # captions
 POPULATION = 5000  # training images whose statistics are averaged
 END, UNKNOWN = 0, 1  # numbers of words; those that are known follow
@@ -87,12 +88,13 @@ class OrderEmbeddingTask:
         model.placed_images(batch.images)
 
     def validate(self, model: OrderEmbedding) -> dict[str, float]:
-        """The loss is that of every image with its first caption, in batches as in training, for each of them."""
+        """The loss is that of every image with its first caption, among ``LOSS_BATCH`` of them, and a mean over images;
+        that of training is a sum over its minibatch, whose size decides among how many, too."""
         placed = self._placed(model, self._valid, range(len(self._valid.captions)))
         first = placed.captions[::CAPTIONS]
         loss = sum(
             contrastive_loss(first[part], placed.images[part]).item()
-            for part in even_batches(torch.arange(len(first), device=first.device), 128)
+            for part in even_batches(torch.arange(len(first), device=first.device), LOSS_BATCH)
         )
         return {"loss": loss / len(first), **_scores([placed])}
 

@@ -1,12 +1,13 @@
 """A network that answers questions on texts."""
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
 from normcore.spec.cells.lstm import LSTM
 from normcore.spec.models.model import Cost, Model, Place
 from normcore.spec.models.recurrent import RecurrentModel
+from normcore.spec.part import Misfit
 
 MAPS = 6  # of states: two that are compared, two that are attended with, two and a third one of what is answered with
 
@@ -48,6 +49,11 @@ class AttentiveReaderModel(Model):
     @classmethod
     def cell_kind(cls) -> type[RecurrentModel]:
         return LSTM
+
+    def pointless(self, norm: Any) -> Misfit | None:
+        if self.padding == "zeros" or norm.needs_batch(self):
+            return None
+        return Misfit("padding", f"{norm.method} has no statistics that count the padding; use zeros")
 
     @property
     def recurrent(self) -> LSTM:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
 
-from normcore.spec.part import Part
+from normcore.spec.part import Misfit, Part
 
 Place = Literal["input", "recurrent", "sum", "cell", "layer", "output", "attention"]
 """Where a model has something to normalize: a recurrent cell's input term W_x x, its recurrent term W_h h, the sum of
@@ -66,6 +66,10 @@ class Model(Part):
             pydantic.ValidationError, PydanticCustomError: it describes none.
         """
         return cls.model_validate(value)
+
+    def pointless(self, norm: Any) -> Misfit | None:
+        """An option that changes nothing with such a method, a ``Method``; see ``Method.pointless``."""
+        return None
 
     @classmethod
     def cell_kind(cls) -> "type[Model] | None":

@@ -86,7 +86,12 @@ class OrderEmbedding(Benchmark):
         "coco_karpathy",
         description="COCO in Karpathy's splits, or the 1,000 images of Flickr8k whose features are public.",
     )
-    folds: int = Field(5, ge=1, le=100, description="Parts of the test images that are searched by themselves.")
+    folds: int = Field(
+        5,
+        ge=1,
+        le=100,
+        description="Parts of the test images, of one size, that are searched by themselves; a rest is left out.",
+    )
     valid_images: int | None = Field(
         1000, ge=2, description="At most the first so many validation images; null takes all."
     )

@@ -26,6 +26,11 @@ def test_any_other_line_is_named(line: bytes) -> None:
         parse_amat(b"0 1 0 0\n" + line + b"\n", 2, "some.amat")
 
 
+def test_a_file_without_images_is_named() -> None:
+    with pytest.raises(DatasetCorrupt, match=r"some.amat: expected an image on each line, received none"):
+        parse_amat(b"", 2, "some.amat")
+
+
 def test_the_three_official_files_are_the_splits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:

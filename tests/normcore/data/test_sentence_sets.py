@@ -34,6 +34,7 @@ def test_pairs_and_how_related_they_are() -> None:
             "line 2: expected .* a score from 1 to 5, received nan",
         ),
         (f"{HEAD}\n6\t\tB\t3.3\tNEUTRAL", "line 2: expected two sentences"),
+        ("", "line 1: expected the columns"),
     ],
 )
 def test_what_is_wrong_with_a_line_is_named(text: str, message: str) -> None:

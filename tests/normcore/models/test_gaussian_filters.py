@@ -91,3 +91,13 @@ def test_filters_of_any_width_and_stride_are_numbers_and_so_are_their_gradients(
 def test_a_filter_that_is_too_narrow_sees_one_pixel() -> None:
     at = Attention.of(torch.tensor([[0.1, 0.1, -200.0, 0.0, 0.0]]), 28, 1)
     assert filters(at.x, at.stride, at.variance, 1, 28)[0, 0].tolist() == [float(a == 16) for a in range(1, 29)]
+
+
+@pytest.mark.parametrize("log_intensity", [-110.0, 100.0])
+def test_an_intensity_beyond_all_numbers_makes_no_nan_of_black(log_intensity: float) -> None:
+    numbers = torch.tensor([[0.3, -2.0, 0.0, 0.0, log_intensity]], requires_grad=True)
+    at = Attention.of(numbers, 28, 5)
+    for seen in (read(torch.zeros(1, 1, 28, 28), at, 5), write(torch.zeros(1, 5, 5), at, 28)):
+        (gradient,) = torch.autograd.grad(seen.sum(), numbers, retain_graph=True)
+        assert not seen.any()
+        assert gradient.isfinite().all()

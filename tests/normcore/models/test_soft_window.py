@@ -37,9 +37,10 @@ def test_a_text_does_not_see_the_padding_of_a_longer_one() -> None:
     assert torch.equal(seen[0].beyond, seen[1].beyond)
 
 
-def test_large_numbers_make_no_nan() -> None:
+@pytest.mark.parametrize("large", [[5.0, 20.0, 10.0], [100.0, 0.0, 0.0], [0.0, 100.0, 0.0], [0.0, 0.0, 100.0]])
+def test_large_numbers_make_no_nan(large: list[float]) -> None:
     text = torch.eye(2)[torch.tensor([[1, 0]])]
-    numbers = torch.tensor([[5.0, 20.0, 10.0]], requires_grad=True)
+    numbers = torch.tensor([large], requires_grad=True)
     window = Window.before(text, 1).moved(numbers, text, torch.tensor([2]))
     window.value.sum().backward()  # type: ignore[no-untyped-call]
     assert window.value.isfinite().all()

@@ -340,3 +340,37 @@ def test_a_task_to_no_purpose_is_read_when_stored_and_told_beside_a_norm_to_none
         (("norm", "conv_gain"), "pointless"),
         (("task", "examples"), "pointless"),
     }
+
+
+READER = {"task": {"name": "attentive_reader", "profile": "smoke"}}
+
+
+@pytest.mark.parametrize(
+    ("written", "loc", "message"),
+    [
+        ({"model": {"padding": "cyclic"}, "norm": {"method": "layer_norm"}}, ("model", "padding"), "use zeros"),
+        ({"model": {"padding": "cyclic"}, "norm": {"method": "none"}}, ("model", "padding"), "use zeros"),
+        ({"training": {"clip": "global_root", "clip_norm": None}}, ("training", "clip"), "or give a clip_norm"),
+        ({"training": {"clip": "per_tensor", "clip_norm": None}}, ("training", "clip"), "use global"),
+    ],
+)
+def test_an_option_of_model_or_training_that_changes_nothing_is_refused(
+    written: dict[str, Any], loc: tuple[str, ...], message: str
+) -> None:
+    with pytest.raises(InvalidSpec) as caught:
+        resolve({"norm": {"method": "none"}, **READER, **written})
+    [error] = caught.value.errors
+    assert (error.loc, error.type) == (loc, "pointless")
+    assert message in error.msg
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        {"model": {"padding": "cyclic"}, "norm": {"method": "recurrent_batch_norm"}},
+        {"training": {"clip": "global_root", "clip_norm": 3.0}},
+        {"training": {"clip_norm": None}},
+    ],
+)
+def test_where_it_changes_something_it_is_taken(written: dict[str, Any]) -> None:
+    assert resolve({"norm": {"method": "none"}, **READER, **written})
