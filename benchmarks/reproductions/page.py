@@ -58,10 +58,10 @@ file of `examples/specs`, which has RBN's text8 and LN's minibatches of 4, too; 
 beside ours. The searches of RBN Fig. 6 and Table 5 are in `examples/sweeps`."""
 
 WITHOUT_SECTION = """\
-## Tables and figures without a section
+## Tables and figures that no section's numbers compare with
 
-Whose numbers are in `normcore/published/`, and compare with nothing of ours yet: the tasks are there, and were not run
-at a size that a section could show. LN's figures 1 to 5 have no numbers in the text."""
+Their numbers are in `normcore/published/`. The tasks are there, and were not run at that size on that data; where a
+section above stands in for one, it has data of its own. LN's figures 1 to 5 have no numbers in the text."""
 
 
 def page(session: Session, artifacts: Artifacts, sections: Sequence[Section], before: Earlier = NOTHING) -> str:

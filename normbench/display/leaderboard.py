@@ -30,7 +30,7 @@ def leaderboard(board: Leaderboard) -> Table:
             entry["rank"],
             entry["method"],
             *([_differs(entry)] if differs else []),
-            interval(entry["value"]),
+            _value(entry, board["metric"]),
             _seeds(entry),
             _time(entry["steps_to_target"], "{:g}"),
             _time(entry["seconds_to_target"], "{:.1f} s"),
@@ -57,6 +57,13 @@ def _differs(entry: Mapping[str, Any]) -> str | None:
         return f"{entry['model']}: {entry['citation']}{quoted}"
     changes = [f"{path}={value}" for path, value in entry["changes"].items()]
     return ", ".join([*changes, *(["over budget"] if entry["over_budget"] else [])]) or None
+
+
+def _value(entry: Mapping[str, Any], metric: str) -> str | None:
+    """The test value, or what a paper has of validation data in its place."""
+    if entry["split"] == "valid" and metric in entry["values"]:
+        return f"{interval(entry['values'][metric])} in validation"
+    return interval(entry["value"])
 
 
 def _seeds(entry: Mapping[str, Any]) -> str | None:

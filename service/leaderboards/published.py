@@ -14,29 +14,35 @@ from service.leaderboards.schemas import Entry
 
 
 def published_entries(task: str, problem: str, metric: Metric) -> list[Entry]:
-    """What papers say of a problem, in the metric of its board."""
+    """What papers say of a problem: test results, and of models that have none those of validation data, which get no
+    rank, as results without the board's metric do."""
     results = _by_problem(task).get(problem, ())
-    return [_entry(result, metric) for result in results if metric.name in result.values]
+    tested = {result.model for result in results if result.split == "test"}
+    validated = {result.model: result for result in reversed(results) if result.model not in tested}  # the first stays
+    shown = [result for result in results if result.split == "test" or validated.get(result.model) is result]
+    return [_entry(result, metric) for result in shown]
 
 
 @cache
 def _by_problem(task: str) -> Mapping[str, Sequence[Result]]:
     found: dict[str, list[Result]] = {}
     for result in published(task):
-        for options in result.problems if result.can_be_ranked else ():
+        for options in result.problems if result.comparable else ():
             spec = resolve({"task": {"name": task, "profile": result.profile, **options}})
             found.setdefault(problem_of(cast(Benchmark, spec.task)).id, []).append(result)
     return found
 
 
 def _entry(result: Result, metric: Metric) -> Entry:
+    ranks = result.split == "test" and metric.name in result.values
     return Entry(
         method=result.method,
         source="published",
+        split=result.split,
         citation=result.citation,
         model=result.model,
         origin=result.origin,
         note=result.note,
-        value=Center(result.values[metric.name], None, None),
+        value=Center(result.values[metric.name], None, None) if ranks else None,
         values={name: Center(value, None, None) for name, value in result.values.items()},
     )

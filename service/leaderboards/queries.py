@@ -151,7 +151,8 @@ def _rank(entries: Sequence[schemas.Entry], rank_by: RankBy, direction: Any, ran
     counts = [entry.source == "measured" and not entry.over_budget for entry in entries]
     found = ranks([_center(entry, rank_by) for entry in entries], counts, direction)
     for entry, rank in zip(entries, found, strict=True):
-        entry.rank = None if entry.over_budget and not rank_over_budget else rank
+        of_paper_alone = entry.source == "published" and entry.value is None
+        entry.rank = None if of_paper_alone or (entry.over_budget and not rank_over_budget) else rank
 
 
 def _baselines(rows: Sequence[_Row], method: str, metric: Metric) -> dict[str, _Row]:

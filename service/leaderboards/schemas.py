@@ -14,7 +14,8 @@ class Entry:
 
     Attributes:
         rank: None if it had more than the board's budget; a paper's number is ranked among the measured ones, and moves
-            none of them.
+            none of them. One of validation data has no rank, nor has one without the board's metric.
+        split: the data that a paper's numbers are of; ours are of the test data.
         method: None for a paper's number of a model that no method of ours describes.
         citation, model: where the number stands, and what the paper calls its model.
         origin: the work that the paper quotes the number from; None if the number is its own.
@@ -28,6 +29,7 @@ class Entry:
     rank: int | None = None
     method: str | None
     source: Literal["measured", "published"]
+    split: Literal["test", "valid"] = "test"
     fingerprint: str | None = None
     citation: str | None = None
     model: str | None = None

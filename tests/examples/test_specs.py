@@ -106,6 +106,13 @@ def test_readers_of_whole_texts_stand_on_the_board_of_rbns_table_4(name: str, mo
     assert problem_of(spec.task) == problem_of(cast(Benchmark, named.task))
     assert f"{100 * valid.values['error_rate']:.1f} % wrong in validation" in text
     assert f"{100 * test.values['error_rate']:.1f} % in the test" in text
+    assert spec.model.model_dump()["hidden_size"] == 120
+
+
+def test_layer_norm_in_the_reader_has_both_initial_scales_that_the_paper_tried() -> None:
+    tried = {name: spec_of(name) for name in ("ln_reader", "ln_reader_gain_0.1")}
+    assert [spec.norm.model_dump()["gain_init"] for spec in tried.values()] == [1.0, 0.1]
+    assert len({spec.fingerprint_and_setting()[1] for spec in tried.values()}) == 1, "they differ in that alone"
 
 
 def test_readers_differ_in_what_is_normalized_over_what_and_read_how() -> None:

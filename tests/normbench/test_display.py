@@ -78,9 +78,21 @@ def test_a_number_that_a_paper_quotes_says_whose_it_is() -> None:
 def entry(rank: int = 1, **parts: Any) -> dict[str, Any]:
     times = {"steps_to_target": None, "seconds_to_target": None, "speedup": None, "kernel": None}
     value = {"mean": 0.5, "ci95": [0.4, 0.6]}
-    seeds = {"n_seeds": 3, "n_diverged": 0, "source": "measured", "over_budget": False}
+    seeds = {"n_seeds": 3, "n_diverged": 0, "source": "measured", "split": "test", "over_budget": False}
     whose = {"citation": None, "model": None, "origin": None, "note": None}
-    return {"rank": rank, "method": "layer_norm", "changes": {}, "value": value, **seeds, **whose, **times, **parts}
+    about = {"rank": rank, "method": "layer_norm", "changes": {}, "value": value, "values": {"accuracy": value}}
+    return {**about, **seeds, **whose, **times, **parts}
+
+
+def test_what_a_paper_has_of_validation_data_alone_says_so() -> None:
+    about = {"task": "permuted_digits", "profile": "paper", "metric": "accuracy", "unit": "", "target": None}
+    board: Any = {**about, **OWN, "direction": "maximize", "baseline": "none"}
+    of_paper = {"source": "published", "citation": "RBN, section 5.4", "model": "LSTM"}
+    found = {"values": {"accuracy": {"mean": 0.503, "ci95": None}}, "value": None, "split": "valid"}
+    board["entries"] = [{**entry(1), **of_paper, **found, "rank": None}, {**entry(1), **of_paper, "value": None}]
+    first, second = leaderboard(board).rows
+    assert "0.503 in validation" in first
+    assert not any("0." in str(cell) for cell in second), "it has none of this metric"
 
 
 def test_an_entry_that_differs_in_nothing_has_a_dash_and_changes_break_between_each_other() -> None:

@@ -278,7 +278,7 @@ def test_the_program_writes_the_page_of_the_services_database(
         "## At a glance",
         *(f"## {section.title}" for section in sections.sections()),
         "## At the papers' own size",
-        "## Tables and figures without a section",
+        "## Tables and figures that no section's numbers compare with",
     ]
     landed = page.replace("BN-LSTM 0.954 | not run |", "BN-LSTM 0.954 | none 0.9 |")
     assert landed != page

@@ -88,12 +88,37 @@ def test_a_paper_that_gives_several_metrics_of_a_model_shows_them_all(
     client: TestClient, task: str, metric: str, models: list[tuple[str, float]]
 ) -> None:
     entries = of_papers(board(client, task, "paper", published=True))
-    assert [(e["model"], e["values"][metric]["mean"]) for e in entries] == models
+    ranked = [e for e in entries if e["rank"] is not None]
+    assert [(e["model"], e["values"][metric]["mean"]) for e in ranked] == models
     results = {r.model: r.values for r in published(task) if r.split == "test" and r.origin is None}
     ours = [e for e in entries if e["origin"] is None]
     assert [{name: value["mean"] for name, value in e["values"].items()} for e in ours] == [
         results[e["model"]] for e in ours
     ]
+
+
+def test_what_a_paper_has_of_validation_data_alone_is_shown_without_a_rank(client: TestClient, db: Database) -> None:
+    measured(db, spec("attentive_reader", method="none"), 0.48, "error_rate")
+    first, *papers = board(client, "attentive_reader", "paper", published=True)["entries"]
+    assert (first["rank"], first["source"], first["split"]) == (1, "measured", "test")
+    assert {(e["rank"], e["value"], e["split"], e["citation"]) for e in papers} == {
+        (None, None, "valid", "RBN, section 5.4")
+    }
+    assert {e["model"]: e["values"]["error_rate"]["mean"] for e in papers} == {
+        "LSTM": 0.503,
+        "BN-LSTM": 0.495,
+        "BN-everywhere": 0.5,
+        "BN-e*": 0.471,
+        "BN-e**": 0.439,
+    }
+
+
+def test_what_lacks_the_boards_metric_is_shown_without_a_rank(client: TestClient) -> None:
+    """LN Table 2 has rows of Vendrov et al. without recall at 5."""
+    entries = of_papers(board(client, "order_embedding", "paper", published=True))
+    unranked = {e["model"]: e["values"]["image_r1"]["mean"] for e in entries if e["rank"] is None}
+    assert unranked == {r.model: r.values["image_r1"] for r in published("order_embedding") if r.origin is not None}
+    assert all((e["value"] is None) == (e["rank"] is None) for e in entries)
 
 
 @pytest.mark.parametrize("rank_by", ["steps_to_target", "seconds_to_target"])
@@ -197,4 +222,4 @@ def test_every_number_that_can_be_ranked_names_a_problem_there_is(client: TestCl
         if task["kind"] == "training":
             own = of_papers(board(client, task["name"], "paper", published=True))
             possible = [r for r in published(task["name"]) if r.can_be_ranked and task["metric"]["name"] in r.values]
-            assert len(own) == sum(not r.options for r in possible), task["name"]
+            assert sum(e["rank"] is not None for e in own) == sum(not r.options for r in possible), task["name"]
