@@ -170,12 +170,14 @@ def _analysed(session: Session, specs: Mapping[str, ExperimentSpec]) -> Iterator
 
 def _published(citation: Citation) -> str:
     found = citation.results()
+    all_valid = all(result.split == "valid" for result in found)
     each = (
         f"{result.model} {', '.join(f'{words(name)} {number(value)}' for name, value in result.values.items())}"
+        f"{' in validation' if result.split == 'valid' and not all_valid else ''}"
         f"{f' after {result.updates:,} updates' if result.updates else ''}"
         for result in found
     )
-    return prose(f"Published ({found[0].citation}): {'; '.join(each)}.")
+    return prose(f"Published{', in validation' if all_valid else ''} ({found[0].citation}): {'; '.join(each)}.")
 
 
 def _measured_on(machines: Sequence[Machine]) -> Iterator[str]:
