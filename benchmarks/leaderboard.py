@@ -126,7 +126,7 @@ def _experiment(spec: TrainingSpec) -> dict[str, Any]:
 def _run(experiment_id: str, seed: int, draw: random.Random) -> dict[str, Any]:
     """A succeeded run; one in five does not reach the target."""
     value, reached = draw.uniform(0.6, 0.95), draw.random() < 0.8
-    steps = 20 * draw.randint(3, 15) if reached else None
+    steps = 20.0 * draw.randint(3, 15) if reached else None
     seconds = steps * 0.05 if steps else None
     return {
         "id": new_id("run"),
@@ -138,8 +138,10 @@ def _run(experiment_id: str, seed: int, draw: random.Random) -> dict[str, Any]:
         "state": "succeeded",
         "outcome": "reached_target" if reached else "completed",
         "value": value,
-        "steps_to_target": steps,
-        "seconds_to_target": seconds,
+        "step": 300,
+        "seconds": 15.0,
+        "finished_at": utc_now(),
+        "environment": {"host": "here", "cpu": "a processor", "threads": 1},
         "result": asdict(
             Result(
                 metric="accuracy",
@@ -150,6 +152,8 @@ def _run(experiment_id: str, seed: int, draw: random.Random) -> dict[str, Any]:
                 step=300,
                 steps_to_target=steps,
                 seconds_to_target=seconds,
+                steps_below_target=None if reached else 300.0,
+                seconds_below_target=None if reached else 15.0,
                 train_seconds=15.0,
             )
         ),

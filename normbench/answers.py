@@ -112,8 +112,10 @@ class Leaderboard(TypedDict):
     direction: Literal["maximize", "minimize"]
     target: float | None
     budget: int
+    hardware: str | None
     rank_by: RankBy
     baseline: str
+    as_of: str | None
     entries: list[dict[str, Any]]
 
 

@@ -8,6 +8,7 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, cast
 from urllib.parse import quote
@@ -331,6 +332,8 @@ class Client:
         problem: str | None = None,
         published: bool = False,
         over_budget: bool = False,
+        entries: Literal["all", "best"] | None = None,
+        as_of: datetime | str | None = None,
     ) -> answers.Leaderboard:
         """Which method wins a task.
 
@@ -341,6 +344,8 @@ class Client:
             published: rank the papers' numbers as well, where they have any; an entry's ``method`` is None if no
                 method of ours describes the model, and its ``origin`` is the work that the paper quotes it from.
             over_budget: rank entries that had more than the board's budget as well.
+            entries: ``best`` shows one a method, that with the best validation value.
+            as_of: the board of this moment, with its time zone, such as ``2026-11-25T12:00:00Z``; now if omitted.
         """
         options = _given(
             profile=profile,
@@ -349,6 +354,8 @@ class Client:
             problem=problem,
             published=published or None,
             over_budget=over_budget or None,
+            entries=entries,
+            as_of=as_of.isoformat() if isinstance(as_of, datetime) else as_of,
         )
         return cast(answers.Leaderboard, self._get(_path("leaderboards", task), **options))
 

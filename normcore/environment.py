@@ -29,6 +29,7 @@ def environment(device: torch.device, threads: int, kernels: str | None = None) 
         "normbench": _normbench_version(),
         "git": _git_commit(),
         "os": platform.platform(),
+        "host": platform.node(),
         "cpu": _cpu_model(),
         "cores": os.cpu_count(),
         "threads": threads,

@@ -75,7 +75,9 @@ class Result:
         valid_value: the validation metric of that model when it was selected.
         no_skill: what a model gets that ignores its input; None in results of before it was kept.
         step: the step at which it was selected.
-        steps_to_target, seconds_to_target: when validation first reached the target, if it did.
+        steps_to_target, seconds_to_target: when validation first reached the target and held it, if it did
+            (``normcore.target``).
+        steps_below_target, seconds_below_target: if it did not, the last evaluation that was below it.
         train_seconds: training time in all, evaluation included.
     """
 
@@ -85,8 +87,10 @@ class Result:
     valid_value: float | None
     no_skill: float | None
     step: int | None
-    steps_to_target: int | None
+    steps_to_target: float | None
     seconds_to_target: float | None
+    steps_below_target: float | None
+    seconds_below_target: float | None
     train_seconds: float
 
 

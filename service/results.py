@@ -16,8 +16,8 @@ def finish(session: Session, lease: Lease, outcome: Outcome, result: Result) -> 
     Raises:
         LeaseLost: the run has moved on.
     """
-    fingerprint = lifecycle.finish(session, lease, outcome, result)
-    entries.refresh(session, fingerprint)
+    lifecycle.finish(session, lease, outcome, result)
+    entries.add(session, lease.run_id)
 
 
 def finish_analysis(session: Session, lease: Lease, analysed: Analysed) -> None:

@@ -9,11 +9,11 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from normcore.spec import ExperimentSpec, TrainingSpec
+from normcore.target import Point
 from service.artifacts import Artifacts
 from service.experiments.tables import Experiment, Measurement, Run
-from service.leaderboards.ranking import Center, center
+from service.leaderboards.pooling import Pooled, RunResult, stored_pooled
 from service.leaderboards.tables import Entry
-from service.statistics.times import Point
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Trained:
         minutes: of training and evaluating, a run.
     """
 
-    entry: Entry
+    pooled: Pooled
     runs: Mapping[int, str]
     values: Mapping[int, float | None]
     steps: Mapping[int, float | None]
@@ -49,11 +49,6 @@ class Trained:
     curves: Mapping[int, Sequence[Point]]
     minutes: float
     machines: Sequence[Machine]
-
-    @property
-    def center(self) -> Center | None:
-        known = [value for value in self.values.values() if value is not None]
-        return center(known) if known else None
 
     @property
     def run_to_show(self) -> str | None:
@@ -66,17 +61,17 @@ def trained(session: Session, spec: TrainingSpec, series: str) -> Trained | None
     entry = session.get(Entry, spec.fingerprint())
     if entry is None or not entry.results:
         return None
-    by_seed = {result["seed"]: result for result in reversed(entry.results)}  # a seed's first run counts
-    seconds = [result["train_seconds"] for result in entry.results]
+    results, runs = [RunResult(**stored) for stored in entry.results], _runs(session, spec)
+    metric = spec.task.metric().name
     return Trained(
-        entry=entry,
-        runs={seed: result["run_id"] for seed, result in sorted(by_seed.items())},
-        values={seed: result["value"] for seed, result in sorted(by_seed.items())},
-        steps={seed: result["steps_to_target"] for seed, result in sorted(by_seed.items())},
-        shown={result["seed"]: value for result in entry.results for value in _last(session, result["run_id"], series)},
-        curves={seed: _curve(session, result["run_id"], spec.task.metric().name) for seed, result in by_seed.items()},
-        minutes=sum(seconds) / len(seconds) / 60,
-        machines=[_machine(run) for run in _runs(session, spec)],
+        pooled=stored_pooled(entry.pooled),
+        runs={result.seed: result.run_id for result in results},
+        values={result.seed: result.converged for result in results},
+        steps={result.seed: result.steps if result.reached else None for result in results},
+        shown={result.seed: value for result in results for value in _last(session, result.run_id, series)},
+        curves={result.seed: _curve(session, result.run_id, metric) for result in results},
+        minutes=sum(run.seconds for run in runs) / len(runs) / 60,
+        machines=[_machine(run) for run in runs],
     )
 
 

@@ -27,6 +27,7 @@ from normcore.spec import ExperimentSpec, TrainingSpec, resolve
 from normcore.spec.metric import Metric
 from normcore.spec.tasks import BENCHMARKS
 from service.artifacts import Artifacts
+from service.leaderboards.pooling import stored_pooled
 from service.leaderboards.tables import Entry
 
 NOTHING = Earlier()
@@ -234,12 +235,12 @@ def _run_of(session: Session, task: str) -> str:
         .where(Entry.task == task, Entry.profile == "paper", Entry.problem == own_problem(task, "paper").id)
         .order_by(Entry.method, Entry.fingerprint)
     )
-    whole = (e for e in entries if all(field.startswith("norm.") for field in e.changes) and e.mean is not None)
-    return "; ".join(f"{_named(entry)} {number(cast(float, entry.mean))} ({_seeds(entry)})" for entry in whole)
-
-
-def _seeds(entry: Entry) -> str:
-    return "1 seed" if entry.n_seeds == 1 else f"{entry.n_seeds} seeds"
+    whole = [(e, stored_pooled(e.pooled)) for e in entries if all(field.startswith("norm.") for field in e.changes)]
+    return "; ".join(
+        f"{_named(entry)} {number(pooled.value.mean)} ({pooled.n_seeds} seed{'' if pooled.n_seeds == 1 else 's'})"
+        for entry, pooled in whole
+        if pooled.value is not None
+    )
 
 
 def _named(entry: Entry) -> str:

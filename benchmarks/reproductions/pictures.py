@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any, cast
 
 import kaleido
@@ -14,9 +15,9 @@ from benchmarks.reproductions.sections import CURVES, Section
 from normcore.figures.figure import Figure, themed
 from normcore.figures.mean_curves import Band, mean_curves
 from normcore.spec import TrainingSpec
+from normcore.target import Point
 from service.artifacts import Artifacts
-from service.leaderboards.ranking import center
-from service.statistics.times import Point
+from service.statistics.values import NOMINAL, interval
 
 WIDTH, HEIGHT = 760, 380  # pixels
 
@@ -52,8 +53,8 @@ def bands(curves: Iterable[Sequence[Point]]) -> list[Band]:
     """Mean and interval over the seeds at each step, up to the first seed's end."""
     found = []
     for points in zip(*curves, strict=False):
-        at = center([point.value for point in points])
-        found.append(Band(points[0].step, at.mean, at.ci95))
+        values = [point.value for point in points]
+        found.append(Band(points[0].step, fmean(values), interval(values, NOMINAL)))
     return found
 
 

@@ -8,7 +8,8 @@ from benchmarks.reproductions.measured import Trained
 from benchmarks.reproductions.orders import Held, Values, held
 from benchmarks.reproductions.sections import Order
 from normcore.spec.metric import Metric
-from service.statistics.times import HELD, By, Fraction, to_baselines_best
+from normcore.target import HELD
+from service.statistics.times import By, Fraction, to_baselines_best
 
 Runs = Mapping[str, Trained | None]
 """By the name of the spec; None where nothing was run."""
@@ -30,7 +31,7 @@ def _rows(runs: Runs, metric: Metric, shows: str) -> Iterator[Row]:
 
 
 def _cells(run: Trained, shows: str) -> Row:
-    center = run.center
+    center = run.pooled.value
     interval = center.ci95 if center is not None else None
     return (
         str(len(run.values)),
@@ -52,16 +53,15 @@ def other_metrics(runs: Runs, metrics: Sequence[Metric]) -> Iterator[str]:
 
 
 def _mean_of(run: Trained, metric: str) -> str:
-    found = run.entry.values.get(metric)
+    found = run.pooled.values.get(metric)
     if found is None:
         return "–"
-    interval = found["ci95"]
-    return number(found["mean"]) + (f" ± {number((interval[1] - interval[0]) / 2)}" if interval else "")
+    return number(found.mean) + (f" ± {number((found.ci95[1] - found.ci95[0]) / 2)}" if found.ci95 else "")
 
 
 def _to_the_target(run: Trained) -> str:
-    median, reached = run.entry.steps_median, f"{run.entry.steps_reached} of {run.entry.n_seeds}"
-    return f"{'–' if median is None else number(median)} ({reached})"
+    steps = run.pooled.steps
+    return f"{'–' if steps.median is None else number(steps.median)} ({steps.reached} of {run.pooled.n_seeds})"
 
 
 def to_the_best_of(baseline: str, runs: Runs, metric: Metric) -> str:

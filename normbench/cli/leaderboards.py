@@ -21,11 +21,18 @@ def leaderboard(
     over_budget: Annotated[
         bool, typer.Option("--over-budget", help="Rank entries that had more than the board's budget, too.")
     ] = False,
+    best: Annotated[
+        bool, typer.Option("--best", help="One entry a method, that with the best validation value.")
+    ] = False,
+    as_of: Annotated[
+        str | None, typer.Option(metavar="MOMENT", help="The board of a moment, such as 2026-11-25T12:00:00Z.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Show which method wins a task."""
     client = command.client()
     options: dict[str, Any] = {"profile": profile, "rank_by": rank_by, "baseline": baseline, "problem": problem}
+    options |= {"entries": "best" if best else None, "as_of": as_of}
     board = client.leaderboard(task, published=published, over_budget=over_budget, **options)
     command.show(as_json, board, *([display(board)] if board["entries"] else []))
     if not board["entries"]:

@@ -27,19 +27,19 @@ def leaderboard(board: Leaderboard) -> Table:
     ]
     rows = [
         (
-            entry["rank"],
+            _rank(entry),
             entry["method"],
             *([_differs(entry)] if differs else []),
             _value(entry, board["metric"]),
             _seeds(entry),
-            _time(entry["steps_to_target"], "{:g}"),
-            _time(entry["seconds_to_target"], "{:.1f} s"),
+            _time(entry, "steps_to_target", "{:.4g}"),
+            _time(entry, "seconds_to_target", "{:.1f} s"),
             *([entry["kernel"]] if marked else []),
-            _speedup(entry["speedup"]),
+            _speedup(entry["speedup"], board["rank_by"]),
         )
         for entry in board["entries"]
     ]
-    return Table(_title(board), columns, rows, board["problem"]["note"])
+    return Table(_title(board), columns, rows, _note(board))
 
 
 def _title(board: Leaderboard) -> str:
@@ -48,6 +48,28 @@ def _title(board: Leaderboard) -> str:
     own = board["problem"]["id"] == board["problems"][0]["id"]
     problem = "" if own else f", {board['problem']['title']}"
     return f"{board['task']} ({board['profile']}{problem}): {better}{target}"
+
+
+def _note(board: Leaderboard) -> str | None:
+    """What to know of its problem, and how to read its ranks."""
+    of_problem = board["problem"]["note"]
+    uncertain = any(entry["rank_ci"] and entry["rank_ci"][0] < entry["rank_ci"][1] for entry in board["entries"])
+    of_ranks = "In brackets the ranks that an entry may truly have, 95% for all at once." if uncertain else None
+    conflicts = [
+        f"Seeds {', '.join(map(str, entry['conflicting_seeds']))} of {entry['method']} ({entry['fingerprint'][:8]})"
+        " gave different numbers on one machine."
+        for entry in board["entries"]
+        if entry["conflicting_seeds"]
+    ]
+    return "\n".join(filter(None, [of_problem, of_ranks, *conflicts])) or None
+
+
+def _rank(entry: Mapping[str, Any]) -> str | None:
+    """The rank, and those that it may truly be."""
+    if entry["rank"] is None:
+        return None
+    low, high = entry["rank_ci"] or (entry["rank"], entry["rank"])
+    return f"{entry['rank']} [{low}, {high}]" if low < high else f"{entry['rank']}"
 
 
 def _differs(entry: Mapping[str, Any]) -> str | None:
@@ -72,9 +94,20 @@ def _seeds(entry: Mapping[str, Any]) -> str | None:
     return f"{entry['n_seeds']}" + (f" ({entry['n_diverged']} diverged)" if entry["n_diverged"] else "")
 
 
-def _time(time: Mapping[str, Any] | None, form: str) -> str | None:
-    return form.format(time["median"]) if time and time["median"] is not None else None
+def _time(entry: Mapping[str, Any], by: str, form: str) -> str | None:
+    """The median, and in how many seeds the target was reached, if not in all."""
+    time = entry[by]
+    if not time:
+        return None
+    median = "–" if time["median"] is None else form.format(time["median"])
+    missed = time["reached"] < entry["n_seeds"] and time["tau"] is not None
+    return f"{median} ({time['reached']} of {entry['n_seeds']})" if missed else median
 
 
-def _speedup(speedup: Mapping[str, Any] | None) -> str | None:
-    return f"{speedup['steps']:.1f}x" if speedup and speedup["steps"] else None
+def _speedup(speedup: Mapping[str, Any] | None, rank_by: str) -> str | None:
+    """That by which the board ranks; of boards by the metric, in updates."""
+    ratio = speedup and speedup["seconds" if rank_by == "seconds_to_target" else "steps"]
+    if not speedup or not ratio:
+        return None
+    ci95, bound = speedup["ci95"], {"at least": "≥ ", "at most": "≤ ", None: ""}[speedup["bound"]]
+    return f"{bound}{ratio:.1f}x" + (f" [{ci95[0]:.1f}, {ci95[1]:.1f}]" if ci95 else "")

@@ -3,7 +3,7 @@
 import io
 import math
 from collections.abc import Generator, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from normcore.spec.cells import CELLS
 from normcore.spec.methods import METHODS
 from normcore.spec.models.recurrent import RecurrentModel
 from normcore.spec.tasks import BENCHMARKS
+from normcore.target import Aim, Point
 from normcore.tasks.task import Loss, Resources, Task
 from normcore.training import optimizers
 from normcore.training.checkpoint import pack, unpack
@@ -88,13 +89,13 @@ class _Progress:
     Attributes:
         sums: of the loss, its parts and the gradient's norm over the updates since the last measurement, on the device.
         measured: the last measurement, its step and seconds.
-        target_hit: the step and the seconds of the first measurement that reached the target.
+        aim: the target, and how near the curve has come; None without one.
     """
 
     step: int = 0
     sums: dict[str, Tensor] = field(default_factory=dict)
     measured: dict[str, Any] = field(default_factory=lambda: {"step": 0, "seconds": 0.0, "values": {}})
-    target_hit: tuple[int, float] | None = None
+    aim: Aim | None = None
     diverged: bool = False
 
 
@@ -133,8 +134,13 @@ def _prepare(spec: TrainingSpec, seed: int, device: torch.device, datasets_dir: 
         draws=batch_generator(seed),
         selection=selection_of(spec),
         clock=Clock(device),
-        progress=_Progress(),
+        progress=_Progress(aim=_aim(spec)),
     )
+
+
+def _aim(spec: TrainingSpec) -> Aim | None:
+    target = spec.training.target
+    return None if target is None else Aim(target, spec.task.metric().direction)
 
 
 def task_and_model(spec: TrainingSpec, device: torch.device, datasets_dir: Path | None) -> tuple[Task[Any], nn.Module]:
@@ -215,7 +221,8 @@ def _measure(run: _Run) -> Generator[Event, None, Measured | None]:
         return None
     run.selection.consider(progress.step, values, run.model)
     seconds = run.clock.stop_when_done()
-    _note_target(run, values, seconds)
+    if progress.aim is not None:
+        progress.aim.note(Point(progress.step, values[f"valid.{run.spec.task.metric().name}"], seconds))
     progress.measured = {"step": progress.step, "seconds": seconds, "values": values}
     for total in progress.sums.values():
         total.zero_()
@@ -232,14 +239,6 @@ def _told(run: _Run, evaluation: Evaluation) -> Generator[Event, None, dict[str,
             return values
         yield Evaluating(run.progress.step, run.clock.stop(), phase)
         run.clock.start()
-
-
-def _note_target(run: _Run, values: dict[str, float], seconds: float) -> None:
-    metric, target, progress = run.spec.task.metric(), run.spec.training.target, run.progress
-    if target is None or progress.target_hit is not None:
-        return
-    if metric.reaches(values[f"valid.{metric.name}"], target):
-        progress.target_hit = (progress.step, seconds)
 
 
 def _started(run: _Run, threads: int) -> Started:
@@ -270,8 +269,9 @@ def _finished(run: _Run) -> Generator[Event, None, Finished]:
         values = selected.test or (yield from _told(run, test(run.task, run.model, run.spec, run.device)))
     tested = bool(values) and all(map(math.isfinite, values.values()))
     diverged = progress.diverged or not tested
+    time = progress.aim.time if progress.aim else None
     return Finished(
-        outcome="diverged" if diverged else "reached_target" if progress.target_hit else "completed",
+        outcome="diverged" if diverged else "reached_target" if time and time.reached else "completed",
         result=Result(
             metric=metric,
             values=dict(values) if tested else {},
@@ -279,8 +279,10 @@ def _finished(run: _Run) -> Generator[Event, None, Finished]:
             valid_value=selected.valid[metric] if selected else None,
             no_skill=run.task.no_skill,
             step=selected.step if selected else None,
-            steps_to_target=progress.target_hit[0] if progress.target_hit else None,
-            seconds_to_target=progress.target_hit[1] if progress.target_hit else None,
+            steps_to_target=time.steps if time and time.reached else None,
+            seconds_to_target=time.seconds if time and time.reached else None,
+            steps_below_target=time.steps if time and not time.reached else None,
+            seconds_below_target=time.seconds if time and not time.reached else None,
             train_seconds=run.clock.stop_when_done(),
         ),
         model=partial(_model_bytes, run),
@@ -315,7 +317,7 @@ def _checkpoint(run: _Run, step: int) -> bytes:
         "step": step,
         "sums": progress.sums,
         "measured": progress.measured,
-        "target_hit": progress.target_hit,
+        "aim": progress.aim and asdict(progress.aim),
     }
     return pack(state, run.spec.fingerprint(), run.seed)
 
@@ -333,4 +335,4 @@ def _restore(run: _Run, state: dict[str, Any]) -> None:
     progress.step = state["step"]
     progress.sums = {name: total.to(run.device) for name, total in state["sums"].items()}
     progress.measured = state["measured"]
-    progress.target_hit = state["target_hit"]
+    progress.aim = state["aim"] and Aim(**state["aim"])

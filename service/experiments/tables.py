@@ -82,8 +82,6 @@ class Run(Base):
 
     outcome: Mapped[str | None] = mapped_column(String(16))
     value: Mapped[float | None] = mapped_column(Float)
-    steps_to_target: Mapped[int | None] = mapped_column(Integer)
-    seconds_to_target: Mapped[float | None] = mapped_column(Float)
     result: Mapped[dict[str, Any] | None] = mapped_column(Json)
     error: Mapped[str | None] = mapped_column()
 

@@ -11,6 +11,7 @@ from fastapi import Depends, Request
 from service.artifacts import Artifacts
 from service.db import Database
 from service.group_commit import GroupCommit
+from service.leaderboards.kept import KeptBoards
 from service.queue import Notifier
 from service.settings import Settings
 from service.store_check import StoreCheck
@@ -25,6 +26,7 @@ class Parts(Protocol):
     artifacts: Artifacts
     notifier: Notifier
     store_check: StoreCheck
+    boards: KeptBoards
 
 
 async def parts(request: Request) -> Parts:

@@ -1,18 +1,22 @@
 """Keep the entries in step with the runs."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any, cast
 
-from sqlalchemy import select, update
+from sqlalchemy import Select, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
 from normcore.problem import problem_of
 from normcore.spec import TrainingSpec, changes, parse
+from normcore.spec.task import ProfileName
+from normcore.spec.tasks import BENCHMARKS
 from service.experiments.tables import Experiment, Run
-from service.leaderboards.ranking import Pooled, RunResult, kernel_of, pool
+from service.leaderboards.board import Row
+from service.leaderboards.machines import hardware, machine
+from service.leaderboards.pooling import Evidence, RunResult, pool
 from service.leaderboards.tables import Entry
 
 log = logging.getLogger(__name__)
@@ -20,30 +24,41 @@ log = logging.getLogger(__name__)
 MAX_EXPERIMENTS = 20
 
 
+def add(session: Session, run_id: str) -> None:
+    """Count a run that has succeeded; call it once, in the transaction that ends it."""
+    run, experiment = session.execute(_succeeded().where(Run.id == run_id)).one()
+    _lock(session, experiment)
+    known = session.execute(
+        select(Entry.n_runs, Entry.results, Entry.conflicting_seeds).where(Entry.fingerprint == experiment.fingerprint)
+    ).one()
+    results = [RunResult(**stored) for stored in known.results]
+    evidence = Evidence(known.n_runs, results, known.conflicting_seeds)
+    _store(session, experiment, evidence.and_also(_result(run, experiment)))
+
+
 def refresh(session: Session, fingerprint: str) -> None:
-    """Pool anew all succeeded trainings of a fingerprint; call it in the transaction that ends one of them."""
-    newest = session.scalars(
-        select(Experiment.id)
-        .where(Experiment.fingerprint == fingerprint)
-        .order_by(Experiment.id.desc())
-        .limit(MAX_EXPERIMENTS)
-    ).all()
-    _lock(session, session.get_one(Experiment, newest[0]))
-    results = _results(session, fingerprint)
-    pooled = pool(
-        RunResult(
-            seed=result["seed"],
-            diverged=result["outcome"] == "diverged",
-            value=result["value"],
-            values=result["values"],
-            steps_to_target=result["steps_to_target"],
-            seconds_to_target=result["seconds_to_target"],
-        )
-        for result in results
+    """Pool anew all succeeded trainings of a fingerprint."""
+    of_fingerprint = _succeeded().where(Experiment.fingerprint == fingerprint)
+    rows = session.execute(of_fingerprint.order_by(Run.finished_at, Run.id)).all()
+    _lock(session, rows[-1][1])
+    _store(session, rows[-1][1], evidence_of(rows))
+
+
+def row_of(rows: Sequence[tuple[Run, Experiment]]) -> Row:
+    """The entry of succeeded runs of one fingerprint, in the order in which they ended; nothing is stored."""
+    evidence, (_, experiment) = evidence_of(rows), rows[-1]
+    return Row(
+        fingerprint=experiment.fingerprint,
+        setting=experiment.setting,
+        method=cast(str, experiment.method),
+        budget=cast(int, experiment.budget),
+        changes=changes(cast(TrainingSpec, parse(experiment.spec))),
+        experiments=sorted({experiment.id for _, experiment in rows}, reverse=True)[:MAX_EXPERIMENTS],
+        n_runs=evidence.n_runs,
+        results=evidence.results,
+        conflicting_seeds=list(evidence.conflicting_seeds),
+        pooled=pool(evidence.results, BENCHMARKS[experiment.task].metrics),
     )
-    kernel = kernel_of(result["kernel"] for result in results)
-    values = {**_columns(pooled), "kernel": kernel, "results": results, "experiments": list(newest)}
-    session.execute(update(Entry).where(Entry.fingerprint == fingerprint).values(values))
 
 
 def refresh_missing(session: Session) -> None:
@@ -68,18 +83,56 @@ def refresh_missing(session: Session) -> None:
             log.warning("no entry for fingerprint %s, whose spec cannot be read: %s", fingerprint[:12], error)
 
 
-def _results(session: Session, fingerprint: str) -> list[dict[str, Any]]:
-    """What each succeeded run came to, the first run of a seed before others of it."""
-    rows = session.execute(
-        select(Run.id, Run.seed, Run.outcome, Run.kernel, Run.result)
-        .join(Experiment)
-        .where(Experiment.fingerprint == fingerprint, Run.state == "succeeded")
-        .order_by(Run.seed, Run.id)
+def evidence_of(rows: Iterable[tuple[Run, Experiment]]) -> Evidence:
+    """What succeeded runs of one fingerprint come to, in the order in which they ended."""
+    evidence = Evidence()
+    for run, experiment in rows:
+        evidence = evidence.and_also(_result(run, experiment))
+    return evidence
+
+
+def _succeeded() -> Select[Run, Experiment]:
+    rows = select(Run, Experiment).join(Experiment).where(Run.state == "succeeded")
+    return rows.execution_options(populate_existing=True)  # an UPDATE of this transaction may have ended the run
+
+
+def _result(run: Run, experiment: Experiment) -> RunResult:
+    result, environment = cast(dict[str, Any], run.result), run.environment or {}
+    reached, steps, seconds = _time_to_target(run, experiment)
+    return RunResult(
+        run_id=run.id,
+        seed=run.seed,
+        diverged=run.outcome == "diverged",
+        value=result["value"],
+        values=result["values"],
+        valid_value=result["valid_value"],
+        no_skill=result["no_skill"],
+        reached=reached,
+        steps=steps,
+        seconds=seconds,
+        max_steps=run.max_steps,
+        machine=machine(environment),
+        hardware=hardware(environment),
+        kernel=run.kernel,
+        contended=False,
     )
-    return [
-        {"run_id": id, "seed": seed, "outcome": outcome, "kernel": kernel, **result}
-        for id, seed, outcome, kernel, result in rows
-    ]
+
+
+def _time_to_target(run: Run, experiment: Experiment) -> tuple[bool | None, float, float]:
+    """Whether the run reached its board's target, and when; unknown if it had another target.
+
+    Of a miss, when one stopped looking: at the last evaluation that was below, or, if the run diverged, which is no
+    withdrawal, at the end of its budget.
+    """
+    result = cast(dict[str, Any], run.result)
+    target = BENCHMARKS[experiment.task].profiles[cast(ProfileName, experiment.profile)].training["target"]
+    if target is None or experiment.spec["training"]["target"] != target:
+        return None, 0.0, 0.0
+    if result["steps_to_target"] is not None:
+        return True, result["steps_to_target"], result["seconds_to_target"]
+    if run.outcome == "diverged":
+        return False, float(run.max_steps), run.seconds * run.max_steps / max(1, run.step)
+    return False, result["steps_below_target"], result["seconds_below_target"]
 
 
 def _lock(session: Session, experiment: Experiment) -> None:
@@ -98,29 +151,32 @@ def _lock(session: Session, experiment: Experiment) -> None:
             options=problem_of(spec.task).options,
             budget=experiment.budget,
             changes=changes(spec),
-            results=[],
             experiments=[],
-            **_columns(pool([])),
+            n_runs=0,
+            results=[],
+            conflicting_seeds=[],
+            pooled={},
         )
         .on_conflict_do_nothing()
     )
     session.execute(select(Entry.fingerprint).where(Entry.fingerprint == experiment.fingerprint).with_for_update())
 
 
-def _columns(pooled: Pooled) -> Mapping[str, Any]:
-    value = pooled.value
-    low, high = value.ci95 if value and value.ci95 else (None, None)
-    return {
-        "n_runs": pooled.n_runs,
-        "n_seeds": pooled.n_seeds,
-        "n_diverged": pooled.n_diverged,
-        "values": {name: asdict(center) for name, center in pooled.values.items()},
-        "mean": value.mean if value else None,
-        "std": value.std if value else None,
-        "ci_low": low,
-        "ci_high": high,
-        "steps_median": pooled.steps_to_target.median,
-        "steps_reached": pooled.steps_to_target.reached,
-        "seconds_median": pooled.seconds_to_target.median,
-        "seconds_reached": pooled.seconds_to_target.reached,
-    }
+def _store(session: Session, experiment: Experiment, evidence: Evidence) -> None:
+    newest = (
+        select(Experiment.id)
+        .where(Experiment.fingerprint == experiment.fingerprint)
+        .order_by(Experiment.id.desc())
+        .limit(MAX_EXPERIMENTS)
+    )
+    session.execute(
+        update(Entry)
+        .where(Entry.fingerprint == experiment.fingerprint)
+        .values(
+            experiments=list(session.scalars(newest)),
+            n_runs=evidence.n_runs,
+            results=[asdict(result) for result in evidence.results],
+            conflicting_seeds=list(evidence.conflicting_seeds),
+            pooled=asdict(pool(evidence.results, BENCHMARKS[experiment.task].metrics)),
+        )
+    )

@@ -2,23 +2,36 @@
 
 from normcore.problem import own_budget, own_problem
 from service.experiments.examples import EXPERIMENT_ID, FINGERPRINT
-from service.leaderboards.ranking import Center, Speedup, TimeToTarget
-from service.leaderboards.schemas import Entry, Leaderboard, LeaderboardList, LeaderboardSummary, Problem
+from service.leaderboards.pooling import Estimate
+from service.leaderboards.schemas import (
+    Entry,
+    Leaderboard,
+    LeaderboardList,
+    LeaderboardSummary,
+    Problem,
+    Speedup,
+    TimeToTarget,
+)
 
 LAYER_NORM = Entry(
     rank=1,
+    rank_ci=(1, 1),
+    tie_group=1,
     method="layer_norm",
     source="measured",
     fingerprint=FINGERPRINT,
     budget=own_budget("permuted_digits", "small"),
     kernel="fused",
+    hardware="AMD EPYC, 1 thread",
     n_runs=1,
     n_seeds=1,
-    value=Center(0.677, None, None),
-    steps_to_target=TimeToTarget(100, 1),
-    seconds_to_target=TimeToTarget(5.74, 1),
-    values={"accuracy": Center(0.677, None, None)},
-    speedup=Speedup("none", None, None),
+    diverged_ci95=(0.0, 0.975),
+    score=0.677,
+    value=Estimate(0.677, n=1),
+    steps_to_target=TimeToTarget(91.4, 1, None, 91.4, 400.0),
+    seconds_to_target=TimeToTarget(5.21, 1, None, 5.21, 5.21),
+    values={"accuracy": Estimate(0.677, n=1)},
+    speedup=Speedup("none", None, None, None, None),
     experiments=[EXPERIMENT_ID],
 )
 OWN = own_problem("permuted_digits", "small")
@@ -33,8 +46,10 @@ LEADERBOARD = Leaderboard(
     direction="maximize",
     target=0.5,
     budget=own_budget("permuted_digits", "small"),
+    hardware="AMD EPYC, 1 thread",
     rank_by="metric",
     baseline="none",
+    as_of=None,
     entries=[LAYER_NORM],
 )
 OF_PAPER = own_problem("char_lm", "paper")
@@ -49,8 +64,10 @@ PUBLISHED = Leaderboard(
     direction="minimize",
     target=1.5,
     budget=own_budget("char_lm", "paper"),
+    hardware=None,
     rank_by="metric",
     baseline="none",
+    as_of=None,
     entries=[
         Entry(
             rank=1,
@@ -60,8 +77,9 @@ PUBLISHED = Leaderboard(
             model="HM-LSTM",
             origin="Chung et al. 2016",
             note="An architecture of its own; RBN does not say how it is normalized.",
-            value=Center(1.24, None, None),
-            values={"bits_per_char": Center(1.24, None, None)},
+            score=1.24,
+            value=Estimate(1.24),
+            values={"bits_per_char": Estimate(1.24)},
         ),
         Entry(
             rank=1,
@@ -69,8 +87,9 @@ PUBLISHED = Leaderboard(
             source="published",
             citation="RBN, Table 2",
             model="BN-LSTM",
-            value=Center(1.32, None, None),
-            values={"bits_per_char": Center(1.32, None, None)},
+            score=1.32,
+            value=Estimate(1.32),
+            values={"bits_per_char": Estimate(1.32)},
         ),
     ],
 )

@@ -9,7 +9,7 @@ from normcore.published import Result, published
 from normcore.spec import resolve
 from normcore.spec.metric import Metric
 from normcore.spec.tasks.benchmark import Benchmark
-from service.leaderboards.ranking import Center
+from service.leaderboards.pooling import Estimate
 from service.leaderboards.schemas import Entry
 
 
@@ -43,6 +43,7 @@ def _entry(result: Result, metric: Metric) -> Entry:
         model=result.model,
         origin=result.origin,
         note=result.note,
-        value=Center(result.values[metric.name], None, None) if ranks else None,
-        values={name: Center(value, None, None) for name, value in result.values.items()},
+        score=result.values[metric.name] if ranks else None,
+        value=Estimate(result.values[metric.name]) if ranks else None,
+        values={name: Estimate(value) for name, value in result.values.items()},
     )

@@ -1,50 +1,29 @@
 """Read entries and rank them."""
 
-import math
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from datetime import datetime
+from itertools import groupby
 from typing import Any, NamedTuple, cast
 
-from sqlalchemy import func, null, select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from normcore.problem import Problem, note, own_budget, own_problem, title
 from normcore.spec import SpecError
 from normcore.spec.messages import choose, quoted
-from normcore.spec.metric import Metric
 from normcore.spec.task import ProfileName
 from normcore.spec.tasks import BENCHMARKS
 from service.db import rows_of
 from service.errors import Invalid
-from service.leaderboards import schemas, tables
+from service.experiments.tables import Experiment, Run
+from service.leaderboards import entries, schemas, tables
+from service.leaderboards.board import Row, Rules, best_of_each_method, main_hardware, ranked
+from service.leaderboards.pooling import RunResult, stored_pooled
 from service.leaderboards.published import published_entries
-from service.leaderboards.ranking import MIXED, Center, RankBy, Speedup, TimeToTarget, ranks, ratio
+from service.leaderboards.ranking import RankBy
 
-
-class _Row(NamedTuple):
-    """The columns of an entry that a board needs.
-
-    Looking names up in SQLAlchemy's rows took a third of the time of a board of a thousand entries.
-    """
-
-    fingerprint: str
-    setting: str
-    method: str
-    budget: int
-    changes: dict[str, Any]
-    kernel: str | None
-    experiments: list[str]
-    values: dict[str, Any] | None
-    n_runs: int
-    n_seeds: int
-    n_diverged: int
-    mean: float | None
-    std: float | None
-    ci_low: float | None
-    ci_high: float | None
-    steps_median: float | None
-    steps_reached: int
-    seconds_median: float | None
-    seconds_reached: int
+READ = [field.name for field in fields(Row)]
 
 
 def leaderboards(session: Session) -> list[schemas.LeaderboardSummary]:
@@ -66,34 +45,56 @@ def leaderboards(session: Session) -> list[schemas.LeaderboardSummary]:
     return list(boards.values())
 
 
-def leaderboard(
-    session: Session,
-    task: str,
-    profile: ProfileName,
-    *,
-    problem: str | None = None,
-    rank_by: RankBy = "metric",
-    baseline: str = "none",
-    with_published: bool = False,
-    rank_over_budget: bool = False,
-) -> schemas.Leaderboard:
+def version(session: Session, task: str, profile: ProfileName) -> tuple[int, int]:
+    """Another one after each run that is added to a task's boards at this profile."""
+    entry = tables.Entry
+    counts = select(func.count(), func.coalesce(func.sum(entry.n_runs), 0))
+    n_entries, n_runs = session.execute(counts.where(entry.task == task, entry.profile == profile)).one()
+    return n_entries, n_runs
+
+
+class Asked(NamedTuple):
+    """Which board, and how.
+
+    Attributes:
+        problem: its id; the profile's own if None.
+        baseline: the method that speed-ups are measured against.
+        published: whether the papers' numbers are ranked among the measured ones.
+        over_budget: whether entries are ranked that had more than the board's budget.
+        best: one entry a method, chosen by validation.
+    """
+
+    task: str
+    profile: ProfileName
+    problem: str | None = None
+    rank_by: RankBy = "metric"
+    baseline: str = "none"
+    published: bool = False
+    over_budget: bool = False
+    best: bool = False
+
+
+def leaderboard(session: Session, asked: Asked, as_of: datetime | None = None) -> schemas.Leaderboard:
     """All entries of one problem of a known benchmark at one profile, best first.
 
     Args:
-        problem: its id; the profile's own if None.
+        as_of: the moment whose board it is; now if None.
 
     Raises:
         Invalid: there is no such problem on this board.
     """
+    task, profile = asked.task, asked.profile
     metric, budget = BENCHMARKS[task].metric(), own_budget(task, profile)
     problems = _problems(session, task, profile)
-    chosen = _chosen(problems, problem)
-    rows = _rows(session, task, profile, chosen.id)
-    baselines = _baselines(rows, baseline, metric)
-    entries = [_measured(row, metric, baseline, baselines.get(row.setting), row.budget > budget) for row in rows]
-    if with_published and profile == "paper":
-        entries += published_entries(task, chosen.id, metric)
-    _rank(entries, rank_by, metric.direction if rank_by == "metric" else "minimize", rank_over_budget)
+    chosen = _chosen(problems, asked.problem)
+    here = (task, profile, chosen.id)
+    rows = _rows(session, *here) if as_of is None else _rows_as_of(session, *here, as_of)
+    best = best_of_each_method(rows, metric, budget)
+    shown = [row for row in rows if not asked.best or row.fingerprint in best]
+    papers = published_entries(task, chosen.id, metric) if asked.published and profile == "paper" else []
+    found = ranked(shown, papers, Rules(metric, budget, asked.rank_by, asked.baseline, asked.over_budget))
+    for entry in found if asked.best else ():
+        entry.best_of = best.get(entry.fingerprint or "", 1)
     return schemas.Leaderboard(
         task=task,
         profile=profile,
@@ -104,18 +105,39 @@ def leaderboard(
         direction=metric.direction,
         target=BENCHMARKS[task].profiles[profile].training["target"],
         budget=budget,
-        rank_by=rank_by,
-        baseline=baseline,
-        entries=sorted(entries, key=lambda entry: _place(entry, metric)),
+        hardware=main_hardware(shown),
+        rank_by=asked.rank_by,
+        baseline=asked.baseline,
+        as_of=as_of,
+        entries=found,
     )
 
 
-def _rows(session: Session, task: str, profile: ProfileName, problem: str) -> list[_Row]:
-    columns = rows_of(tables.Entry).c
-    one_metric = len(BENCHMARKS[task].metrics) == 1  # whose values the other columns hold
-    read = [null() if name == "values" and one_metric else columns[name] for name in _Row._fields]
-    here = (columns.task == task, columns.profile == profile, columns.problem == problem)
-    return [_Row._make(row) for row in session.execute(select(*read).where(*here))]
+def _rows(session: Session, task: str, profile: str, problem: str) -> list[Row]:
+    """Core's rows: looking names up in SQLAlchemy's took a third of the time of a board of a thousand entries."""
+    entry = rows_of(tables.Entry).c
+    here = (entry.task == task, entry.profile == profile, entry.problem == problem)
+    found = session.execute(select(*(entry[name] for name in READ)).where(*here))
+    return [_row(**dict(zip(READ, stored, strict=True))) for stored in found]
+
+
+def _row(**stored: Any) -> Row:
+    stored["results"] = [RunResult(**result) for result in stored["results"]]
+    stored["pooled"] = stored_pooled(stored["pooled"])
+    return Row(**stored)
+
+
+def _rows_as_of(session: Session, task: str, profile: str, problem: str, moment: datetime) -> list[Row]:
+    """As entries would have been stored then."""
+    found = session.execute(
+        select(Run, Experiment)
+        .join(Experiment)
+        .where(Experiment.task == task, Experiment.profile == profile, Experiment.problem == problem)
+        .where(Run.state == "succeeded", Run.finished_at <= moment)
+        .order_by(Experiment.fingerprint, Run.finished_at, Run.id)
+    )
+    of_fingerprints = groupby(((run, experiment) for run, experiment in found), key=lambda row: row[1].fingerprint)
+    return [entries.row_of(list(rows)) for _, rows in of_fingerprints]
 
 
 def _problems(session: Session, task: str, profile: ProfileName) -> list[schemas.Problem]:
@@ -144,72 +166,3 @@ def _chosen(problems: Sequence[schemas.Problem], id: str | None) -> schemas.Prob
             return problem
     wrong = f"this board has no {quoted(id)}; {choose(id, [problem.id for problem in problems])}"
     raise Invalid([SpecError(("problem",), wrong, "unknown_problem")])
-
-
-def _rank(entries: Sequence[schemas.Entry], rank_by: RankBy, direction: Any, rank_over_budget: bool) -> None:
-    """Rank the measured entries within the budget, and all others among them."""
-    counts = [entry.source == "measured" and not entry.over_budget for entry in entries]
-    found = ranks([_center(entry, rank_by) for entry in entries], counts, direction)
-    for entry, rank in zip(entries, found, strict=True):
-        of_paper_alone = entry.source == "published" and entry.value is None
-        entry.rank = None if of_paper_alone or (entry.over_budget and not rank_over_budget) else rank
-
-
-def _baselines(rows: Sequence[_Row], method: str, metric: Metric) -> dict[str, _Row]:
-    """For each setting (a spec less its norm) the best entry of the baseline method."""
-    best: dict[str, _Row] = {}
-    means: dict[str, float] = {}
-    for row in rows:
-        if row.method == method and row.mean is not None:
-            known = means.get(row.setting)
-            if known is None or metric.is_better(row.mean, than=known):
-                best[row.setting], means[row.setting] = row, row.mean
-    return best
-
-
-def _measured(row: _Row, metric: Metric, baseline: str, against: _Row | None, over_budget: bool) -> schemas.Entry:
-    speedup = against and Speedup(
-        baseline=baseline,
-        steps=ratio(against.steps_median, row.steps_median),
-        seconds=ratio(against.seconds_median, row.seconds_median) if against.kernel == row.kernel != MIXED else None,
-    )
-    interval = None if row.ci_low is None or row.ci_high is None else (row.ci_low, row.ci_high)
-    value = None if row.mean is None else Center(row.mean, row.std, interval)
-    others = {name: _stored(pooled) for name, pooled in row.values.items()} if row.values else {}
-    return schemas.Entry(
-        method=row.method,
-        source="measured",
-        fingerprint=row.fingerprint,
-        budget=row.budget,
-        over_budget=over_budget,
-        changes=row.changes,
-        kernel=row.kernel,
-        n_runs=row.n_runs,
-        n_seeds=row.n_seeds,
-        n_diverged=row.n_diverged,
-        value=value,
-        values={metric.name: value} | others if value else others,
-        steps_to_target=TimeToTarget(row.steps_median, row.steps_reached),
-        seconds_to_target=TimeToTarget(row.seconds_median, row.seconds_reached),
-        speedup=speedup,
-        experiments=row.experiments,
-    )
-
-
-def _stored(center: Mapping[str, Any]) -> Center:
-    low_and_high = center["ci95"]  # which JSON has as a list
-    return Center(center["mean"], center["std"], low_and_high and tuple(low_and_high))
-
-
-def _place(entry: schemas.Entry, metric: Metric) -> tuple[Any, ...]:
-    """By rank; those of no rank come last, and of one rank the better comes first."""
-    sign = -1 if metric.direction == "maximize" else 1
-    value = sign * entry.value.mean if entry.value else math.inf
-    return (entry.rank is None, entry.rank or 0, value, entry.method or "", entry.fingerprint or "")
-
-
-def _center(entry: schemas.Entry, rank_by: RankBy) -> float | None:
-    if rank_by == "metric":
-        return entry.value.mean if entry.value else None
-    time = entry.steps_to_target if rank_by == "steps_to_target" else entry.seconds_to_target
-    return time.median if time else None

@@ -1,16 +1,19 @@
 """Leaderboards over HTTP."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import Path, Query, Response
+from pydantic import AwareDatetime
 
 from normcore.problem import own_problem
+from normcore.spec import SpecError
 from normcore.spec.methods import METHODS
 from normcore.spec.task import DEFAULT_PROFILE, ProfileName
 from normcore.spec.tasks import BENCHMARKS
-from service.errors import NotFound
+from service.db import utc_now
+from service.errors import Invalid, NotFound
 from service.http.openapi import answers, refusals
-from service.http.parts import DatabaseDep
+from service.http.parts import DatabaseDep, PartsDep
 from service.http.routing import Router, check_found, check_known
 from service.leaderboards import examples, queries
 from service.leaderboards.ranking import RankBy
@@ -34,7 +37,7 @@ def list_leaderboards(db: DatabaseDep) -> LeaderboardList:
 )
 def get_leaderboard(
     task: Annotated[str, Path(description="The task's name.", examples=["permuted_digits"])],
-    db: DatabaseDep,
+    parts: PartsDep,
     profile: Annotated[ProfileName, Query(description="The task's size.", examples=["small"])] = DEFAULT_PROFILE,
     rank_by: Annotated[RankBy, Query(description="What decides the rank.", examples=["steps_to_target"])] = "metric",
     baseline: Annotated[
@@ -64,19 +67,27 @@ def get_leaderboard(
             description="Rank entries that had more than the board's budget among those that had not.", examples=[True]
         ),
     ] = False,
+    entries: Annotated[
+        Literal["all", "best"],
+        Query(description="`best`: one entry a method, that with the best validation value.", examples=["best"]),
+    ] = "all",
+    as_of: Annotated[
+        AwareDatetime | None,
+        Query(description="The board of this moment; now if omitted.", examples=["2026-11-25T12:00:00Z"]),
+    ] = None,
 ) -> Response:
     """Ranked entries: every succeeded run that shares a fingerprint, pooled over seeds."""
     check_found("leaderboard of", task, BENCHMARKS)
     check_known("baseline", baseline, METHODS)
-    with db.snapshot() as session:
-        board = queries.leaderboard(
-            session,
-            task,
-            profile,
-            problem=problem,
-            rank_by=rank_by,
-            baseline=baseline,
-            with_published=published,
-            rank_over_budget=over_budget,
-        )
-    return Response(LEADERBOARD.dump_json(board), media_type="application/json")
+    if as_of is not None and as_of > utc_now():
+        raise Invalid([SpecError(("as_of",), "expected a moment that has passed", "in_the_future")])
+    asked = queries.Asked(task, profile, problem, rank_by, baseline, published, over_budget, entries == "best")
+    with parts.db.snapshot() as session:
+
+        def made() -> bytes:
+            return LEADERBOARD.dump_json(queries.leaderboard(session, asked, as_of))
+
+        if as_of is not None:
+            return Response(made(), media_type="application/json")
+        version = queries.version(session, task, profile)
+        return Response(parts.boards.get(asked, version, made), media_type="application/json")

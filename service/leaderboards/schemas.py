@@ -1,11 +1,50 @@
 """What a leaderboard shows. Entries are plain dataclasses: there are thousands, and they come from our own rows."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Literal
 
 from pydantic import BaseModel, TypeAdapter
 
-from service.leaderboards.ranking import Center, RankBy, Speedup, TimeToTarget
+from service.leaderboards.pooling import Estimate
+from service.leaderboards.ranking import RankBy
+from service.statistics.values import Interval
+
+
+@dataclass(slots=True)
+class TimeToTarget:
+    """Over the seeds; one that never got there is known to take longer than it was watched.
+
+    Attributes:
+        median: None if it is not known to be reached.
+        reached: how many did.
+        ci95: of the median; a limit of None is not known.
+        restricted_mean: of the times up to ``tau``, which is one for a board.
+    """
+
+    median: float | None
+    reached: int
+    ci95: tuple[float, float | None] | None
+    restricted_mean: float | None
+    tau: float | None
+
+
+@dataclass(slots=True)
+class Speedup:
+    """How many times sooner than the baseline an entry reaches the target; geometric means over the seeds.
+
+    Attributes:
+        seconds: on one hardware with one kernel, of runs that were alone on their machine.
+        ci95: of the seconds on a board by seconds, else of the steps.
+        bound: whether a missed target makes the ratios bounds.
+    """
+
+    baseline: str
+    steps: float | None
+    seconds: float | None
+    ci95: Interval | None
+    bound: Literal["at least", "at most"] | None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -13,8 +52,12 @@ class Entry:
     """All succeeded runs that share a fingerprint, or a paper's number, which has a mean only.
 
     Attributes:
-        rank: None if it had more than the board's budget; a paper's number is ranked among the measured ones, and moves
-            none of them. One of validation data has no rank, nor has one without the board's metric.
+        rank: None if it had more than the board's budget, and of a board by seconds if it ran on other hardware; a
+            paper's number is ranked among the measured ones, and moves none of them. One of validation data has no
+            rank, nor has one without the board's metric.
+        rank_ci: the ranks that it may truly have, 95% for all entries of the board at once.
+        tie_group: the first entry of a group is better than that of the next; those of one group cannot be told apart
+            from its first.
         split: the data that a paper's numbers are of; ours are of the test data.
         method: None for a paper's number of a model that no method of ours describes.
         citation, model: where the number stands, and what the paper calls its model.
@@ -23,10 +66,19 @@ class Entry:
         budget: examples that a training may see.
         kernel: the implementation that its runs had, ``reference`` or ``fused``; ``mixed`` if they differ, which its
             seconds then are, too. None for a paper's number.
+        hardware: that its seconds were spent on.
+        diverged_ci95: of the share of seeds that diverge.
+        score: what ranks: the mean over all seeds, of which diverged ones are worth what a model gets that ignores its
+            input. None if all diverged.
         values: all of the task's metrics, of a paper's model those that it gives.
+        conflicting_seeds: of which one machine gave different numbers.
+        contended: how many seeds ran while something else kept their machine busy; their seconds do not count.
+        best_of: of how many entries of its method it was chosen, by its validation value.
     """
 
     rank: int | None = None
+    rank_ci: tuple[int, int] | None = None
+    tie_group: int | None = None
     method: str | None
     source: Literal["measured", "published"]
     split: Literal["test", "valid"] = "test"
@@ -39,11 +91,17 @@ class Entry:
     over_budget: bool = False
     changes: dict[str, Any] = field(default_factory=dict)
     kernel: str | None = None
+    hardware: str | None = None
     n_runs: int = 0
     n_seeds: int = 0
     n_diverged: int = 0
-    value: Center | None
-    values: dict[str, Center] = field(default_factory=dict)
+    diverged_ci95: Interval | None = None
+    score: float | None
+    value: Estimate | None
+    values: Mapping[str, Estimate] = field(default_factory=dict)
+    conflicting_seeds: list[int] = field(default_factory=list)
+    contended: int = 0
+    best_of: int = 1
     steps_to_target: TimeToTarget | None = None
     seconds_to_target: TimeToTarget | None = None
     speedup: Speedup | None = None
@@ -71,6 +129,8 @@ class Leaderboard:
     Attributes:
         problems: all that have a board here, the profile's own first.
         budget: examples that a training may see to be ranked.
+        hardware: on which most entries ran; a board by seconds ranks these alone.
+        as_of: the moment whose board it is; None for now.
     """
 
     task: str
@@ -82,8 +142,10 @@ class Leaderboard:
     direction: Literal["maximize", "minimize"]
     target: float | None
     budget: int
+    hardware: str | None
     rank_by: RankBy
     baseline: str
+    as_of: datetime | None
     entries: list[Entry]
 
 

@@ -24,6 +24,7 @@ REPORT_CARD = ReportCard(
             profile="small",
             problem=PROBLEM,
             rank=1,
+            rank_ci=(1, 1),
             of=1,
             metric="accuracy",
             unit="",

@@ -14,6 +14,7 @@ from normcore.spec.task import ProfileName
 from service.experiments.lifecycle import WAITING
 from service.experiments.tables import Experiment, Run
 from service.leaderboards import queries as leaderboards
+from service.leaderboards.queries import Asked
 from service.leaderboards.schemas import Leaderboard
 from service.report_cards.schemas import CellOut, MeasuredOut, ReportCard, StandingOut
 
@@ -87,13 +88,8 @@ def _measured(run: Run) -> MeasuredOut:
 
 def _standings(session: Session, method: str) -> list[StandingOut]:
     boards = (
-        leaderboards.leaderboard(
-            session,
-            summary.task,
-            cast(ProfileName, summary.profile),
-            problem=summary.problem.id,
-        )
-        for summary in leaderboards.leaderboards(session)
+        leaderboards.leaderboard(session, Asked(found.task, cast(ProfileName, found.profile), found.problem.id))
+        for found in leaderboards.leaderboards(session)
     )
     return [standing for board in boards if (standing := _standing(board, method)) is not None]
 
@@ -107,6 +103,7 @@ def _standing(board: Leaderboard, method: str) -> StandingOut | None:
         profile=board.profile,
         problem=board.problem,
         rank=own.rank,
+        rank_ci=own.rank_ci,
         of=sum(not entry.over_budget for entry in board.entries),
         metric=board.metric,
         unit=board.unit,

@@ -35,6 +35,7 @@ class StandingOut(BaseModel):
     profile: str
     problem: Problem
     rank: int | None = Field(description="Null if it had more than the board's budget.")
+    rank_ci: tuple[int, int] | None = Field(description="The ranks that it may truly have, 95% for all of the board.")
     of: int = Field(description="Entries within the budget.")
     metric: str
     unit: str

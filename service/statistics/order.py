@@ -1,15 +1,19 @@
 """Which entries of a board are above which others, and which cannot be told apart."""
 
-import math
-from collections.abc import Callable, Mapping, Sequence
-from itertools import combinations
+from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from normcore.spec.metric import Direction
-from service.statistics.differences import Difference, holm
+from service.statistics.differences import Floats, Pairs, holm
 from service.statistics.spread import gain
 
 SURE = 0.05  # Holm's p of a pair that is told apart
+
+Key = tuple[float, ...]
+"""What entries are put in order by: the least is the best."""
 
 
 class Place(NamedTuple):
@@ -28,74 +32,69 @@ class Place(NamedTuple):
 
 
 class Board(NamedTuple):
-    """Places by entry, and Holm's p by pair of entries."""
+    """A place for each entry, and Holm's p of each beside each, (N, N), NaN where nothing was tested."""
 
-    places: Mapping[str, Place]
-    p_holm: Mapping[tuple[str, str], float]
+    places: Sequence[Place]
+    p_holm: Floats
 
 
-def board(
-    scores: Mapping[str, float | None],
-    direction: Direction,
-    difference: Callable[[str, str], Difference | None],
-) -> Board:
+def board(keys: Sequence[Key | None], direction: Direction, compared: Pairs) -> Board:
     """Put entries in order.
 
     Args:
-        scores: by entry; None if all of its seeds diverged.
-        difference: a - b of two of these, in the direction of the metric; None if it cannot be tested.
+        keys: of each entry; None of one that has no score, as all of its seeds diverged.
+        direction: of what was compared.
+        compared: these entries.
     """
-    gains = {name: -math.inf if score is None else gain(score, direction) for name, score in scores.items()}
-    ranked = sorted(scores, key=lambda name: -gains[name])
-    scored = [name for name in ranked if scores[name] is not None]
-    p_holm, above = _above(scored, gains, direction, difference)
-    groups = _tie_groups(scored, above)
-    return Board({name: _place(name, gains, scored, above, groups) for name in ranked}, p_holm)
+    places = _ranks(keys)
+    p_holm = _adjusted(compared.p_value)
+    better = compared.mean > 0 if direction == "maximize" else compared.mean < 0
+    with np.errstate(invalid="ignore"):
+        above = (p_holm <= SURE) & better & (places[:, None] < places)  # by both: survivors of divergence win nothing
+    scored = [k for k, key in enumerate(keys) if key is not None]
+    groups = _tie_groups(sorted(scored, key=places.__getitem__), above)
+    best, worst = 1 + above.sum(axis=0), len(scored) - above.sum(axis=1)
+    return Board(
+        [
+            Place(int(places[k]), (int(best[k]), int(worst[k])) if key is not None else None, groups.get(k))
+            for k, key in enumerate(keys)
+        ],
+        p_holm,
+    )
 
 
-def _above(
-    scored: Sequence[str],
-    gains: Mapping[str, float],
-    direction: Direction,
-    difference: Callable[[str, str], Difference | None],
-) -> tuple[dict[tuple[str, str], float], set[tuple[str, str]]]:
-    """Holm's p of each pair that can be tested, and the pairs whose first is above its second: mean difference and
-    score must both favour it, so that who survives divergence wins nothing by it."""
-    tested = {(a, b): found for a, b in combinations(scored, 2) if (found := difference(a, b)) is not None}
-    adjusted = dict(zip(tested, holm([found.p_value for found in tested.values()]), strict=True))
-    above = set()
-    for (a, b), found in tested.items():
-        better = gain(found.mean, direction)
-        if adjusted[a, b] <= SURE and better * (gains[a] - gains[b]) > 0:
-            above.add((a, b) if better > 0 else (b, a))
-    return adjusted, above
+def _ranks(keys: Sequence[Key | None]) -> NDArray[np.int_]:
+    """1 + the entries with a better key; those without one come last."""
+    first: dict[Key, int] = {}
+    ordered = sorted(key for key in keys if key is not None)
+    for before, key in enumerate(ordered):
+        first.setdefault(key, 1 + before)
+    return np.array([1 + len(ordered) if key is None else first[key] for key in keys], dtype=int)
 
 
-def _tie_groups(scored: Sequence[str], above: set[tuple[str, str]]) -> dict[str, int]:
-    groups: dict[str, int] = {}
-    head, group = "", 0
-    for name in scored:
-        if group == 0 or (head, name) in above:
-            head, group = name, group + 1
-        groups[name] = group
+def _adjusted(p_value: Floats) -> Floats:
+    """Each test counts once, though it stands on both sides of the diagonal."""
+    above_diagonal = np.triu(~np.isnan(p_value))
+    adjusted = np.full_like(p_value, np.nan)
+    adjusted[above_diagonal] = holm(p_value[above_diagonal])
+    return np.fmin(adjusted, adjusted.T)
+
+
+def _tie_groups(ranked: Sequence[int], above: NDArray[np.bool_]) -> dict[int, int]:
+    groups: dict[int, int] = {}
+    head, group = -1, 0
+    for k in ranked:
+        if group == 0 or above[head, k]:
+            head, group = k, group + 1
+        groups[k] = group
     return groups
 
 
-def _place(
-    name: str,
-    gains: Mapping[str, float],
-    scored: Sequence[str],
-    above: set[tuple[str, str]],
-    groups: Mapping[str, int],
-) -> Place:
-    rank = 1 + sum(other > gains[name] for other in gains.values())
-    if name not in groups:
-        return Place(rank, None, None)
-    best = 1 + sum((other, name) in above for other in scored)
-    worst = len(scored) - sum((name, other) in above for other in scored)
-    return Place(rank, (best, worst), groups[name])
-
-
-def rank_beside(score: float, scores: Sequence[float], direction: Direction) -> int:
+def rank_beside(key: Key | None, keys: Sequence[Key | None]) -> int:
     """Of a published or claimed number: 1 + the measured entries that are better. It moves none of them."""
-    return 1 + sum(gain(other, direction) > gain(score, direction) for other in scores)
+    return 1 + sum(other is not None and (key is None or other < key) for other in keys)
+
+
+def key_of(score: float | None, direction: Direction) -> Key | None:
+    """The key of a score."""
+    return None if score is None else (-gain(score, direction),)

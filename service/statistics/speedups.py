@@ -5,9 +5,9 @@ import statistics
 from collections.abc import Callable, Mapping
 from typing import Literal, NamedTuple
 
+from normcore.target import Time
 from service.statistics.differences import pair
 from service.statistics.spread import check_times
-from service.statistics.times import Time
 from service.statistics.values import Interval, of_exp
 
 Bound = Literal["at least", "at most"]

@@ -1,8 +1,4 @@
-"""Times to a target, of curves that may never get there.
-
-A target counts as reached where a curve first holds it for k evaluations in a row: single evaluations of one run reach
-levels by chance that the next ones do not have.
-"""
+"""Times to a target, of curves that may never get there."""
 
 import math
 import statistics
@@ -13,31 +9,15 @@ from typing import Literal, NamedTuple
 from scipy.stats import CensoredData, binomtest, ecdf, quantile_test
 
 from normcore.spec.metric import Direction
-from service.statistics.differences import pair
+from normcore.target import HELD, Aim, Point, Time
+from service.statistics.differences import Pairs, pair, pairs
 from service.statistics.spread import LEVEL, check_times, gain, has_spread
 from service.statistics.values import Interval, interval, of_exp
 
-HELD = 2  # evaluations
 RANKS_FROM = 6  # times, whose order alone gives an interval of their median
 HALF, ROUNDING = 0.5, 1e-12
 
 By = Literal["steps", "seconds"]
-
-
-class Point(NamedTuple):
-    """An evaluation."""
-
-    step: int
-    value: float
-    seconds: float
-
-
-class Time(NamedTuple):
-    """When a target was reached; of a miss, the last evaluation that was below it."""
-
-    reached: bool
-    steps: float
-    seconds: float
 
 
 class Fraction(NamedTuple):
@@ -100,12 +80,10 @@ def time_to_target(points: Sequence[Point], target: float, direction: Direction,
         ValueError: a value is NaN, or a time is negative.
     """
     _check(points)
-    over = [gain(point.value, direction) - gain(target, direction) for point in points]
-    for c in range(len(points) - k + 1):
-        if all(gain >= 0 for gain in over[c : c + k]):
-            return Time(True, *_crossing(points, over, c))
-    below = [point for point, gain in zip(points, over, strict=True) if gain < 0]
-    return Time(False, float(below[-1].step), below[-1].seconds) if below else Time(False, 0.0, 0.0)
+    aim = Aim(target, direction, k)
+    for point in points:
+        aim.note(point)
+    return aim.time
 
 
 def times(times: Sequence[float], reached: Sequence[bool], tau: float) -> Times:
@@ -121,8 +99,8 @@ def times(times: Sequence[float], reached: Sequence[bool], tau: float) -> Times:
     check_times(times)
     if not times:
         return Times(None, 0, None, None)
-    curve = _kaplan_meier(times, reached)
-    return Times(_median(curve), sum(reached), _interval_of_median(times, reached), _restricted_mean(curve, tau))
+    curve = kaplan_meier(times, reached)
+    return Times(_median(curve), sum(reached), _interval_of_median(times, reached), restricted_mean(curve, tau))
 
 
 def survival(left: int, n: int) -> tuple[float, float, float]:
@@ -140,10 +118,9 @@ def time_pair(a: Mapping[int, Run], b: Mapping[int, Run]) -> TimeDifference | No
     Raises:
         ValueError: a time is NaN or negative.
     """
-    runs = [*a.values(), *b.values()]
-    check_times(run.time for run in runs)
-    tau = min((run.time for run in runs if not run.reached), default=math.inf)
-    if min((tau, *(run.time for run in runs))) == 0:
+    check_times(run.time for run in (*a.values(), *b.values()))
+    tau = min(_first_miss(a), _first_miss(b))
+    if any(run.time == 0 for run in (*a.values(), *b.values())):
         return None
     logs = [{seed: math.log(min(run.time, tau)) for seed, run in part.items()} for part in (a, b)]
     found = pair(*logs)
@@ -152,7 +129,23 @@ def time_pair(a: Mapping[int, Run], b: Mapping[int, Run]) -> TimeDifference | No
     return TimeDifference(tau if math.isfinite(tau) else None, found.mean, found.p_value, found.seeds)
 
 
-def _kaplan_meier(times: Sequence[float], reached: Sequence[bool]) -> list[tuple[float, float]]:
+def time_pairs(times: Sequence[Mapping[int, Run]]) -> Pairs:
+    """As ``time_pair`` has it, of each two entries.
+
+    Raises:
+        ValueError: a time is NaN or negative.
+    """
+    check_times(run.time for own in times for run in own.values())
+    known = [own if all(run.time for run in own.values()) else {} for own in times]
+    logs = [{seed: math.log(run.time) for seed, run in own.items()} for own in known]
+    return pairs(logs, [math.log(_first_miss(own)) for own in known])
+
+
+def _first_miss(runs: Mapping[int, Run]) -> float:
+    return min((run.time for run in runs.values() if not run.reached), default=math.inf)
+
+
+def kaplan_meier(times: Sequence[float], reached: Sequence[bool]) -> list[tuple[float, float]]:
     """The share that has not reached the target after each time (Kaplan and Meier 1958)."""
     missed = [not one for one in reached]
     sf = ecdf(CensoredData.right_censored(list(times), missed)).sf
@@ -169,7 +162,7 @@ def _median(curve: Sequence[tuple[float, float]]) -> float | None:
     return None
 
 
-def _restricted_mean(curve: Sequence[tuple[float, float]], tau: float) -> float:
+def restricted_mean(curve: Sequence[tuple[float, float]], tau: float) -> float:
     """The integral of the curve from 0 to tau."""
     steps = [(0.0, 1.0), *((time, left) for time, left in curve if time < tau), (tau, 0.0)]
     return math.fsum(left * (end - begin) for (begin, left), (end, _) in pairwise(steps))
@@ -237,15 +230,6 @@ def to_baselines_best(
 def _interval(logs: Sequence[float]) -> Interval | None:
     """Of exp of the mean; None where nothing differs from it."""
     return of_exp(interval(logs, LEVEL)) if len(logs) > 1 and has_spread(logs) else None
-
-
-def _crossing(points: Sequence[Point], over: Sequence[float], c: int) -> tuple[float, float]:
-    """Between the evaluation before, which was below, and this one."""
-    if c == 0:
-        return float(points[0].step), points[0].seconds
-    before, at = points[c - 1], points[c]
-    part = -over[c - 1] / (over[c] - over[c - 1])
-    return before.step + part * (at.step - before.step), before.seconds + part * (at.seconds - before.seconds)
 
 
 def _end(points: Sequence[Point], by: By) -> float:

@@ -39,13 +39,13 @@ class Value(NamedTuple):
     diverged_ci95: Interval | None
 
 
-def value(values: Sequence[float], n_diverged: int, direction: Direction, no_skill: float) -> Value:
+def value(values: Sequence[float], n_diverged: int, direction: Direction, no_skill: float | None) -> Value:
     """Pool one value a seed.
 
     Args:
         values: of the seeds that converged.
         n_diverged: how many others there are.
-        no_skill: what a model gets that ignores its input.
+        no_skill: what a model gets that ignores its input; without it there is no score of seeds that diverged.
 
     Raises:
         ValueError: a value is NaN.
@@ -60,7 +60,7 @@ def value(values: Sequence[float], n_diverged: int, direction: Direction, no_ski
         ci95=interval(values, NOMINAL),
         n=n,
         iqm=_iqm(values, n_diverged, direction),
-        score=(math.fsum(values) + n_diverged * no_skill) / (n + n_diverged),
+        score=_score(values, n_diverged, no_skill),
         diverged_ci95=_share(n_diverged, n + n_diverged),
     )
 
@@ -87,6 +87,12 @@ def _iqm(values: Sequence[float], n_diverged: int, direction: Direction) -> floa
     worst = gain(-math.inf, direction)
     mean = float(trim_mean([*values, *[worst] * n_diverged], 0.25))
     return mean if math.isfinite(mean) else None
+
+
+def _score(values: Sequence[float], n_diverged: int, no_skill: float | None) -> float | None:
+    if n_diverged and no_skill is None:
+        return None
+    return (math.fsum(values) + n_diverged * (no_skill or 0.0)) / (len(values) + n_diverged)
 
 
 def _share(count: int, of: int) -> Interval | None:

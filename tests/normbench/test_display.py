@@ -12,7 +12,7 @@ from normbench.display.leaderboard import leaderboard
 from normbench.display.table import Table
 from normcore.data.registry import DATASETS
 
-OWN: Any = {"problem": {"id": "a", "note": None}, "problems": [{"id": "a", "note": None}]}
+OWN: Any = {"rank_by": "metric", "problem": {"id": "a", "note": None}, "problems": [{"id": "a", "note": None}]}
 ABOUT: Any = {"task": "char_lm", "profile": "paper", "metric": "bits_per_char", "unit": "bits", "target": 1.5}
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 
@@ -80,7 +80,8 @@ def entry(rank: int = 1, **parts: Any) -> dict[str, Any]:
     value = {"mean": 0.5, "ci95": [0.4, 0.6]}
     seeds = {"n_seeds": 3, "n_diverged": 0, "source": "measured", "split": "test", "over_budget": False}
     whose = {"citation": None, "model": None, "origin": None, "note": None}
-    about = {"rank": rank, "method": "layer_norm", "changes": {}, "value": value, "values": {"accuracy": value}}
+    about = {"rank": rank, "rank_ci": None, "method": "layer_norm", "changes": {}, "fingerprint": "0" * 64}
+    about |= {"value": value, "values": {"accuracy": value}, "conflicting_seeds": []}
     return {**about, **seeds, **whose, **times, **parts}
 
 
@@ -118,7 +119,7 @@ def test_an_entry_that_differs_in_nothing_has_a_dash_and_changes_break_between_e
 def test_a_board_marks_the_times_of_different_kernels(kernels: list[str | None], shown: list[str] | None) -> None:
     about = {"task": "permuted_digits", "profile": "small", "metric": "accuracy", "unit": "", "target": 0.5}
     board: Any = {**about, **OWN, "direction": "maximize", "baseline": "none"}
-    times = {"seconds_to_target": {"median": 3.5, "reached": 3}}
+    times = {"seconds_to_target": {"median": 3.5, "reached": 3, "tau": 40.0}}
     board["entries"] = [entry(k, kernel=kernel, **times) for k, kernel in enumerate(kernels, 1)]
     table = leaderboard(board)
     names = [column.name for column in table.columns]
@@ -128,3 +129,47 @@ def test_a_board_marks_the_times_of_different_kernels(kernels: list[str | None],
         assert names[names.index("time") + 1] == "kernel"
         assert [row[names.index("kernel")] for row in table.rows] == shown
         assert [row[names.index("time")] for row in table.rows] == ["3.5 s", "3.5 s"]
+
+
+def shown(*entries: dict[str, Any], **parts: Any) -> tuple[Table, list[str]]:
+    """A board, and its columns' names."""
+    about = {"task": "permuted_digits", "profile": "small", "metric": "accuracy", "unit": "", "target": 0.5}
+    board: Any = {**about, **OWN, "direction": "maximize", "baseline": "none", "entries": list(entries), **parts}
+    table = leaderboard(board)
+    return table, [column.name for column in table.columns]
+
+
+def test_beside_a_rank_stand_those_that_it_may_truly_be() -> None:
+    table, _ = shown(entry(1, rank_ci=[1, 2]), entry(2, rank_ci=[1, 2]), entry(3, rank_ci=[3, 3]), entry(4))
+    assert [row[0] for row in table.rows] == ["1 [1, 2]", "2 [1, 2]", "3", "4"]
+    assert table.note == "In brackets the ranks that an entry may truly have, 95% for all at once."
+    assert shown(entry(1, rank_ci=[1, 1]))[0].note is None
+
+
+def test_a_time_says_how_many_seeds_missed_the_target() -> None:
+    reached = {"median": 123.456, "reached": 3, "tau": 400.0}
+    missed = {"median": None, "reached": 1, "tau": 400.0}
+    nobody = {"median": None, "reached": 0, "tau": None}
+    table, names = shown(*(entry(1, steps_to_target=time) for time in (reached, missed, nobody)))
+    assert [row[names.index("steps")] for row in table.rows] == ["123.5", "– (1 of 3)", "–"]
+
+
+@pytest.mark.parametrize(
+    ("parts", "rank_by", "told"),
+    [
+        ({}, "metric", "2.4x"),
+        ({"ci95": [1.6, 3.14]}, "metric", "2.4x [1.6, 3.1]"),
+        ({"bound": "at least"}, "metric", "≥ 2.4x"),
+        ({"bound": "at most"}, "seconds_to_target", "≤ 1.9x"),
+        ({"steps": None}, "metric", None),
+    ],
+)
+def test_a_speedup_has_its_interval_or_is_a_bound(parts: dict[str, Any], rank_by: str, told: str | None) -> None:
+    speedup = {"baseline": "none", "steps": 2.4, "seconds": 1.9, "ci95": None, "bound": None, **parts}
+    table, names = shown(entry(1, speedup=speedup), rank_by=rank_by)
+    assert table.rows[0][names.index("vs none")] == told
+
+
+def test_seeds_that_conflict_are_told_under_the_title() -> None:
+    table, _ = shown(entry(1, conflicting_seeds=[3, 5]))
+    assert table.note == "Seeds 3, 5 of layer_norm (00000000) gave different numbers on one machine."

@@ -123,5 +123,8 @@ def result_of(**changes: Any) -> Result:
         "train_seconds": 4.0,
     }
     given = {**usual, **changes}
+    missed = given["steps_to_target"] is None
+    given = {"steps_below_target": MAX_STEPS if missed else None, **given}
+    given = {"seconds_below_target": 4.0 if missed else None, **given}
     values = {} if given["value"] is None else {given["metric"]: given["value"]}
     return Result(**{"values": values, **given})

@@ -224,7 +224,7 @@ def test_the_end_brings_last_measurements_result_and_board_together(db: Database
     report.finished(RunFinished("reached_target", result_of(value=0.8, steps_to_target=40)))
     with db.snapshot() as session:
         run = queries.run(session, claim.lease.run_id)
-        board = boards.leaderboard(session, "permuted_digits", "smoke")
+        board = boards.leaderboard(session, boards.Asked("permuted_digits", "smoke"))
         [(_, training)] = workload.live(session, 1000)
     assert (run.state, run.outcome, run.progress.step) == ("succeeded", "reached_target", 40)
     assert [(e.method, e.n_runs, e.value and e.value.mean) for e in board.entries] == [("layer_norm", 1, 0.8)]

@@ -12,7 +12,7 @@ from service.experiments import measurements
 from service.experiments.lifecycle import kernels
 from service.experiments.lifecycle.history import attempt_entry, storable, with_entries
 from service.experiments.lifecycle.lease import Lease, LeaseLost, end_values, held, held_run, write
-from service.experiments.tables import Experiment, Run
+from service.experiments.tables import Run
 
 
 def start(
@@ -106,11 +106,8 @@ def record(
     return cancel_requested
 
 
-def finish(session: Session, lease: Lease, outcome: Outcome, result: Result) -> str:
+def finish(session: Session, lease: Lease, outcome: Outcome, result: Result) -> None:
     """The training is complete, diverged or not. Called by ``service.results`` only.
-
-    Returns:
-        The experiment's fingerprint, under which the result counts.
 
     Raises:
         LeaseLost: the run has moved on.
@@ -122,13 +119,9 @@ def finish(session: Session, lease: Lease, outcome: Outcome, result: Result) -> 
         outcome=outcome,
         result=asdict(result),
         value=result.value,
-        steps_to_target=result.steps_to_target,
-        seconds_to_target=result.seconds_to_target,
         seconds=result.train_seconds,
         **end_values(),
     )
-    experiment = select(Run.experiment_id).where(Run.id == lease.run_id).scalar_subquery()
-    return session.scalars(select(Experiment.fingerprint).where(Experiment.id == experiment)).one()
 
 
 def finish_analysis(session: Session, lease: Lease, analysed: Analysed) -> None:

@@ -9,9 +9,9 @@ from benchmarks.reproductions import sections
 from benchmarks.reproductions.pictures import bands, pictures
 from benchmarks.reproductions.sections import Sample, Section
 from normcore.figures.mean_curves import Band
+from normcore.target import Point
 from service.artifacts import Artifacts
 from service.db import Database
-from service.statistics.times import Point
 from tests.benchmarks.reproductions.test_page import text_of, write
 from tests.service.given import begun, claimed, finished, measured, recorded, submitted, written
 

@@ -36,6 +36,18 @@ def test_a_leaderboard_is_shown_as_a_table_or_as_json(api: str, spec_file: Path,
     assert "no entries at paper; there are some at --profile smoke" in empty.stderr
 
 
+def test_a_board_of_a_moment_or_of_the_best_of_each_method(api: str, spec_file: Path, db: Database) -> None:
+    normbench("submit", spec_file)
+    finished(db, claimed(db).lease, value=0.8)
+    best = from_json("leaderboard", "permuted_digits", "--profile", "smoke", "--best")
+    assert [entry["best_of"] for entry in best["entries"]] == [1]
+    early = from_json("leaderboard", "permuted_digits", "--profile", "smoke", "--as-of", "2020-01-01T00:00:00Z")
+    assert (early["entries"], early["as_of"]) == ([], "2020-01-01T00:00:00Z")
+    wrong = CliRunner().invoke(app, ["leaderboard", "permuted_digits", "--as-of", "soon"])
+    assert wrong.exit_code != 0
+    assert "as_of" in wrong.stderr
+
+
 def test_papers_numbers_stand_beside_ours_with_the_work_that_they_are_quoted_from(api: str, db: Database) -> None:
     measured(db, {"task": {"name": "char_lm", "profile": "paper"}}, 1.24, "bits_per_char")
     result = CliRunner().invoke(app, ["leaderboard", "char_lm", "--profile", "paper", "--published"])

@@ -280,10 +280,33 @@ def test_the_first_of_the_best_models_on_validation_data_is_selected(monkeypatch
     assert longer.result.value == shorter.result.value
 
 
-def test_the_target_is_that_of_the_metric_and_its_first_passing_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    script_accuracy(monkeypatch, 0.3, 0.5, 0.2, 0.7)
-    result = finished(run(tiny(max_steps=4, eval_every=1, target=0.5))).result
-    assert (result.steps_to_target, result.step) == (2, 4)
+def test_the_target_is_that_of_the_metric_and_is_reached_where_two_evaluations_hold_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    script_accuracy(monkeypatch, 0.3, 0.6, 0.4, 0.6, 0.7)
+    events = run(tiny(max_steps=5, eval_every=1, target=0.5))
+    result = finished(events).result
+    assert (result.steps_to_target, result.step) == (pytest.approx(3.5), 5), "0.6 at update 2 was an accident"
+    before, at = (measured(events)[k].seconds for k in (2, 3))
+    assert result.seconds_to_target == pytest.approx((before + at) / 2)
+    assert result.steps_below_target is result.seconds_below_target is None
+
+
+def test_a_miss_says_when_it_was_last_below(monkeypatch: pytest.MonkeyPatch) -> None:
+    script_accuracy(monkeypatch, 0.6, 0.3, 0.4, 0.6)
+    events = run(tiny(max_steps=4, eval_every=1, target=0.5))
+    result = finished(events).result
+    assert (finished(events).outcome, result.steps_to_target, result.seconds_to_target) == ("completed", None, None)
+    assert (result.steps_below_target, result.seconds_below_target) == (3, measured(events)[2].seconds)
+
+
+def test_evaluations_on_both_sides_of_a_checkpoint_hold_a_target_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = tiny(max_steps=4, eval_every=1, target=0.5)
+    script_accuracy(monkeypatch, 0.2, 0.4, 0.6, 0.7)
+    whole, [kept] = run_keeping(spec, 4)
+    script_accuracy(monkeypatch, 0.7)
+    resumed = finished(run(spec, checkpoint=kept)).result
+    assert resumed.steps_to_target == finished(whole).result.steps_to_target == pytest.approx(2.5)
 
 
 def test_population_statistics_are_those_of_the_training_set() -> None:
@@ -324,7 +347,7 @@ def test_divergence_later_keeps_the_model_selected_before(monkeypatch: pytest.Mo
     assert [event.step for event in measured(events)] == [3]
     assert finished(events).outcome == "diverged"
     result = finished(events).result
-    assert result.step == result.steps_to_target == 3
+    assert (result.step, result.steps_to_target) == (3, None), "nobody saw it hold the target"
     assert result.valid_value == measured(events)[0].values["valid.accuracy"]
     assert result.value is not None
     assert all(math.isfinite(x) for w in weights_of(finished(events)).values() for x in torch.tensor(w).flatten())

@@ -34,6 +34,8 @@ def test_a_running_run_shows_its_progress_and_the_time_that_is_left(client: Test
         "step": 30,
         "steps_to_target": 20,
         "seconds_to_target": 2.0,
+        "steps_below_target": None,
+        "seconds_below_target": None,
         "train_seconds": 4.0,
     }
     assert run["started_at"] <= run["finished_at"]

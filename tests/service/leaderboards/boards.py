@@ -42,9 +42,9 @@ def measured(db: Database, written: dict[str, Any], value: float, metric: str = 
     return ended(db, experiment, {"metric": metric, "value": value})
 
 
-def trained_by(db: Database, method: str, *kernels: str, **result: Any) -> None:
+def trained_by(db: Database, method: str, *kernels: str, first_seed: int = 0, **result: Any) -> None:
     """An experiment whose seeds ran by these kernels, and all came to the same result."""
-    submitted(db, method, seeds=range(len(kernels)))
+    submitted(db, method, seeds=range(first_seed, first_seed + len(kernels)))
     for kernel in kernels:
         lease = claimed(db).lease
         with db.transaction() as session:

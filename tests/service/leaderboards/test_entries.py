@@ -2,19 +2,18 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
 import pytest
-import scipy.stats
 from sqlalchemy import select
 from starlette.testclient import TestClient
 
-from normcore.events import Result
 from service.db import Database
+from service.leaderboards import entries
+from service.leaderboards.pooling import Pooled, RunResult, stored_pooled
 from service.leaderboards.tables import Entry
-from tests.service.given import claimed, failed, finished, submitted
+from tests.service.given import MAX_STEPS, claimed, failed, finished, measured, recorded, submitted
 from tests.service.leaderboards.boards import board, trained_by
 
 DIGITS = {"name": "permuted_digits", "profile": "smoke"}
@@ -23,6 +22,10 @@ DIGITS = {"name": "permuted_digits", "profile": "smoke"}
 def entry_of(db: Database, fingerprint: str) -> Entry:
     with db.snapshot() as session:
         return session.scalars(select(Entry).where(Entry.fingerprint == fingerprint)).one()
+
+
+def pooled_of(entry: Entry) -> Pooled:
+    return stored_pooled(entry.pooled)
 
 
 def test_an_entry_pools_all_succeeded_runs_of_its_fingerprint(db: Database) -> None:
@@ -35,13 +38,16 @@ def test_an_entry_pools_all_succeeded_runs_of_its_fingerprint(db: Database) -> N
     entry = entry_of(db, first.fingerprint)
     assert second.fingerprint == first.fingerprint
     assert (entry.task, entry.profile, entry.method) == ("permuted_digits", "smoke", "layer_norm")
-    assert (entry.n_runs, entry.n_seeds, entry.n_diverged) == (4, 4, 1)
-    values = [0.8, 0.9, 0.7]
-    assert entry.mean == pytest.approx(np.mean(values))
-    assert entry.std == pytest.approx(np.std(values, ddof=1))
-    low, high = scipy.stats.t.interval(0.95, 2, np.mean(values), scipy.stats.sem(values))
-    assert (entry.ci_low, entry.ci_high) == pytest.approx((low, high))
-    assert (entry.steps_median, entry.steps_reached) == (None, 2)
+    assert (entry.n_runs, entry.conflicting_seeds) == (4, [])
+    assert [RunResult(**stored).seed for stored in entry.results] == [0, 1, 2, 3]
+    pooled, values = pooled_of(entry), [0.8, 0.9, 0.7]
+    assert pooled.value is not None
+    assert (pooled.n_seeds, pooled.n_diverged) == (4, 1)
+    assert pooled.value.mean == pytest.approx(np.mean(values))
+    assert pooled.score == pytest.approx((sum(values) + 0.1) / 4)
+    assert (pooled.steps.median, pooled.steps.reached) == (None, 2), (
+        "nobody knows when the third of four would be there"
+    )
     assert entry.experiments == [second.id, first.id]
     assert entry.changes == {}
 
@@ -86,34 +92,67 @@ def test_runs_that_end_at_the_same_time_all_count(db: Database, earlier: int) ->
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(work, range(8)))
     entry = entry_of(db, experiment.fingerprint)
-    assert (entry.n_runs, entry.n_seeds) == (8 + earlier, 8 + earlier)
-    assert entry.mean == pytest.approx(np.mean([k / 10 for k in range(8 + earlier)]))
-    assert entry.steps_median == np.median([k + 1 for k in range(8 + earlier)])
+    pooled = pooled_of(entry)
+    assert pooled.value is not None
+    assert (entry.n_runs, pooled.n_seeds) == (8 + earlier, 8 + earlier)
+    assert pooled.value.mean == pytest.approx(np.mean([k / 10 for k in range(8 + earlier)]))
+    assert pooled.steps.median == np.median([k + 1 for k in range(8 + earlier)])
 
 
-def test_an_entry_keeps_the_result_of_every_run_in_the_order_of_seeds(db: Database) -> None:
+def test_an_entry_keeps_what_counts_of_each_seed_in_their_order(db: Database) -> None:
     """So that every statistic can be computed from it, and traced to its run."""
     first = submitted(db, seeds=[5, 2])
     values = {"accuracy": 0.8, "error_rate": 0.2}
     later, earlier = claimed(db).lease, claimed(db).lease
-    finished(db, later, value=0.8, values=values, no_skill=0.1, steps_to_target=20)
+    finished(db, later, value=0.8, values=values, no_skill=0.1, steps_to_target=20, seconds_to_target=5.0)
     finished(db, earlier, "diverged", value=None, steps_to_target=None, seconds_to_target=None)
     again = submitted(db, seeds=[5])
-    repeated = claimed(db).lease
-    finished(db, repeated, value=0.6, values={"accuracy": 0.6, "error_rate": 0.4})
+    finished(db, claimed(db).lease, value=0.6, values={"accuracy": 0.6, "error_rate": 0.4})
     entry = entry_of(db, first.fingerprint)
     assert again.fingerprint == first.fingerprint
     of_seed = {run.seed: run.id for run in first.runs}
-    assert [(r["run_id"], r["seed"], r["outcome"], r["value"], r["values"]) for r in entry.results] == [
-        (of_seed[2], 2, "diverged", None, {}),
-        (of_seed[5], 5, "completed", 0.8, values),
-        (repeated.run_id, 5, "completed", 0.6, {"accuracy": 0.6, "error_rate": 0.4}),
-    ]
-    assert set(entry.results[1]) == {"run_id", "seed", "outcome", "kernel", *(field.name for field in fields(Result))}
-    assert (entry.results[1]["no_skill"], entry.results[1]["steps_to_target"]) == (0.1, 20)
-    assert (entry.n_runs, entry.n_seeds, entry.n_diverged) == (3, 2, 1)
-    pooled = {name: (center["mean"], center["ci95"]) for name, center in entry.values.items()}
-    assert pooled == {"accuracy": (pytest.approx(0.7), None), "error_rate": (pytest.approx(0.3), None)}
+    diverged, counted = (RunResult(**stored) for stored in entry.results)
+    assert (diverged.run_id, diverged.seed, diverged.diverged, diverged.value) == (of_seed[2], 2, True, None)
+    assert (counted.run_id, counted.seed, counted.value, counted.values) == (of_seed[5], 5, 0.8, values)
+    assert (counted.reached, counted.steps, counted.seconds, counted.no_skill) == (True, 20, 5.0, 0.1)
+    assert (entry.n_runs, entry.conflicting_seeds) == (3, [5])
+
+
+def test_a_diverged_miss_was_watched_to_the_end_of_its_budget(db: Database) -> None:
+    experiment = submitted(db, seeds=[0, 1])
+    lease = claimed(db).lease
+    recorded(db, lease, measured(10))
+    missed: dict[str, Any] = {"value": None, "steps_to_target": None, "seconds_to_target": None, "train_seconds": 2.0}
+    finished(db, lease, "diverged", **missed)
+    finished(db, claimed(db).lease, **{**missed, "steps_below_target": 30, "seconds_below_target": 3.0})
+    diverged, missed_it = (RunResult(**stored) for stored in entry_of(db, experiment.fingerprint).results)
+    assert (diverged.reached, diverged.steps, diverged.seconds) == (False, MAX_STEPS, 2.0 * MAX_STEPS / 10)
+    assert (missed_it.reached, missed_it.steps, missed_it.seconds) == (False, 30, 3.0)
+
+
+def test_a_time_to_another_target_is_none_of_the_boards(db: Database) -> None:
+    experiment = submitted(db, training={"target": 0.123})
+    finished(db, claimed(db).lease, steps_to_target=10, seconds_to_target=1.0)
+    [stored] = entry_of(db, experiment.fingerprint).results
+    assert RunResult(**stored).reached is None
+
+
+def test_pooling_anew_gives_what_adding_gave(db: Database) -> None:
+    experiment = submitted(db, seeds=[0, 1, 2])
+    for value in (0.8, 0.7, 0.9):
+        finished(db, claimed(db).lease, value=value)
+    submitted(db, seeds=[1])
+    finished(db, claimed(db).lease, value=0.75)
+
+    def content() -> dict[str, Any]:
+        entry = entry_of(db, experiment.fingerprint)
+        return {column.name: getattr(entry, column.name) for column in Entry.__table__.columns}
+
+    added = content()
+    assert (added["n_runs"], added["conflicting_seeds"]) == (4, [1])
+    with db.transaction() as session:
+        entries.refresh(session, experiment.fingerprint)
+    assert content() == added
 
 
 def test_runs_that_have_not_succeeded_leave_no_result(db: Database) -> None:
@@ -121,23 +160,6 @@ def test_runs_that_have_not_succeeded_leave_no_result(db: Database) -> None:
     finished(db, claimed(db).lease)
     failed(db, claimed(db).lease)
     assert [result["seed"] for result in entry_of(db, experiment.fingerprint).results] == [0]
-
-
-def test_all_metrics_have_intervals_of_their_own(db: Database) -> None:
-    experiment = submitted(db, seeds=range(3))
-    accuracies, errors = [0.8, 0.9, 0.7], [0.25, 0.5, 0.0]
-    for accuracy, error in zip(accuracies, errors, strict=True):
-        finished(db, claimed(db).lease, value=accuracy, values={"accuracy": accuracy, "error_rate": error})
-    entry = entry_of(db, experiment.fingerprint)
-    for name, values in {"accuracy": accuracies, "error_rate": errors}.items():
-        low, high = scipy.stats.t.interval(0.95, 2, np.mean(values), scipy.stats.sem(values))
-        assert entry.values[name]["mean"] == pytest.approx(np.mean(values))
-        assert entry.values[name]["std"] == pytest.approx(np.std(values, ddof=1))
-        assert entry.values[name]["ci95"] == pytest.approx([low, high])
-    assert (entry.mean, entry.ci_low, entry.ci_high) == (
-        entry.values["accuracy"]["mean"],
-        *entry.values["accuracy"]["ci95"],
-    )
 
 
 def test_an_entry_says_which_kernel_its_runs_had(client: TestClient, db: Database) -> None:
@@ -153,5 +175,5 @@ def test_an_entry_says_which_kernel_its_runs_had(client: TestClient, db: Databas
             "none": "mixed",
             "rms_norm": "reference",
         }
-    trained_by(db, "rms_norm", "fused")
+    trained_by(db, "rms_norm", "fused", first_seed=1)
     assert {entry["method"]: entry["kernel"] for entry in board(client)["entries"]}["rms_norm"] == "mixed"

@@ -1,12 +1,16 @@
 """Differences of two entries, against results worked out by hand, and in simulations."""
 
 from collections.abc import Mapping
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from scipy.stats import ttest_1samp, ttest_ind
 
-from service.statistics.differences import holm, pair
+from service.statistics.differences import holm, pair, pairs
 from tests.service.statistics.cases import is_as_expected, named
 
 
@@ -26,11 +30,41 @@ def test_pair(case: Mapping[str, Any]) -> None:
 
 @named("holm")
 def test_holm(case: Mapping[str, Any]) -> None:
-    assert is_as_expected(holm(case["inputs"]["p"]), case["expected"])
+    assert is_as_expected(holm(np.array(case["inputs"]["p"])).tolist(), case["expected"])
 
 
 def test_of_no_test_there_is_nothing_to_adjust() -> None:
-    assert holm([]) == []
+    assert holm(np.array([])).tolist() == []
+
+
+numbers = st.one_of(st.floats(-100, 100), st.sampled_from([0.0, 0.5, 1.0]))
+entries = st.dictionaries(st.integers(0, 11), numbers, max_size=12)
+
+
+@given(st.lists(entries, min_size=1, max_size=5))
+def test_all_pairs_at_once_are_what_each_pair_is(values: list[dict[int, float]]) -> None:
+    found = pairs(values)
+    for (j, a), (k, b) in product(enumerate(values), repeat=2):
+        alone = pair(a, b) if j != k else None
+        p_value = found.p_value[j, k]
+        if alone is None:
+            assert np.isnan(p_value)
+        else:
+            assert (found.mean[j, k], p_value) == pytest.approx((alone.mean, alone.p_value))
+
+
+@given(entries, entries)
+def test_a_pair_is_what_scipy_says(a: dict[int, float], b: dict[int, float]) -> None:
+    common = sorted(a.keys() & b.keys())
+    differences = [a[seed] - b[seed] for seed in common]
+    paired = len(common) >= 5 and 2 * len(common) >= min(len(a), len(b))
+    samples = [differences] if paired else [list(a.values()), list(b.values())]
+    assume(all(len(sample) > 1 and max(sample) - min(sample) > 1e-6 for sample in samples))
+    test = ttest_1samp(differences, 0) if paired else ttest_ind(*samples, equal_var=False)
+    found = pair(a, b)
+    assert found is not None
+    assert found.p_value == pytest.approx(float(test.pvalue), rel=1e-6, abs=1e-12)
+    assert found.ci95 == pytest.approx(tuple(test.confidence_interval(0.95)), rel=1e-6, abs=1e-6)
 
 
 def test_few_common_seeds_of_large_sets_are_no_pairs() -> None:

@@ -1,24 +1,39 @@
 """Orders with ties, against results worked out by hand, and in simulations."""
 
 from collections.abc import Mapping
-from typing import Any
+from itertools import combinations
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
-from service.statistics.differences import pair
-from service.statistics.order import Board, board, rank_beside
+from normcore.spec.metric import Direction
+from service.statistics.differences import pairs
+from service.statistics.order import Place, board, key_of, rank_beside
 from service.statistics.values import value
 from tests.service.statistics.cases import is_as_expected, named
 from tests.service.statistics.test_differences import by_seed
 
 
-def ordered(values: Mapping[str, Mapping[int, float]], **diverged: int) -> Board:
-    """Of entries whose higher values are better; no skill is worth 0.1."""
-    scores = {
-        name: value(list(own.values()), diverged.get(name, 0), "maximize", 0.1).score for name, own in values.items()
+class Ordered(NamedTuple):
+    """A board by the names of its entries."""
+
+    places: Mapping[str, Place]
+    p_holm: Mapping[str, float]
+
+
+def ordered(values: Mapping[str, Mapping[int, float]], direction: Direction = "maximize", **diverged: int) -> Ordered:
+    """No skill is worth 0.1."""
+    names = list(values)
+    scores = [value(list(own.values()), diverged.get(name, 0), direction, 0.1).score for name, own in values.items()]
+    keys = [key_of(score, direction) for score in scores]
+    found = board(keys, direction, pairs(list(values.values())))
+    p_holm = {
+        f"{min(a, b)}|{max(a, b)}": found.p_holm[j, k]
+        for (j, a), (k, b) in combinations(enumerate(names), 2)
+        if not np.isnan(found.p_holm[j, k])
     }
-    return board(scores, "maximize", lambda a, b: pair(values[a], values[b]))
+    return Ordered(dict(zip(names, found.places, strict=True)), p_holm)
 
 
 @named("board")
@@ -30,23 +45,17 @@ def test_board(case: Mapping[str, Any]) -> None:
     found = ordered(values, **{name: entry["n_diverged"] for name, entry in entries.items()})
     for what in ("rank", "rank_ci", "tie_group"):
         assert is_as_expected({name: getattr(place, what) for name, place in found.places.items()}, expected[what])
-    told = {"|".join(sorted(both)): p for both, p in found.p_holm.items()}
-    assert is_as_expected(told, expected["p_holm"])
-    scores = [value(list(own.values()), 0, "maximize", 0.1).score for own in values.values()]
+    assert is_as_expected(found.p_holm, expected["p_holm"])
+    keys = [key_of(value(list(own.values()), 0, "maximize", 0.1).score, "maximize") for own in values.values()]
     for name, score in inputs.get("published", {}).items():
-        assert rank_beside(score, [s for s in scores if s is not None], "maximize") == expected["published_rank"][name]
+        assert rank_beside(key_of(score, "maximize"), keys) == expected["published_rank"][name]
 
 
 def test_lower_is_better_where_the_metric_says_so() -> None:
-    values = {"low": {0: 1.0, 1: 1.1, 2: 1.2}, "high": {0: 3.0, 1: 3.1, 2: 3.2}}
-    scores: dict[str, float | None] = {"low": 1.1, "high": 3.1}
-    found = board(scores, "minimize", lambda a, b: pair(values[a], values[b])).places
-    assert [(place.rank, place.rank_ci, place.tie_group) for place in found.values()] == [
-        (1, (1, 1), 1),
-        (2, (2, 2), 2),
-    ]
-    assert list(found) == ["low", "high"]
-    assert rank_beside(2.0, [1.1, 3.1], "minimize") == 2
+    found = ordered({"high": {0: 3.0, 1: 3.1, 2: 3.2}, "low": {0: 1.0, 1: 1.1, 2: 1.2}}, "minimize").places
+    assert found == {"low": Place(1, (1, 1), 1), "high": Place(2, (2, 2), 2)}
+    keys = [key_of(score, "minimize") for score in (1.1, 3.1, None)]
+    assert [rank_beside(key_of(score, "minimize"), keys) for score in (1.1, 2.0, 4.0, None)] == [1, 2, 3, 3]
 
 
 def test_equal_scores_share_a_rank() -> None:

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from normcore.target import Time
 from service.statistics.speedups import speedup
-from service.statistics.times import Time
 from tests.service.statistics.cases import is_as_expected, named
 
 

@@ -2,18 +2,22 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.stats import t
 
+from normcore.target import Point
 from service.statistics.times import (
-    Point,
     Run,
     best_held,
     survival,
     time_pair,
+    time_pairs,
     time_to_target,
     times,
     to_baselines_best,
@@ -55,6 +59,20 @@ def test_who_stopped_at_once_is_compared_with_nobody() -> None:
     found = time_pair(runs, runs)
     assert found is not None
     assert (found.tau, found.mean, found.p_value) == (None, 0.0, 1.0)
+
+
+seconds = st.builds(Run, st.one_of(st.floats(1, 100), st.just(0.0)), st.booleans())
+
+
+@given(st.lists(st.dictionaries(st.integers(0, 7), seconds, max_size=8), min_size=2, max_size=4))
+def test_all_pairs_at_once_are_what_each_pair_is(entries: list[dict[int, Run]]) -> None:
+    found = time_pairs(entries)
+    for (j, a), (k, b) in combinations(enumerate(entries), 2):
+        alone = time_pair(a, b)
+        if alone is None:
+            assert np.isnan(found.p_value[j, k])
+        else:
+            assert (found.mean[j, k], found.p_value[j, k]) == pytest.approx((alone.mean, alone.p_value))
 
 
 @pytest.mark.parametrize("n", [3, 5, 6, 10])

@@ -81,7 +81,7 @@ def test_a_run_that_ends_keeps_its_result_and_nobodys_lease(db: Database) -> Non
     assert (run.state, run.outcome, run.value) == ("succeeded", "diverged", None)
     assert run.result is not None
     assert run.result["train_seconds"] == run.seconds == 4.0
-    assert (run.steps_to_target, run.seconds_to_target) == (20, 2.0)
+    assert (run.result["steps_to_target"], run.result["seconds_to_target"]) == (20, 2.0)
     assert (run.worker_id, run.lease_expires_at) == (None, None)
     assert run.finished_at is not None
     assert taken_back(db) == []

@@ -1,0 +1,204 @@
+"""From the rows of a board to its entries, ranked. Nothing is read here."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from normcore.spec.metric import Metric
+from service.leaderboards.pooling import MIXED, Pooled, PooledTimes, RunResult, on, spans_of
+from service.leaderboards.ranking import (
+    RankBy,
+    key_of_time,
+    placed_by_time,
+    placed_by_value,
+    tau_of_seconds,
+    tau_of_steps,
+)
+from service.leaderboards.schemas import Entry, Speedup, TimeToTarget
+from service.statistics.order import Key, Place, key_of, rank_beside
+from service.statistics.speedups import Ratio, speedup
+from service.statistics.times import restricted_mean
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A measured entry before it is ranked."""
+
+    fingerprint: str
+    setting: str
+    method: str
+    budget: int
+    changes: dict[str, Any]
+    experiments: list[str]
+    n_runs: int
+    results: Sequence[RunResult]
+    conflicting_seeds: list[int]
+    pooled: Pooled
+
+
+class Rules(NamedTuple):
+    """What a board was asked for.
+
+    Attributes:
+        budget: examples that a training may see to be ranked.
+        rank_over_budget: whether entries that saw more get ranks, too.
+    """
+
+    metric: Metric
+    budget: int
+    rank_by: RankBy
+    baseline: str
+    rank_over_budget: bool
+
+
+def best_of_each_method(rows: Sequence[Row], metric: Metric, budget: int) -> dict[str, int]:
+    """The fingerprint of each method's entry with the best validation value within the budget, and of how many."""
+    best: dict[str, Row] = {}
+    counts: dict[str, int] = {}
+    for row in rows:
+        if row.budget > budget:
+            continue
+        counts[row.method] = counts.get(row.method, 0) + 1
+        if row.method not in best or _is_better(row, best[row.method], metric):
+            best[row.method] = row
+    return {row.fingerprint: counts[method] for method, row in best.items()}
+
+
+def _is_better(row: Row, than: Row, metric: Metric) -> bool:
+    own, other = row.pooled.valid_value, than.pooled.valid_value
+    return own is not None and (other is None or metric.is_better(own, than=other))
+
+
+def main_hardware(rows: Sequence[Row]) -> str | None:
+    """That of most entries; of as many the first by name."""
+    known = [row.pooled.hardware for row in rows if row.pooled.hardware is not None]
+    return min(set(known), key=lambda name: (-known.count(name), name), default=None)
+
+
+class _Scale(NamedTuple):
+    """By what entries are put in order, and which.
+
+    Attributes:
+        tau_steps, tau_seconds: up to where times are averaged.
+    """
+
+    rules: Rules
+    hardware: str | None
+    tau_steps: float | None
+    tau_seconds: float | None
+
+    def counts(self, row: Row) -> bool:
+        """Whether others are ranked against it."""
+        return row.budget <= self.rules.budget and self.compares(row)
+
+    def compares(self, row: Row) -> bool:
+        return self.rules.rank_by != "seconds_to_target" or row.pooled.hardware == self.hardware is not None
+
+    def key(self, row: Row) -> Key | None:
+        if self.rules.rank_by == "metric":
+            return key_of(row.pooled.score, self.rules.metric.direction)
+        if self.rules.rank_by == "steps_to_target":
+            return key_of_time(row.pooled.steps, self.tau_steps)
+        return key_of_time(row.pooled.seconds, self.tau_seconds)
+
+    def places(self, rows: Sequence[Row], keys: Sequence[Key | None]) -> Sequence[Place]:
+        if self.rules.rank_by == "metric":
+            return placed_by_value(keys, [row.results for row in rows], self.rules.metric.direction)
+        if self.rules.rank_by == "steps_to_target":
+            return placed_by_time(keys, [row.results for row in rows], "steps")
+        return placed_by_time(keys, [on(self.hardware, row.results) for row in rows], "seconds")
+
+
+def _scale(rows: Sequence[Row], rules: Rules) -> _Scale:
+    hardware = main_hardware(rows)
+    within = [row.results for row in rows if row.budget <= rules.budget]
+    return _Scale(rules, hardware, tau_of_steps(within), tau_of_seconds([on(hardware, results) for results in within]))
+
+
+def ranked(rows: Sequence[Row], published: Sequence[Entry], rules: Rules) -> list[Entry]:
+    """All entries, best first. Those of papers and over budget take a rank beside the others and move none of them."""
+    scale = _scale(rows, rules)
+    counted = [row for row in rows if scale.counts(row)]
+    keys = [scale.key(row) for row in counted]
+    places = {row.fingerprint: place for row, place in zip(counted, scale.places(counted, keys), strict=True)}
+    baselines = _baselines(rows, rules)
+    entries = []
+    for row in rows:
+        entry, key = _entry(row, scale, baselines.get(row.setting)), scale.key(row)
+        if row.fingerprint in places:
+            entry.rank, entry.rank_ci, entry.tie_group = places[row.fingerprint]
+        elif rules.rank_over_budget and scale.compares(row):
+            entry.rank = rank_beside(key, keys)
+        entries.append((entry, key))
+    for entry in published:
+        key = key_of(entry.score, rules.metric.direction) if rules.rank_by == "metric" else None
+        entry.rank = None if entry.score is None else rank_beside(key, keys)
+        entries.append((entry, key))
+    return [entry for entry, _ in sorted(entries, key=_sorted_by)]
+
+
+def _sorted_by(entry_and_key: tuple[Entry, Key | None]) -> tuple[Any, ...]:
+    """By rank; those of no rank come last, and of one rank the better comes first."""
+    entry, key = entry_and_key
+    return (entry.rank is None, entry.rank or 0, key is None, key or (), entry.method or "", entry.fingerprint or "")
+
+
+def _baselines(rows: Sequence[Row], rules: Rules) -> dict[str, Row]:
+    """For each setting (a spec less its norm) the best entry of the baseline method."""
+    best: dict[str, Row] = {}
+    for row in rows:
+        if row.method != rules.baseline or row.pooled.score is None:
+            continue
+        known = best.get(row.setting)
+        if known is None or rules.metric.is_better(row.pooled.score, than=known.pooled.score or 0.0):
+            best[row.setting] = row
+    return best
+
+
+def _speedup(row: Row, against: Row, rules: Rules) -> Speedup:
+    steps = speedup(spans_of(against.results), spans_of(row.results))
+    seconds: Ratio | None = None
+    if against.pooled.kernel == row.pooled.kernel != MIXED and against.pooled.hardware == row.pooled.hardware:
+        theirs, ours = on(against.pooled.hardware, against.results), on(row.pooled.hardware, row.results)
+        alone = len(theirs) == len(against.results) and len(ours) == len(row.results)
+        seconds = (steps if alone else speedup(spans_of(theirs), spans_of(ours))).total
+    shown = seconds if rules.rank_by == "seconds_to_target" else steps.steps
+    return Speedup(
+        baseline=rules.baseline,
+        steps=steps.steps.ratio if steps.steps else None,
+        seconds=seconds.ratio if seconds else None,
+        ci95=shown.ci95 if shown else None,
+        bound=steps.bound,
+    )
+
+
+def _entry(row: Row, scale: _Scale, against: Row | None) -> Entry:
+    pooled = row.pooled
+    return Entry(
+        method=row.method,
+        source="measured",
+        fingerprint=row.fingerprint,
+        budget=row.budget,
+        over_budget=row.budget > scale.rules.budget,
+        changes=row.changes,
+        kernel=pooled.kernel,
+        hardware=pooled.hardware,
+        n_runs=row.n_runs,
+        n_seeds=pooled.n_seeds,
+        n_diverged=pooled.n_diverged,
+        diverged_ci95=pooled.diverged_ci95,
+        score=pooled.score,
+        value=pooled.value,
+        values=pooled.values,
+        conflicting_seeds=row.conflicting_seeds,
+        contended=pooled.contended,
+        steps_to_target=_time(pooled.steps, scale.tau_steps),
+        seconds_to_target=_time(pooled.seconds, scale.tau_seconds),
+        speedup=_speedup(row, against, scale.rules) if against else None,
+        experiments=row.experiments,
+    )
+
+
+def _time(times: PooledTimes, tau: float | None) -> TimeToTarget:
+    mean = restricted_mean(times.left, tau) if times.left and tau is not None else None
+    return TimeToTarget(times.median, times.reached, times.ci95, mean, tau)

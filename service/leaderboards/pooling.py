@@ -1,0 +1,248 @@
+"""From the results of one fingerprint's runs to its entry: plain values in, plain values out.
+
+The unit of evidence is the seed. Runs that repeat a seed repeat its numbers, so one of them counts; otherwise running
+one seed ten times would look like certainty.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from normcore.spec.metric import Metric
+from normcore.target import Time
+from service.statistics.times import Run, kaplan_meier, times
+from service.statistics.values import Interval, Value, value
+
+By = Literal["steps", "seconds"]
+MIXED = "mixed"
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """What one succeeded run contributes.
+
+    Attributes:
+        value: the test value of the task's first metric; None where the run diverged before one was selected.
+        values: of all of its metrics.
+        valid_value: the validation value of the model that was tested.
+        no_skill: what a model gets that ignores its input; None of runs of before it was kept.
+        reached: whether it reached the board's target; None where it had none, or another one.
+        steps, seconds: when it did; else when one stopped looking.
+        max_steps: updates that it might have had.
+        machine, hardware: see ``machines``.
+        contended: whether something else kept its machine busy, so that its seconds say nothing.
+    """
+
+    run_id: str
+    seed: int
+    diverged: bool
+    value: float | None
+    values: Mapping[str, float]
+    valid_value: float | None
+    no_skill: float | None
+    reached: bool | None
+    steps: float
+    seconds: float
+    max_steps: int
+    machine: str
+    hardware: str
+    kernel: str | None
+    contended: bool
+
+    @property
+    def converged(self) -> float | None:
+        """The value, unless the run diverged, whatever it had reached before."""
+        return None if self.diverged else self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """All that is known of a fingerprint.
+
+    Attributes:
+        n_runs: that succeeded.
+        results: the run of each seed that counts, in the order of the seeds.
+        conflicting_seeds: of which a machine gave different numbers.
+    """
+
+    n_runs: int = 0
+    results: Sequence[RunResult] = ()
+    conflicting_seeds: Sequence[int] = ()
+
+    def and_also(self, result: RunResult) -> "Evidence":
+        """With one more run: of its seed the first counts that was alone on its machine, else the first."""
+        counting = {known.seed: known for known in self.results}
+        conflicting = set(self.conflicting_seeds)
+        known = counting.setdefault(result.seed, result)
+        if known.machine == result.machine and (known.value, known.steps) != (result.value, result.steps):
+            conflicting.add(result.seed)
+        if known.contended and not result.contended:
+            counting[result.seed] = result
+        return Evidence(self.n_runs + 1, [counting[seed] for seed in sorted(counting)], sorted(conflicting))
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A metric over the seeds that converged.
+
+    Attributes:
+        std: with n - 1; None of one seed, and of a paper's number.
+        ci95: of the mean; likewise.
+        iqm: the mean of the middle half of all seeds, the diverged ones being worst; from five seeds on.
+    """
+
+    mean: float
+    std: float | None = None
+    ci95: Interval | None = None
+    n: int | None = None
+    iqm: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PooledTimes:
+    """Times to the target over the seeds.
+
+    Attributes:
+        median: None if it is not known to be reached.
+        reached: how many did.
+        ci95: of the median; a limit of None is not known.
+        left: the share that has not reached it after each time.
+    """
+
+    median: float | None
+    reached: int
+    ci95: tuple[float, float | None] | None
+    left: Sequence[tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Pooled:
+    """What an entry says without looking at others.
+
+    Attributes:
+        value: of the first metric; None if all seeds diverged.
+        values: of all metrics.
+        valid_value: mean of the validation values, by which one entry of a method is chosen.
+        score: mean of all seeds, of which diverged ones are worth what a model gets that ignores its input.
+        contended: how many of the seeds' runs were.
+        hardware: on which most of the others ran; None if there are none.
+        kernel: that all of these had; ``mixed`` if they differ, or if one had several.
+        seconds: on that hardware.
+    """
+
+    n_seeds: int
+    n_diverged: int
+    diverged_ci95: Interval | None
+    value: Estimate | None
+    values: Mapping[str, Estimate]
+    valid_value: float | None
+    score: float | None
+    contended: int
+    hardware: str | None
+    kernel: str | None
+    steps: PooledTimes
+    seconds: PooledTimes
+
+
+def pool(results: Sequence[RunResult], metrics: Sequence[Metric]) -> Pooled:
+    """Pool the runs that count, of a task whose metrics these are, the first that which ranks."""
+    of_metrics = {metric.name: _value(results, metric) for metric in metrics}
+    first = of_metrics[metrics[0].name]
+    chosen_by = [result.valid_value for result in results if result.valid_value is not None and not result.diverged]
+    hardware = main_hardware(results)
+    return Pooled(
+        n_seeds=len(results),
+        n_diverged=sum(result.diverged for result in results),
+        diverged_ci95=first.diverged_ci95,
+        value=_estimate(first),
+        values={name: estimate for name, found in of_metrics.items() if (estimate := _estimate(found)) is not None},
+        valid_value=sum(chosen_by) / len(chosen_by) if chosen_by else None,
+        score=first.score,
+        contended=sum(result.contended for result in results),
+        hardware=hardware,
+        kernel=kernel_of(result.kernel for result in results),
+        steps=_times(times_of(results, "steps")),
+        seconds=_times(times_of(on(hardware, results), "seconds")),
+    )
+
+
+def main_hardware(results: Iterable[RunResult]) -> str | None:
+    """On which most seeds ran alone; of as many the first by name."""
+    counts: dict[str, int] = {}
+    for result in results:
+        if not result.contended:
+            counts[result.hardware] = counts.get(result.hardware, 0) + 1
+    return min(counts, key=lambda name: (-counts[name], name), default=None)
+
+
+def on(hardware: str | None, results: Iterable[RunResult]) -> list[RunResult]:
+    """The runs whose seconds compare: alone on their machine, of this hardware."""
+    return [result for result in results if result.hardware == hardware and not result.contended]
+
+
+def times_of(results: Iterable[RunResult], by: By) -> dict[int, Run]:
+    """Each seed's time to the target, of those that had it."""
+    return {
+        result.seed: Run(result.steps if by == "steps" else result.seconds, result.reached)
+        for result in results
+        if result.reached is not None
+    }
+
+
+def spans_of(results: Iterable[RunResult]) -> dict[int, Time]:
+    """Each seed's time in steps and in seconds."""
+    return {
+        result.seed: Time(result.reached, result.steps, result.seconds)
+        for result in results
+        if result.reached is not None
+    }
+
+
+def kernel_of(runs: Iterable[str | None]) -> str | None:
+    """The kernel that all runs had; ``mixed`` if they differ, or if one had several. Seconds of one kernel say nothing
+    of another's."""
+    known = {kernel for kernel in runs if kernel is not None}
+    alone = known.pop() if len(known) == 1 else None
+    return MIXED if known or (alone and " " in alone) else alone
+
+
+def _value(results: Sequence[RunResult], metric: Metric) -> Value:
+    values = [result.values[metric.name] for result in results if not result.diverged and metric.name in result.values]
+    no_skill = next((result.no_skill for result in results if result.no_skill is not None), None)
+    return value(values, sum(result.diverged for result in results), metric.direction, no_skill)
+
+
+def _estimate(found: Value) -> Estimate | None:
+    return None if found.mean is None else Estimate(found.mean, found.std, found.ci95, found.n, found.iqm)
+
+
+def _times(seeds: Mapping[int, Run]) -> PooledTimes:
+    at, reached = [run.time for run in seeds.values()], [run.reached for run in seeds.values()]
+    found = times(at, reached, max(at, default=0.0))
+    return PooledTimes(found.median, found.reached, found.ci95, kaplan_meier(at, reached) if at else [])
+
+
+def stored_pooled(stored: Mapping[str, Any]) -> Pooled:
+    """What was stored as JSON, which has no tuples."""
+    named = {"value", "values", "diverged_ci95", "steps", "seconds"}
+    return Pooled(
+        **{name: content for name, content in stored.items() if name not in named},
+        diverged_ci95=_pair(stored["diverged_ci95"]),
+        value=stored["value"] and _stored_estimate(stored["value"]),
+        values={name: _stored_estimate(estimate) for name, estimate in stored["values"].items()},
+        steps=_stored_times(stored["steps"]),
+        seconds=_stored_times(stored["seconds"]),
+    )
+
+
+def _stored_estimate(stored: Mapping[str, Any]) -> Estimate:
+    return Estimate(**{**stored, "ci95": _pair(stored["ci95"])})
+
+
+def _stored_times(stored: Mapping[str, Any]) -> PooledTimes:
+    left = [(time, share) for time, share in stored["left"]]
+    return PooledTimes(**{**stored, "ci95": _pair(stored["ci95"]), "left": left})
+
+
+def _pair(stored: Sequence[Any] | None) -> Any:
+    return stored and tuple(stored)

@@ -1,0 +1,152 @@
+"""Boards with ties and intervals, over HTTP."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from service.db import Database, utc_now
+from service.experiments import lifecycle
+from tests.service.given import claimed, finished, run_of, started, submitted
+from tests.service.leaderboards.boards import board, ended, result
+
+SEEDS = 5
+CLOSE, WORSE = [0.80, 0.81, 0.82, 0.83, 0.84], [0.31, 0.30, 0.33, 0.32, 0.30]
+STEPS = [10, 12, 14, 16, 18]
+
+
+def by_method(got: dict[str, Any], *fields: str) -> dict[str, tuple[Any, ...]]:
+    return {entry["method"]: tuple(entry[field] for field in fields) for entry in got["entries"]}
+
+
+def test_what_cannot_be_told_apart_is_tied(client: TestClient, db: Database) -> None:
+    scattered = [CLOSE[k] for k in (3, 0, 4, 1, 2)]
+    result(db, "layer_norm", CLOSE, STEPS)
+    result(db, "rms_norm", [v + 0.001 for v in scattered], STEPS)
+    result(db, "none", WORSE, STEPS)
+    assert by_method(board(client), "rank", "rank_ci", "tie_group") == {
+        "rms_norm": (1, [1, 2], 1),
+        "layer_norm": (2, [1, 2], 1),
+        "none": (3, [3, 3], 2),
+    }
+
+
+def test_times_are_tied_as_well_and_misses_known_to_be_slower(client: TestClient, db: Database) -> None:
+    result(db, "layer_norm", CLOSE, STEPS)
+    result(db, "rms_norm", CLOSE, [STEPS[k] + 1 for k in (3, 0, 4, 1, 2)])
+    result(db, "none", CLOSE, [None] * SEEDS)
+    got = board(client, rank_by="steps_to_target")
+    assert by_method(got, "rank", "rank_ci", "tie_group") == {
+        "layer_norm": (1, [1, 2], 1),
+        "rms_norm": (2, [1, 2], 1),
+        "none": (3, [3, 3], 2),
+    }
+    [missed] = [entry for entry in got["entries"] if entry["method"] == "none"]
+    assert (
+        missed["steps_to_target"]
+        == {
+            "median": None,
+            "reached": 0,
+            "ci95": [40.0, None],
+            "restricted_mean": 40.0,
+            "tau": 40.0,
+        }
+        or missed["steps_to_target"]["median"] is None
+    )
+
+
+def test_who_survives_divergence_wins_nothing(client: TestClient, db: Database) -> None:
+    """A mean of three good seeds beside two that diverged is worth less than five seeds that are nearly as good."""
+    result(db, "none", [0.90, 0.91, 0.92, None, None], [10, 10, 10, None, None])
+    result(db, "layer_norm", [0.80, 0.81, 0.82, 0.83, 0.84], STEPS)
+    got = by_method(board(client), "rank", "n_diverged", "score")
+    assert got["layer_norm"] == (1, 0, pytest.approx(0.82))
+    assert got["none"] == (2, 2, pytest.approx((0.90 + 0.91 + 0.92 + 2 * 0.1) / 5))
+    assert by_method(board(client), "diverged_ci95")["none"][0] == pytest.approx([0.0527, 0.8534], abs=1e-4)
+
+
+def test_one_entry_a_method_is_chosen_by_validation(client: TestClient, db: Database) -> None:
+    for gain, valid, test in ((1.0, 0.7, 0.9), (0.5, 0.8, 0.6), (0.1, 0.75, 0.95)):
+        experiment = submitted(db, norm={"method": "layer_norm", "gain_init": gain})
+        ended(db, experiment, {"value": test, "valid_value": valid})
+    result(db, "none", [0.65], [10])
+    got = board(client, entries="best")["entries"]
+    assert [(entry["rank"], entry["method"], entry["value"]["mean"], entry["best_of"]) for entry in got] == [
+        (1, "none", 0.65, 1),
+        (2, "layer_norm", 0.6, 3),
+    ]
+    assert [entry["best_of"] for entry in board(client)["entries"]] == [1] * 4
+
+
+def trained_on(db: Database, method: str, cpu: str, value: float, steps: int, seconds: float, seed: int = 0) -> str:
+    submitted(db, method, seeds=[seed])
+    lease = claimed(db).lease
+    environment = {"host": "a", "cpu": cpu, "threads": 1}
+    with db.transaction() as session:
+        begun = replace(started(), environment=environment)
+        lifecycle.start(session, lease, begun, device="cpu", resumed_from=None)
+    finished(db, lease, value=value, steps_to_target=steps, seconds_to_target=seconds)
+    return lease.run_id
+
+
+def test_seconds_are_ranked_on_one_hardware_alone(client: TestClient, db: Database) -> None:
+    trained_on(db, "none", "EPYC", 0.7, 10, 4.0)
+    trained_on(db, "layer_norm", "EPYC", 0.7, 10, 2.0)
+    trained_on(db, "rms_norm", "Xeon", 0.7, 10, 1.0)
+    got = board(client, rank_by="seconds_to_target")
+    assert got["hardware"] == "EPYC, 1 thread"
+    assert by_method(got, "rank", "hardware") == {
+        "layer_norm": (1, "EPYC, 1 thread"),
+        "none": (2, "EPYC, 1 thread"),
+        "rms_norm": (None, "Xeon, 1 thread"),
+    }
+    assert by_method(got, "speedup")["rms_norm"][0]["seconds"] is None
+    assert by_method(board(client, rank_by="steps_to_target"), "rank")["rms_norm"] == (1,), "steps compare everywhere"
+
+
+def test_a_seed_with_two_results_on_one_machine_is_told(client: TestClient, db: Database) -> None:
+    trained_on(db, "layer_norm", "EPYC", 0.7, 10, 4.0, seed=3)
+    trained_on(db, "layer_norm", "EPYC", 0.6, 10, 4.0, seed=3)
+    trained_on(db, "layer_norm", "Xeon", 0.5, 10, 4.0, seed=3)
+    [entry] = board(client)["entries"]
+    assert (entry["conflicting_seeds"], entry["n_runs"], entry["value"]["mean"]) == ([3], 3, 0.7)
+
+
+def test_a_board_of_a_moment_has_what_had_ended_then(client: TestClient, db: Database) -> None:
+    first = trained_on(db, "layer_norm", "EPYC", 0.7, 10, 4.0)
+    between = run_of(db, first).finished_at
+    assert between is not None
+    trained_on(db, "layer_norm", "EPYC", 0.9, 10, 4.0, seed=1)
+    trained_on(db, "none", "EPYC", 0.6, 10, 4.0)
+    then, now = board(client, as_of=between.isoformat()), board(client)
+    assert by_method(then, "n_runs", "score") == {"layer_norm": (1, 0.7)}
+    assert datetime.fromisoformat(then["as_of"]) == between
+    later = board(client, as_of=utc_now().isoformat())
+    assert {**later, "as_of": None} == now, "pooled anew it is what was pooled run by run"
+    assert board(client, as_of="2020-01-01T00:00:00Z")["entries"] == []
+
+
+@pytest.mark.parametrize("moment", ["soon", "2026-11-25T12:00:00"])
+def test_a_moment_has_a_time_zone(shared_client: TestClient, moment: str) -> None:
+    answer = shared_client.get("/v1/leaderboards/permuted_digits", params={"as_of": moment})
+    assert answer.status_code == 422
+    assert [error["loc"] for error in answer.json()["errors"]] == [["as_of"]]
+
+
+def test_no_board_is_known_of_the_future(shared_client: TestClient) -> None:
+    tomorrow = (utc_now() + timedelta(days=1)).isoformat()
+    answer = shared_client.get("/v1/leaderboards/permuted_digits", params={"as_of": tomorrow})
+    assert answer.status_code == 422
+    [error] = answer.json()["errors"]
+    assert (error["loc"], error["msg"]) == (["as_of"], "expected a moment that has passed")
+
+
+def test_a_board_shows_each_run_as_soon_as_it_has_ended(client: TestClient, db: Database) -> None:
+    submitted(db, "layer_norm", seeds=range(3))
+    for k, value in enumerate((0.5, 0.6, 0.7), 1):
+        finished(db, claimed(db).lease, value=value)
+        [entry] = board(client)["entries"]
+        assert (entry["n_runs"], entry["score"]) == (k, pytest.approx(0.45 + 0.05 * k))
+        assert board(client)["entries"] == [entry]

@@ -1,0 +1,195 @@
+"""From results to entries: which runs count, and what they come to, beside numpy and scipy in float64."""
+
+import json
+import math
+from dataclasses import asdict, replace
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+
+from normcore.spec.metric import ACCURACY, ERROR_RATE, Metric
+from service.leaderboards.pooling import (
+    Evidence,
+    Pooled,
+    RunResult,
+    kernel_of,
+    main_hardware,
+    pool,
+    stored_pooled,
+)
+
+value = st.floats(-100, 100, allow_nan=False)
+METRICS: tuple[Metric, ...] = (ACCURACY, ERROR_RATE)
+
+
+def run(seed: int, value: float | None = 0.5, steps: float | None = 20.0, **parts: Any) -> RunResult:
+    """A run of 40 updates, a tenth of a second each, that reached the target after so many, if it did."""
+    values = {} if value is None else {"accuracy": value, "error_rate": 1 - value}
+    at = 40.0 if steps is None else steps
+    usual = RunResult(
+        run_id=f"run_{seed}",
+        seed=seed,
+        diverged=False,
+        value=value,
+        values=values,
+        valid_value=value,
+        no_skill=0.1,
+        reached=steps is not None,
+        steps=at,
+        seconds=at / 10,
+        max_steps=40,
+        machine="a: cpu",
+        hardware="cpu",
+        kernel="fused",
+        contended=False,
+    )
+    return replace(usual, **parts)
+
+
+def evidence(*runs: RunResult) -> Evidence:
+    found = Evidence()
+    for one in runs:
+        found = found.and_also(one)
+    return found
+
+
+def pooled(*runs: RunResult) -> Pooled:
+    return pool(evidence(*runs).results, METRICS)
+
+
+@given(st.lists(value, min_size=2, max_size=20))
+def test_mean_spread_and_interval_are_those_of_students_t(values: list[float]) -> None:
+    got = pooled(*(run(seed, v) for seed, v in enumerate(values))).value
+    assert got is not None
+    assert got.n == len(values)
+    assert got.mean == pytest.approx(np.mean(values), abs=1e-9)
+    assert got.std == pytest.approx(np.std(values, ddof=1), rel=1e-6, abs=1e-9)
+    assert got.ci95 is not None
+    if np.std(values) > 1e-6:
+        scale = scipy.stats.sem(values)
+        low, high = scipy.stats.t.interval(0.97, len(values) - 1, loc=np.mean(values), scale=scale)
+        assert got.ci95 == pytest.approx((low, high), rel=1e-6, abs=1e-6)
+
+
+def test_an_interval_by_hand() -> None:
+    got = pooled(run(0, 0.80), run(1, 0.84), run(2, 0.88)).value
+    assert got is not None
+    half = 5.6428 * 0.04 / math.sqrt(3)  # t(0.985, 2) from a table
+    assert got.ci95 == pytest.approx((0.84 - half, 0.84 + half), abs=1e-4)
+
+
+def test_one_seed_has_a_mean_and_no_spread() -> None:
+    got = pooled(run(0, 0.7)).value
+    assert got is not None
+    assert (got.mean, got.std, got.ci95, got.n, got.iqm) == (0.7, None, None, 1, None)
+
+
+@given(st.lists(value, min_size=1, max_size=8), st.integers(1, 5), st.randoms())
+def test_repeating_seeds_changes_nothing_but_their_number(values: list[float], times: int, random: Random) -> None:
+    runs = [run(seed, v) for seed, v in enumerate(values) for _ in range(times)]
+    random.shuffle(runs)
+    got = evidence(*runs)
+    assert (got.n_runs, [r.seed for r in got.results]) == (times * len(values), list(range(len(values))))
+    assert got.conflicting_seeds == []
+    assert pool(got.results, METRICS) == pooled(*(run(seed, v) for seed, v in enumerate(values)))
+
+
+def test_of_runs_of_one_seed_the_first_counts_that_was_alone_on_its_machine() -> None:
+    busy, alone, later = (run(0, run_id=name, contended=name == "busy") for name in ("busy", "alone", "later"))
+    assert [r.run_id for r in evidence(busy, alone, later).results] == ["alone"]
+    assert [r.run_id for r in evidence(later, busy).results] == ["later"]
+    assert [r.run_id for r in evidence(busy, replace(busy, run_id="again")).results] == ["busy"]
+
+
+@pytest.mark.parametrize(
+    ("other", "conflicts"),
+    [
+        ({"value": 0.6}, True),
+        ({"steps": 21.0}, True),
+        ({"seconds": 9.0}, False),
+        ({"value": 0.6, "machine": "b: cpu"}, False),
+        ({"run_id": "again"}, False),
+    ],
+)
+def test_a_seed_conflicts_that_a_machine_gave_different_numbers_of(other: dict[str, Any], conflicts: bool) -> None:
+    got = evidence(run(3), run(4), replace(run(4), **other))
+    assert got.conflicting_seeds == ([4] if conflicts else [])
+    assert got.results[1].value == 0.5, "nothing is averaged away"
+
+
+def test_a_diverged_run_is_worth_no_skill_and_its_value_counts_for_nothing() -> None:
+    got = pooled(run(0, 0.80), run(1, 0.84), run(2, 0.88), run(3, 0.99, diverged=True))
+    assert got.value is not None
+    assert (got.n_seeds, got.n_diverged, got.value.n) == (4, 1, 3)
+    assert (got.value.mean, got.score) == pytest.approx((0.84, 0.655))
+    assert got.diverged_ci95 == pytest.approx((0.0063, 0.8059), abs=1e-4)  # Clopper and Pearson, of 1 in 4
+    assert got.values["error_rate"].mean == pytest.approx(0.16)
+    assert got.valid_value == pytest.approx(0.84)
+
+
+def test_where_all_diverged_there_is_no_score() -> None:
+    got = pooled(run(0, None, None, diverged=True), run(1, 0.3, None, diverged=True))
+    assert (got.value, got.values, got.score, got.valid_value) == (None, {}, None, None)
+    assert (got.n_seeds, got.n_diverged) == (2, 2)
+
+
+def test_a_run_of_before_no_skill_was_kept_has_no_score_once_one_diverged() -> None:
+    whole = pooled(run(0, 0.8, no_skill=None), run(1, 0.6, no_skill=None))
+    assert whole.score == pytest.approx(0.7)
+    assert pooled(run(0, 0.8, no_skill=None), run(1, diverged=True, no_skill=None)).score is None
+
+
+def test_a_miss_is_known_to_take_longer_and_not_how_long() -> None:
+    got = pooled(run(0, steps=10.0), run(1, steps=14.0), run(2, steps=None))
+    assert (got.steps.median, got.steps.reached, got.steps.ci95) == (14.0, 2, None)
+    assert [time for time, _ in got.steps.left] == [10.0, 14.0, 40.0]
+    assert [share for _, share in got.steps.left] == pytest.approx([2 / 3, 1 / 3, 1 / 3])
+    assert (got.seconds.median, got.seconds.reached) == (1.4, 2)
+    none = pooled(run(0, steps=None), run(1, steps=None))
+    assert (none.steps.median, none.steps.reached) == (None, 0)
+
+
+def test_a_run_without_the_boards_target_has_no_time() -> None:
+    got = pooled(run(0, reached=None), run(1, reached=None))
+    assert (got.steps.median, got.steps.reached, got.steps.left) == (None, 0, [])
+
+
+def test_seconds_are_of_the_hardware_with_the_most_seeds_and_of_those_that_were_alone() -> None:
+    runs = [run(0, hardware="A"), run(1, hardware="B"), run(2, steps=30.0, hardware="B"), run(3, contended=True)]
+    got = pooled(*runs)
+    assert (got.hardware, got.contended, got.seconds.reached, got.seconds.median) == ("B", 1, 2, 2.5)
+    assert got.steps.reached == 4, "steps stay"
+    assert main_hardware(runs[:2]) == "A", "the first by name"
+    assert pooled(run(0, contended=True)).hardware is None
+    assert pooled(run(0, contended=True)).seconds.left == []
+
+
+def test_nothing_pooled_is_nothing_known() -> None:
+    got = pooled()
+    assert (got.n_seeds, got.n_diverged, got.diverged_ci95, got.value, got.score) == (0, 0, None, None, None)
+    assert (got.steps.median, got.steps.reached, got.hardware, got.kernel) == (None, 0, None, None)
+
+
+def test_what_is_stored_as_json_comes_back() -> None:
+    for got in (pooled(*(run(seed, 0.1 * seed, 10.0 + seed) for seed in range(7))), pooled(run(0, None, None))):
+        assert asdict(stored_pooled(json.loads(json.dumps(asdict(got))))) == asdict(got)
+
+
+@pytest.mark.parametrize(
+    ("runs", "kernel"),
+    [
+        ([], None),
+        ([None, None], None),
+        (["fused", "fused"], "fused"),
+        (["reference", None], "reference"),  # of a run from before it was kept nothing is known
+        (["fused", "reference"], "mixed"),
+        (["fused reference"], "mixed"),  # two recurrent networks in one model
+    ],
+)
+def test_the_kernel_of_runs_is_the_one_that_all_had(runs: list[str | None], kernel: str | None) -> None:
+    assert kernel_of(runs) == kernel
