@@ -80,7 +80,13 @@ def entry(rank: int = 1, **parts: Any) -> dict[str, Any]:
     value = {"mean": 0.5, "ci95": [0.4, 0.6]}
     seeds = {"n_seeds": 3, "n_diverged": 0, "source": "measured", "split": "test", "over_budget": False}
     whose = {"citation": None, "model": None, "origin": None, "note": None}
-    about = {"rank": rank, "rank_ci": None, "method": "layer_norm", "changes": {}, "fingerprint": "0" * 64}
+    about: dict[str, Any] = {
+        "rank": rank,
+        "rank_ci": None,
+        "method": "layer_norm",
+        "changes": {},
+        "fingerprint": "0" * 64,
+    }
     about |= {"value": value, "values": {"accuracy": value}, "conflicting_seeds": []}
     return {**about, **seeds, **whose, **times, **parts}
 
