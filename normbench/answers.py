@@ -119,6 +119,20 @@ class Leaderboard(TypedDict):
     entries: list[dict[str, Any]]
 
 
+class Comparison(TypedDict):
+    """Entries of one board side by side; ``baseline`` is the fingerprint of the one that others are compared with."""
+
+    task: str
+    profile: str
+    problem: dict[str, Any]
+    baseline: str
+    series: str
+    unit: str
+    direction: Literal["maximize", "minimize"] | None
+    target: float | None
+    entries: list[dict[str, Any]]
+
+
 class ReportCard(TypedDict):
     """What has been measured of a method; ``missing`` are specs whose results would complete it."""
 

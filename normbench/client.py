@@ -374,6 +374,17 @@ class Client:
         """The boards that have entries: task, profile and problem."""
         return cast(list[dict[str, Any]], self._get("/v1/leaderboards")["items"])
 
+    def compare(self, *fingerprints: str, baseline: str | None = None, series: str | None = None) -> answers.Comparison:
+        """Entries of one board side by side: curves, differences and speed-ups.
+
+        Args:
+            fingerprints: two or more, or their first 8 or more characters.
+            baseline: one of them; the one without normalization if omitted, else the first.
+            series: whose curves; that of the metric that ranks, on validation data, if omitted.
+        """
+        options = _given(fingerprint=list(fingerprints), baseline=baseline, series=series)
+        return cast(answers.Comparison, self._get("/v1/comparisons", **options))
+
     def report_card(self, method: str) -> answers.ReportCard:
         """What has been measured of a method."""
         return cast(answers.ReportCard, self._get(f"{_path('methods', method)}/report-card"))

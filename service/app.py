@@ -10,6 +10,7 @@ from fastapi_offline import FastAPIOffline
 from service import health, metrics
 from service.artifacts import Artifacts
 from service.catalogue import routes as catalogue
+from service.comparisons import routes as comparisons
 from service.db import Database
 from service.experiments import routes as experiments
 from service.group_commit import GroupCommit
@@ -67,7 +68,7 @@ def create_app(settings: Settings, *, require_keys: bool) -> FastAPI:
     app.add_middleware(RefuseStrangers, allowed_hosts=settings.hosts, require_keys=require_keys)
     metrics.install(app, db, settings)
     guard = [Depends(require_key)] if require_keys else []
-    for room in (experiments, leaderboards, report_cards, catalogue, workload, metrics):
+    for room in (experiments, leaderboards, comparisons, report_cards, catalogue, workload, metrics):
         app.include_router(room.router, dependencies=guard)
     app.include_router(health.router)
     refuse_parameters(app)

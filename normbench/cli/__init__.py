@@ -11,7 +11,19 @@ from typing import Annotated
 
 import typer
 
-from normbench.cli import catalogue, data, demo, experiments, keys, leaderboards, logs, report_cards, servers, watching
+from normbench.cli import (
+    catalogue,
+    comparisons,
+    data,
+    demo,
+    experiments,
+    keys,
+    leaderboards,
+    logs,
+    report_cards,
+    servers,
+    watching,
+)
 from normbench.cli.command import guarded
 
 COMMANDS = (
@@ -24,6 +36,7 @@ COMMANDS = (
     experiments.cancel,
     experiments.retry,
     leaderboards.leaderboard,
+    comparisons.compare,
     report_cards.report_card,
     catalogue.tasks,
     catalogue.methods,

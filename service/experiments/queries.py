@@ -159,8 +159,13 @@ def _metrics() -> Mapping[str, Metric]:
     return {metric.name: metric for metric in (*OF_EVERY_TASK, *known)}
 
 
+def metric_of(series: str) -> Metric | None:
+    """What a series such as ``valid.accuracy`` measures; None of one that no task names."""
+    return _metrics().get(series.rpartition(".")[2])
+
+
 def _series(name: str, points: list[tuple[int, float, float]]) -> schemas.SeriesOut:
-    metric = _metrics().get(name.rpartition(".")[2])
+    metric = metric_of(name)
     return schemas.SeriesOut(
         unit=metric.unit if metric else "", direction=metric.direction if metric else None, points=points
     )

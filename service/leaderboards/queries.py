@@ -37,7 +37,7 @@ def leaderboards(session: Session) -> list[schemas.LeaderboardSummary]:
     boards: dict[tuple[str, str, str], schemas.LeaderboardSummary] = {}
     for task, profile, id, options, n_entries, n_runs in rows:  # a problem's once more if an option was added since
         if task in BENCHMARKS:
-            problem = _problem(task, profile, id, options)
+            problem = shown_problem(task, profile, id, options)
             empty = schemas.LeaderboardSummary(task=task, profile=profile, problem=problem, n_entries=0, n_runs=0)
             board = boards.setdefault((task, profile, id), empty)
             board.n_entries += n_entries
@@ -121,6 +121,11 @@ def _rows(session: Session, task: str, profile: str, problem: str) -> list[Row]:
     return [_row(**dict(zip(READ, stored, strict=True))) for stored in found]
 
 
+def row_of(entry: tables.Entry) -> Row:
+    """What is stored of an entry."""
+    return _row(**{name: getattr(entry, name) for name in READ})
+
+
 def _row(**stored: Any) -> Row:
     stored["results"] = [RunResult(**result) for result in stored["results"]]
     stored["pooled"] = stored_pooled(stored["pooled"])
@@ -149,10 +154,11 @@ def _problems(session: Session, task: str, profile: ProfileName) -> list[schemas
         id: session.scalars(select(entry.options).where(*here, entry.problem == id).limit(1)).one()
         for id in sorted(others)
     }
-    return [_problem(task, profile, id, given) for id, given in ((own.id, own.options), *options.items())]
+    return [shown_problem(task, profile, id, given) for id, given in ((own.id, own.options), *options.items())]
 
 
-def _problem(task: str, profile: str, id: str, options: Mapping[str, Any]) -> schemas.Problem:
+def shown_problem(task: str, profile: str, id: str, options: Mapping[str, Any]) -> schemas.Problem:
+    """A problem with its title and what there is to know of it."""
     own: Problem = own_problem(task, cast(ProfileName, profile))
     named = title(options, own) if id == own.id or options != own.options else f"other data ({id})"
     return schemas.Problem(id=id, title=named, options=dict(options), note=note(task, options))

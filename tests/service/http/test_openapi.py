@@ -22,6 +22,7 @@ FREE_FORM = {  # JSON Schemas, options of any method or task, and what Plotly ta
     "TaskOut.options",
     "TaskOut.models.additionalProperties",
     "MethodOut.options",
+    "ComparedEntry.changes",
     "Entry.changes",
     "Problem.options",
     "FigureOut.data",

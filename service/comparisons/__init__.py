@@ -1,0 +1,1 @@
+"""Entries of one problem side by side."""

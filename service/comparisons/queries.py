@@ -1,0 +1,201 @@
+"""Read entries and their curves, and hold them beside each other."""
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from normcore.spec import SpecError
+from normcore.spec.messages import choose, quoted
+from normcore.spec.metric import Direction
+from normcore.spec.task import ProfileName
+from normcore.spec.tasks import BENCHMARKS
+from normcore.target import Point
+from service.comparisons import schemas
+from service.errors import Invalid, NotFound
+from service.experiments.downsampling import downsample
+from service.experiments.queries import AFTER_HEX, metric_of
+from service.experiments.tables import Measurement
+from service.leaderboards import queries as leaderboards
+from service.leaderboards.board import Row
+from service.leaderboards.pooling import MIXED, RunResult, on, spans_of, times_of
+from service.leaderboards.tables import Entry
+from service.statistics.curves import Band, by_seconds, by_steps
+from service.statistics.differences import pair
+from service.statistics.speedups import Ratio, speedup
+from service.statistics.times import survival, to_baselines_best
+
+MAX_POINTS = 1000  # of a curve
+
+Curves = Mapping[int, Sequence[Point]]  # by seed
+
+
+def comparison(
+    session: Session, fingerprints: Sequence[str], baseline: str | None, series: str | None
+) -> schemas.Comparison:
+    """Entries side by side.
+
+    Args:
+        fingerprints: or their first characters.
+        baseline: one of them; if None, the first without normalization, else the first.
+        series: of the curves; that of the metric that ranks, on validation data, if None.
+
+    Raises:
+        NotFound: no entry has such a fingerprint.
+        Invalid: two are one entry, or of different boards; the baseline is none of them; none has such a series.
+    """
+    entries = [_entry(session, given) for given in fingerprints]
+    first = entries[0]
+    _check_alike(entries)
+    against = _baseline(entries, baseline)
+    metric = BENCHMARKS[first.task].metric()
+    shown = series or f"valid.{metric.name}"
+    rows = [leaderboards.row_of(entry) for entry in entries]
+    curves = [_curves(session, row.results, shown) for row in rows]
+    if not any(any(own.values()) for own in curves):
+        _no_series(session, rows, shown)
+    measured = metric_of(shown)
+    direction = measured.direction if measured else None
+    k = entries.index(against)
+    return schemas.Comparison(
+        task=first.task,
+        profile=first.profile,
+        problem=leaderboards.shown_problem(first.task, first.profile, first.problem, first.options),
+        baseline=against.fingerprint,
+        series=shown,
+        unit=measured.unit if measured else "",
+        direction=direction,
+        target=BENCHMARKS[first.task].profiles[cast(ProfileName, first.profile)].training["target"],
+        entries=[
+            _compared(row, own, None if j == k else (rows[k], curves[k]), direction)
+            for j, (row, own) in enumerate(zip(rows, curves, strict=True))
+        ],
+    )
+
+
+def _entry(session: Session, given: str) -> Entry:
+    found = session.scalars(select(Entry).where(Entry.fingerprint.between(given, given + AFTER_HEX)).limit(2)).all()
+    if not found:
+        raise NotFound(f"no entry has a fingerprint that begins with {given}: none of its runs has succeeded")
+    if len(found) > 1:
+        raise Invalid([SpecError(("fingerprint",), f"several begin with {given}; give more of it", "ambiguous")])
+    return found[0]
+
+
+def _check_alike(entries: Sequence[Entry]) -> None:
+    """Raises:
+    Invalid: two are one entry, or of different boards.
+    """
+    boards = {(entry.task, entry.profile, entry.problem) for entry in entries}
+    if len(boards) > 1:
+        told = " and ".join(sorted(f"{task} ({profile}, problem {problem})" for task, profile, problem in boards))
+        wrong = f"these are of different boards, whose values mean different things: {told}"
+        raise Invalid([SpecError(("fingerprint",), wrong, "unlike")])
+    if len({entry.fingerprint for entry in entries}) < max(2, len(entries)):
+        raise Invalid([SpecError(("fingerprint",), "give two or more that differ", "too_few")])
+
+
+def _baseline(entries: Sequence[Entry], given: str | None) -> Entry:
+    if given is None:
+        return next((entry for entry in entries if entry.method == "none"), entries[0])
+    for entry in entries:
+        if entry.fingerprint.startswith(given):
+            return entry
+    raise Invalid([SpecError(("baseline",), "expected one of the fingerprints that are compared", "unknown_baseline")])
+
+
+def _curves(session: Session, results: Sequence[RunResult], series: str) -> Curves:
+    of_run = {result.run_id: result.seed for result in results}
+    curves: dict[int, list[Point]] = {result.seed: [] for result in results}
+    columns = (Measurement.run_id, Measurement.step, Measurement.value, Measurement.seconds)
+    wanted = select(*columns).where(Measurement.run_id.in_(of_run), Measurement.series == series)
+    for run_id, step, value, seconds in session.execute(wanted.order_by(Measurement.run_id, Measurement.step)):
+        curves[of_run[run_id]].append(Point(step, value, seconds))
+    return {seed: [Point(*p) for p in downsample(points, MAX_POINTS)] for seed, points in curves.items()}
+
+
+def _no_series(session: Session, rows: Sequence[Row], series: str) -> None:
+    """Raises:
+    Invalid: always, and names those there are.
+    """
+    runs = [result.run_id for row in rows for result in row.results]
+    known = session.scalars(select(Measurement.series).where(Measurement.run_id.in_(runs)).distinct()).all()
+    wrong = f"none of these entries has {quoted(series)}; {choose(series, sorted(known))}"
+    raise Invalid([SpecError(("series",), wrong, "unknown_series")])
+
+
+def _compared(
+    row: Row, curves: Curves, against: tuple[Row, Curves] | None, direction: Direction | None
+) -> schemas.ComparedEntry:
+    of_seed = {result.seed: result.run_id for result in row.results}
+    return schemas.ComparedEntry(
+        fingerprint=row.fingerprint,
+        method=row.method,
+        changes=row.changes,
+        kernel=row.pooled.kernel,
+        hardware=row.pooled.hardware,
+        seeds=list(of_seed),
+        value=row.pooled.value,
+        curve=_curve(by_steps(curves)),
+        curve_by_seconds=_curve(by_seconds(curves)),
+        runs=[schemas.ComparedRun(of_seed[seed], seed, list(points)) for seed, points in curves.items()],
+        difference=_difference(row, against[0]) if against else None,
+        speedup=_split(row, curves, *against, direction) if against else None,
+        survival=_survival(row.results),
+    )
+
+
+def _curve(bands: Sequence[Band]) -> schemas.Curve:
+    return schemas.Curve(
+        steps=[band.step for band in bands],
+        seconds=[band.seconds for band in bands],
+        mean=[band.mean for band in bands],
+        low=[band.low for band in bands],
+        high=[band.high for band in bands],
+        n=[band.n for band in bands],
+    )
+
+
+def _difference(row: Row, against: Row) -> schemas.Difference | None:
+    ours, theirs = (
+        {run.seed: run.converged for run in own.results if run.converged is not None} for own in (row, against)
+    )
+    found = pair(ours, theirs)
+    if found is None:
+        return None
+    return schemas.Difference(found.mean, found.ci95, found.p_value, sorted(ours.keys() & theirs.keys()))
+
+
+def _split(row: Row, curves: Curves, against: Row, theirs: Curves, direction: Direction | None) -> schemas.Split:
+    alike = row.pooled.hardware == against.pooled.hardware and row.pooled.kernel == against.pooled.kernel != MIXED
+    timed = [on(own.pooled.hardware, own.results) if alike else [] for own in (against, row)]
+    found = speedup(*map(spans_of, timed))
+    steps = found if found.steps else speedup(spans_of(against.results), spans_of(row.results))
+    return schemas.Split(
+        steps=_ratio(steps.steps),
+        seconds_per_step=_ratio(found.seconds_per_step),
+        total=_ratio(found.total),
+        bound=steps.bound,
+        to_baselines_best=_fraction(theirs, curves, direction, own_best=False),
+        own_best=_fraction(theirs, curves, direction, own_best=True),
+    )
+
+
+def _ratio(found: Ratio | None) -> schemas.Ratio | None:
+    return schemas.Ratio(*found) if found else None
+
+
+def _fraction(theirs: Curves, ours: Curves, direction: Direction | None, *, own_best: bool) -> schemas.Fraction | None:
+    found = to_baselines_best(theirs, ours, direction, own_best=own_best) if direction else None
+    return schemas.Fraction(*found) if found else None
+
+
+def _survival(results: Sequence[RunResult]) -> list[tuple[float, float, float, float]]:
+    """From the start on, at each step where another seed reaches the target, to the end of the longest watch."""
+    runs = times_of(results, "steps").values()
+    if not runs:
+        return []
+    reached = sorted(run.time for run in runs if run.reached)
+    at = sorted({0.0, *reached, max(run.time for run in runs)})
+    return [(step, *survival(len(runs) - sum(time <= step for time in reached), len(runs))) for step in at]

@@ -1,0 +1,143 @@
+"""What a comparison shows: plain dataclasses of our own rows' numbers."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import TypeAdapter
+
+from service.leaderboards.pooling import Estimate
+from service.leaderboards.schemas import Problem
+from service.statistics.speedups import Bound
+from service.statistics.values import Interval
+
+
+@dataclass(slots=True)
+class Curve:
+    """The seeds' mean at each of some points, with its interval at each by itself.
+
+    Attributes:
+        steps, seconds: means over the seeds; one of them is the same for all seeds.
+        low, high: null at points that one seed alone has.
+        n: seeds that have a value there.
+    """
+
+    steps: list[float]
+    seconds: list[float]
+    mean: list[float]
+    low: list[float | None]
+    high: list[float | None]
+    n: list[int]
+
+
+@dataclass(slots=True)
+class ComparedRun:
+    """The run of a seed that counts, and its curve: step, value, seconds."""
+
+    run_id: str
+    seed: int
+    points: list[tuple[int, float, float]]
+
+
+@dataclass(slots=True)
+class Difference:
+    """Own test value minus the baseline's, of seeds that converged.
+
+    Attributes:
+        ci95: null where no value differs from its mean.
+        seeds: that both have.
+    """
+
+    mean: float
+    ci95: Interval | None
+    p_value: float
+    seeds: list[int]
+
+
+@dataclass(slots=True)
+class Ratio:
+    """The baseline's over the own, geometric means of the seeds; without an interval where a target was missed."""
+
+    ratio: float
+    ci95: Interval | None
+
+
+@dataclass(slots=True)
+class Fraction:
+    """Own time over the baseline's, the geometric mean of ``n`` seeds.
+
+    Attributes:
+        bound: ``at least`` if a run missed the level, so that its time would be longer.
+    """
+
+    fraction: float
+    ci95: Interval | None
+    n: int
+    bound: Literal["at least"] | None
+
+
+@dataclass(slots=True)
+class Split:
+    """How many times sooner than the baseline, and by what: ``total`` is ``steps`` times ``seconds_per_step``.
+
+    Attributes:
+        steps: to the board's target; null if neither reaches it.
+        seconds_per_step, total: of runs that were alone on their machines, of one hardware and one kernel.
+        bound: whether a missed target makes the ratios bounds.
+        to_baselines_best: own time over the baseline's, to the best level that the baseline of the same seed holds.
+        own_best: own time to the own best level over that of the baseline to its own.
+    """
+
+    steps: Ratio | None
+    seconds_per_step: Ratio | None
+    total: Ratio | None
+    bound: Bound | None
+    to_baselines_best: Fraction | None
+    own_best: Fraction | None
+
+
+@dataclass(slots=True)
+class ComparedEntry:
+    """One of the entries.
+
+    Attributes:
+        value: null if all seeds diverged.
+        curve, curve_by_seconds: by steps, and on a common grid of seconds to the end of the shortest run.
+        difference, speedup: null of the baseline itself, and where too little is known.
+        survival: share of the seeds that have not reached the target at a step, with its interval.
+    """
+
+    fingerprint: str
+    method: str
+    changes: dict[str, Any]
+    kernel: str | None
+    hardware: str | None
+    seeds: list[int]
+    value: Estimate | None
+    curve: Curve
+    curve_by_seconds: Curve
+    runs: list[ComparedRun]
+    difference: Difference | None
+    speedup: Split | None
+    survival: list[tuple[float, float, float, float]]
+
+
+@dataclass(slots=True)
+class Comparison:
+    """Entries of one problem at one profile, in the order in which they were asked for.
+
+    Attributes:
+        baseline: the fingerprint of the one that others are compared with.
+    """
+
+    task: str
+    profile: str
+    problem: Problem
+    baseline: str
+    series: str
+    unit: str
+    direction: Literal["maximize", "minimize"] | None
+    target: float | None
+    entries: list[ComparedEntry]
+
+
+COMPARISON = TypeAdapter(Comparison)

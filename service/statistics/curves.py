@@ -1,0 +1,69 @@
+"""Curves of several seeds as one: their mean at each step or second, and its interval."""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from normcore.target import Point
+from service.statistics.differences import Floats
+from service.statistics.values import NOMINAL, interval
+
+GRID = 200  # seconds at which curves are compared, evenly spaced
+
+At = tuple[float, float, float]
+"""Step, value, seconds; of a place between two evaluations, too."""
+
+
+class Band(NamedTuple):
+    """Over the seeds that have a value there.
+
+    Attributes:
+        step, seconds: means of them.
+        low, high: of the mean's interval, at each point by itself; None of one seed.
+        n: seeds.
+    """
+
+    step: float
+    seconds: float
+    mean: float
+    low: float | None
+    high: float | None
+    n: int
+
+
+def by_steps(curves: Mapping[int, Sequence[Point]]) -> list[Band]:
+    """At each step where a curve has a value, of the seeds that have one there."""
+    at: dict[int, list[At]] = {}
+    for points in curves.values():
+        for step, value, seconds in points:
+            at.setdefault(step, []).append((step, value, seconds))
+    return [_band(at[step]) for step in sorted(at)]
+
+
+def by_seconds(curves: Mapping[int, Sequence[Point]], size: int = GRID) -> list[Band]:
+    """At the same seconds of each seed, linear between two evaluations: from when all have one to the end of the
+    shortest."""
+    if not curves or not all(curves.values()):
+        return []
+    first = max(points[0].seconds for points in curves.values())
+    last = min(points[-1].seconds for points in curves.values())
+    if first > last:
+        return []
+    grid = np.linspace(first, last, size if last > first else 1)
+    rows = [_at(points, grid) for points in curves.values()]
+    return [_band(points) for points in zip(*rows, strict=True)]
+
+
+def _at(points: Sequence[Point], seconds: Floats) -> list[At]:
+    known = [point.seconds for point in points]
+    steps = np.interp(seconds, known, [point.step for point in points])
+    values = np.interp(seconds, known, [point.value for point in points])
+    return list(zip(steps.tolist(), values.tolist(), seconds.tolist(), strict=True))
+
+
+def _band(at: Sequence[At]) -> Band:
+    steps, values, seconds = zip(*at, strict=True)
+    low, high = interval(values, NOMINAL) or (None, None)
+    return Band(statistics.fmean(steps), statistics.fmean(seconds), statistics.fmean(values), low, high, len(values))

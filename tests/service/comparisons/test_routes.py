@@ -1,0 +1,149 @@
+"""Comparisons as the API shows them."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import scipy.stats
+from starlette.testclient import TestClient
+
+from normcore.events import Measured
+from service.db import Database
+from service.experiments import lifecycle
+from tests.service.given import MAX_STEPS, claimed, finished, recorded, started, submitted
+
+SEEDS = range(5)
+ACCURACIES = [0.80, 0.82, 0.81, 0.84, 0.83]
+ENVIRONMENT = {"host": "a", "cpu": "EPYC", "threads": 1}
+
+
+def trained(
+    db: Database, method: str, values: list[float | None], steps: list[float | None], pace: float = 0.1, **parts: Any
+) -> str:
+    """An experiment of seeds that came to these values and were at the target after so many steps of ``pace`` seconds;
+    its fingerprint. Validation rises by 0.01 a step to 0.4."""
+    environment = {**ENVIRONMENT, **parts.pop("environment", {})}
+    experiment = submitted(db, method, seeds=range(len(values)), **parts)
+    for value, at in zip(values, steps, strict=True):
+        lease = claimed(db).lease
+        with db.transaction() as session:
+            begun = replace(started(), environment=environment)
+            lifecycle.start(session, lease, begun, device="cpu", resumed_from=None)
+        recorded(db, lease, *(Measured(k, k * pace, {"valid.accuracy": k / 100}) for k in range(10, 50, 10)))
+        seconds = {"seconds_to_target": at and at * pace, "seconds_below_target": None if at else MAX_STEPS * pace}
+        outcome: Any = "diverged" if value is None else "completed"
+        finished(db, lease, outcome, value=value, steps_to_target=at, **seconds)
+    return experiment.fingerprint
+
+
+def compared(client: TestClient, *fingerprints: str, **query: str) -> dict[str, Any]:
+    answer = client.get("/v1/comparisons", params={"fingerprint": list(fingerprints), **query})
+    assert answer.status_code == 200, answer.text
+    content: dict[str, Any] = answer.json()
+    return content
+
+
+def refused(client: TestClient, status: int, *fingerprints: str, **query: str) -> str:
+    answer = client.get("/v1/comparisons", params={"fingerprint": list(fingerprints), **query})
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    return answer.text
+
+
+@pytest.fixture
+def two(db: Database) -> tuple[str, str]:
+    """None, and layer norm, which is twice as fast in updates that take 1.25 times as long."""
+    none = trained(db, "none", [v - 0.1 for v in reversed(ACCURACIES)], [20, 22, 24, 26, 28])
+    return none, trained(db, "layer_norm", [*ACCURACIES], [10, 11, 12, 13, 14], pace=0.125)
+
+
+def test_entries_stand_side_by_side_with_curves_and_differences(client: TestClient, two: tuple[str, str]) -> None:
+    none, norm = two
+    got = compared(client, norm, none)
+    assert (got["task"], got["profile"], got["series"], got["direction"]) == (
+        "permuted_digits",
+        "smoke",
+        "valid.accuracy",
+        "maximize",
+    )
+    assert got["baseline"] == none, "that without normalization, whatever the order"
+    own, baseline = got["entries"]
+    assert [entry["fingerprint"] for entry in got["entries"]] == [norm, none]
+    assert (own["method"], own["seeds"], len(own["runs"])) == ("layer_norm", list(SEEDS), 5)
+    assert own["curve"]["steps"] == [10, 20, 30, 40]
+    assert own["curve"]["seconds"] == pytest.approx([1.25, 2.5, 3.75, 5.0])
+    assert own["curve"]["mean"] == own["curve"]["low"] == own["curve"]["high"] == pytest.approx([0.1, 0.2, 0.3, 0.4])
+    assert own["runs"][0]["points"][0] == [10, 0.1, 1.25]
+    differences = [a - b for a, b in zip(ACCURACIES, [v - 0.1 for v in reversed(ACCURACIES)], strict=True)]
+    test = scipy.stats.ttest_1samp(differences, 0)
+    assert own["difference"]["mean"] == pytest.approx(0.1)
+    assert own["difference"]["p_value"] == pytest.approx(test.pvalue)
+    assert own["difference"]["ci95"] == pytest.approx(list(test.confidence_interval(0.95)))
+    assert own["difference"]["seeds"] == list(SEEDS)
+    assert (baseline["difference"], baseline["speedup"]) == (None, None)
+
+
+def test_a_speedup_is_that_in_updates_times_that_of_an_update(client: TestClient, two: tuple[str, str]) -> None:
+    split = compared(client, *two)["entries"][1]["speedup"]
+    assert split["steps"]["ratio"] == pytest.approx(2)
+    assert split["seconds_per_step"]["ratio"] == pytest.approx(1 / 1.25)
+    assert split["total"]["ratio"] == pytest.approx(split["steps"]["ratio"] * split["seconds_per_step"]["ratio"])
+    assert split["bound"] is None
+    assert split["to_baselines_best"]["fraction"] == pytest.approx(1), "the curves are alike"
+
+
+def test_turned_round_the_difference_is_the_negative(client: TestClient, two: tuple[str, str]) -> None:
+    none, norm = two
+    turned = compared(client, none, norm, baseline=norm[:12])
+    assert turned["baseline"] == norm
+    assert turned["entries"][0]["difference"]["mean"] == pytest.approx(-0.1)
+    assert turned["entries"][0]["speedup"]["steps"]["ratio"] == pytest.approx(0.5)
+
+
+def test_survival_is_the_share_that_is_not_there_yet(client: TestClient, db: Database) -> None:
+    first = trained(db, "none", [0.7, 0.7, 0.7, 0.7], [10, 20, None, None])
+    second = trained(db, "layer_norm", [0.7], [10])
+    got = compared(client, first, second)["entries"][0]["survival"]
+    assert [row[:2] for row in got] == [[0.0, 1.0], [10.0, 0.75], [20.0, 0.5], [40.0, 0.5]]
+    for _, left, low, high in got:
+        expected = scipy.stats.binomtest(round(4 * left), 4).proportion_ci(0.95, "exact")
+        assert (low, high) == pytest.approx((expected.low, expected.high))
+
+
+@pytest.mark.parametrize("elsewhere", [{"cpu": "Xeon"}, {"threads": 2}])
+def test_seconds_of_other_hardware_are_not_compared(
+    client: TestClient, db: Database, elsewhere: dict[str, Any]
+) -> None:
+    none = trained(db, "none", [0.7, 0.8], [20, 20])
+    norm = trained(db, "layer_norm", [0.7, 0.8], [10, 10], environment=elsewhere)
+    split = compared(client, none, norm)["entries"][1]["speedup"]
+    assert split["steps"]["ratio"] == pytest.approx(2)
+    assert (split["seconds_per_step"], split["total"]) == (None, None)
+
+
+def test_a_baseline_that_misses_makes_a_bound(client: TestClient, db: Database) -> None:
+    none = trained(db, "none", [0.7, 0.8], [20, None])
+    norm = trained(db, "layer_norm", [0.7, 0.8], [10, 10])
+    split = compared(client, none, norm)["entries"][1]["speedup"]
+    assert (split["bound"], split["steps"]["ci95"]) == ("at least", None)
+    assert split["steps"]["ratio"] == pytest.approx((20 * 40) ** 0.5 / 10)
+
+
+def test_of_entries_that_diverged_curves_remain(client: TestClient, db: Database) -> None:
+    none = trained(db, "none", [None, None], [None, None])
+    norm = trained(db, "layer_norm", [0.7, 0.8], [10, 10])
+    got = compared(client, none, norm)["entries"]
+    assert (got[0]["value"], got[1]["difference"]) == (None, None)
+    assert got[0]["curve"]["n"] == [2, 2, 2, 2]
+
+
+def test_what_cannot_be_compared_is_refused(client: TestClient, db: Database, two: tuple[str, str]) -> None:
+    none, norm = two
+    other = trained(db, "none", [0.7], [10], task={"name": "sequential_digits", "profile": "smoke"})
+    assert "of different boards" in refused(client, 422, none, other)
+    assert "give two or more that differ" in refused(client, 422, none, none)
+    assert "no entry has a fingerprint that begins with 00000000" in refused(client, 404, none, "0" * 8)
+    assert "expected one of the fingerprints" in refused(client, 422, none, norm, baseline=other)
+    assert "did you mean 'valid.accuracy'" in refused(client, 422, none, norm, series="valid.acuracy")
+    for wrong in ([none], ["none", norm], []):
+        assert '"fingerprint"' in refused(client, 422, *wrong)

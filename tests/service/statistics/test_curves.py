@@ -1,0 +1,50 @@
+"""Curves of several seeds as one."""
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+
+from normcore.target import Point
+from service.statistics.curves import GRID, by_seconds, by_steps
+
+SLOW = [Point(10, 0.2, 1.0), Point(20, 0.4, 2.0), Point(30, 0.8, 4.0)]
+FAST = [Point(10, 0.4, 0.5), Point(20, 0.6, 1.5), Point(30, 0.6, 2.0)]
+
+
+def test_at_each_step_stand_the_mean_and_its_interval() -> None:
+    first, *_ = by_steps({0: SLOW, 1: FAST})
+    half = 21.2049 * 0.1  # Student's t of one degree of freedom at 97%, times the mean's error
+    assert (first.step, first.seconds, first.n) == (10, 0.75, 2)
+    assert first.mean == pytest.approx(0.3)
+    assert (first.low, first.high) == pytest.approx((0.3 - half, 0.3 + half), rel=1e-4)
+
+
+def test_a_step_that_one_seed_alone_has_counts_without_an_interval() -> None:
+    bands = by_steps({0: SLOW, 1: FAST[:2], 2: [Point(25, 0.5, 3.0)]})
+    assert [(band.step, band.n) for band in bands] == [(10, 2), (20, 2), (25, 1), (30, 1)]
+    assert [band.low is None for band in bands] == [False, False, True, True]
+
+
+def test_by_seconds_curves_are_compared_where_all_have_a_value() -> None:
+    bands = by_seconds({0: SLOW, 1: FAST}, size=3)
+    assert [band.seconds for band in bands] == [1.0, 1.5, 2.0]
+    assert [band.mean for band in bands] == pytest.approx([(0.2 + 0.5) / 2, (0.3 + 0.6) / 2, (0.4 + 0.6) / 2])
+    assert [band.step for band in bands] == pytest.approx([12.5, 17.5, 25])
+    assert len(by_seconds({0: SLOW, 1: FAST})) == GRID
+
+
+def test_curves_that_were_never_there_together_have_no_seconds_in_common() -> None:
+    assert by_seconds({0: SLOW[2:], 1: FAST}) == []
+    assert by_seconds({0: SLOW, 1: []}) == []
+    assert by_seconds({}) == by_steps({}) == by_steps({0: []}) == []
+
+
+@given(st.lists(st.lists(st.floats(-10, 10), min_size=4, max_size=4), min_size=2, max_size=6))
+def test_the_interval_is_values_own(rows: list[list[float]]) -> None:
+    curves = {seed: [Point(10 * k, value, float(k)) for k, value in enumerate(row)] for seed, row in enumerate(rows)}
+    for band, values in zip(by_steps(curves), zip(*rows, strict=True), strict=True):
+        if np.std(values) > 1e-6:
+            expected = scipy.stats.t.interval(0.97, len(values) - 1, np.mean(values), scipy.stats.sem(values))
+            assert (band.low, band.high) == pytest.approx(expected)
