@@ -18,13 +18,13 @@ from service.http import openapi
 from service.http.addresses import RefuseNul
 from service.http.compression import CompressGet
 from service.http.conditional import Revalidate
+from service.http.kept import KeptAnswers
 from service.http.methods import AnswerHead
 from service.http.problems import translate_errors
 from service.http.routing import refuse_parameters
 from service.http.strangers import RefuseStrangers
 from service.keys.guard import require_key
 from service.leaderboards import routes as leaderboards
-from service.leaderboards.kept import KeptBoards
 from service.queue import Notifier, make_celery
 from service.report_cards import routes as report_cards
 from service.settings import Settings
@@ -62,7 +62,7 @@ def create_app(settings: Settings, *, require_keys: bool) -> FastAPI:
     app.state.group_commit = GroupCommit(db)
     app.state.artifacts = Artifacts(settings.artifacts_url)
     app.state.store_check = StoreCheck(app.state.artifacts)
-    app.state.boards = KeptBoards()
+    app.state.boards = KeptAnswers()
     for inner_first in (Revalidate, CompressGet, AnswerHead, RefuseNul):
         app.add_middleware(inner_first)
     app.add_middleware(RefuseStrangers, allowed_hosts=settings.hosts, require_keys=require_keys)

@@ -88,7 +88,8 @@ def test_migrations_declare_their_own_columns() -> None:
 
 def test_no_room_of_the_service_reads_another_rooms_tables_but_the_ones_it_reports_on() -> None:
     allowed = {
-        "leaderboards": {"experiments"},
+        "leaderboards": {"experiments", "statistics"},
+        "comparisons": {"experiments", "leaderboards", "statistics"},
         "experiments": set(),
         "fleet": set(),
         "workload": {"experiments", "fleet"},
@@ -110,7 +111,7 @@ ROOMS: Mapping[str, set[str]] = {  # and the other rooms that each may use, besi
     "fleet": set(),
     "http": set(),
     "keys": set(),
-    "leaderboards": {"experiments"},
+    "leaderboards": {"experiments", "statistics"},
     "processes": {"experiments", "fleet", "keys", "workload"},
     "report_cards": {"experiments", "leaderboards"},
     "statistics": set(),

@@ -11,7 +11,7 @@ from fastapi import Depends, Request
 from service.artifacts import Artifacts
 from service.db import Database
 from service.group_commit import GroupCommit
-from service.leaderboards.kept import KeptBoards
+from service.http.kept import KeptAnswers
 from service.queue import Notifier
 from service.settings import Settings
 from service.store_check import StoreCheck
@@ -26,7 +26,7 @@ class Parts(Protocol):
     artifacts: Artifacts
     notifier: Notifier
     store_check: StoreCheck
-    boards: KeptBoards
+    boards: KeptAnswers
 
 
 async def parts(request: Request) -> Parts:

@@ -1,13 +1,13 @@
-"""A board is made once for as long as nothing is added to it."""
+"""An answer is made once for as long as its version stays."""
 
-from service.leaderboards.kept import MOST, KeptBoards
+from service.http.kept import MOST, KeptAnswers
 
 
-def test_a_board_is_made_anew_once_its_version_is_another() -> None:
-    boards, made = KeptBoards(), iter(range(100))
+def test_an_answer_is_made_anew_once_its_version_is_another() -> None:
+    answers, made = KeptAnswers(), iter(range(100))
 
     def get(asked: str, version: int) -> bytes:
-        return boards.get(asked, version, lambda: b"%d" % next(made))
+        return answers.get(asked, version, lambda: b"%d" % next(made))
 
     assert [get("a", 1), get("a", 1), get("b", 1), get("a", 2), get("a", 2), get("b", 1)] == [
         b"0",
@@ -20,10 +20,10 @@ def test_a_board_is_made_anew_once_its_version_is_another() -> None:
 
 
 def test_those_that_were_asked_for_longest_ago_go_first() -> None:
-    boards, made = KeptBoards(), []
+    answers, made = KeptAnswers(), []
 
     def get(asked: int) -> bytes:
-        return boards.get(asked, 0, lambda: made.append(asked) or b"")  # type: ignore[func-returns-value]
+        return answers.get(asked, 0, lambda: made.append(asked) or b"")  # type: ignore[func-returns-value]
 
     for asked in (*range(MOST), 0, MOST, 0, 1):
         get(asked)
