@@ -12,8 +12,9 @@ from torch import Tensor
 from normcore.kernels.described import NormKind
 
 OVER_FEATURES = {NormKind.LAYER_NORM, NormKind.RMS_NORM}
-HIDDEN_ON_CHIP = 64  # units up to which W_h, padded to powers of 2, and what else it needs fit
-HIDDEN_IN_BFLOAT16 = {1: 256, 3: 128, 4: 128}  # the same, of cells of so many gates, with W_h in bfloat16
+HIDDEN_ON_CHIP = 64  # units up to which what a program needs fits into registers
+HIDDEN_OF_FACTORS = {torch.float32: {1: 128, 3: 128}, torch.bfloat16: {1: 256, 3: 128, 4: 128}}
+"""The same, of cells of so many gates, where lines are over features."""
 BATCH_ON_CHIP = 64  # examples up to which one program has them all, where statistics are over them
 BATCH_IN_BFLOAT16 = {1: 64, 3: 32, 4: 32}  # with more, what tensor cores hand out does not fit into registers
 ROWS_OF_PRODUCT = 16  # the least number of rows and columns that a product in Triton has
@@ -55,6 +56,7 @@ class Plan:
         factors: the precision of what is multiplied by W_h, and of W_h.
         mask: (T, B) of uint8, 0 where an example has no such step; None if all have it.
         keeps: whether gradients may be asked for.
+        memory: bytes of shared memory that a block of the device may have.
     """
 
     gates: int
@@ -66,6 +68,7 @@ class Plan:
     factors: torch.dtype
     mask: Tensor | None
     keeps: bool
+    memory: int
 
     def over(self, mask: Tensor | None, of_sums: Tensor | None, of_cell: Tensor | None) -> "Plan":
         """The same with other tensors: the mask, and the statistics of both places."""
@@ -99,11 +102,19 @@ class Plan:
 
     def fits_on_chip(self, batch: int, hidden: int) -> bool:
         """Whether one kernel can take all steps, with W_h on the chip and whole lines in its programs."""
-        in_bfloat16 = self.factors == torch.bfloat16
         if self.over_examples:
-            most = BATCH_IN_BFLOAT16[self.gates] if in_bfloat16 else BATCH_ON_CHIP
-            return hidden <= HIDDEN_ON_CHIP and batch <= most
-        return hidden <= (HIDDEN_IN_BFLOAT16[self.gates] if in_bfloat16 else HIDDEN_ON_CHIP)
+            most = HIDDEN_ON_CHIP
+            if batch > (BATCH_IN_BFLOAT16[self.gates] if self.factors == torch.bfloat16 else BATCH_ON_CHIP):
+                return False
+        else:
+            most = HIDDEN_OF_FACTORS.get(self.factors, {}).get(self.gates, HIDDEN_ON_CHIP)
+        rows, units = self.tile_of_all_steps(batch, hidden)
+        return hidden <= most and shared_memory(self.gates, rows, units, self.factors) <= self.memory
+
+    def tile_of_all_steps(self, batch: int, hidden: int) -> tuple[int, int]:
+        """Rows and units of a program that has W_h."""
+        rows = power_of_2(batch) if self.over_examples else ROWS_OF_PRODUCT
+        return max(ROWS_OF_PRODUCT, rows), max(ROWS_OF_PRODUCT, power_of_2(hidden))
 
     @property
     def over_examples(self) -> bool:
@@ -122,8 +133,7 @@ class Tiles(NamedTuple):
     def of(cls, plan: Plan, batch: int, hidden: int) -> "Tiles":
         """A line in one piece: an example each, or all examples of a few features."""
         if plan.fits_on_chip(batch, hidden):
-            rows = max(ROWS_OF_PRODUCT, power_of_2(batch)) if plan.over_examples else ROWS_OF_PRODUCT
-            units = max(ROWS_OF_PRODUCT, power_of_2(hidden))
+            rows, units = plan.tile_of_all_steps(batch, hidden)
             num_warps = max(units // UNITS_OF_A_WARP, rows * units // LANES_OF_A_WARP)
         else:
             if plan.over_examples:
@@ -137,6 +147,12 @@ class Tiles(NamedTuple):
     @property
     def meant(self) -> dict[str, int]:
         return {"R": self.rows, "C": self.units, "num_warps": self.num_warps}
+
+
+def shared_memory(gates: int, rows: int, units: int, factors: torch.dtype) -> int:
+    """Bytes that a program takes at most that has W_h: that, and tiles (rows, units) on their way to other threads."""
+    tiles = min(gates + 1, 4)  # at most, as compiled
+    return gates * units**2 * factors.itemsize + tiles * rows * units * max(factors.itemsize, torch.float32.itemsize)
 
 
 def power_of_2(n: int) -> int:

@@ -45,6 +45,15 @@ def _runs_on(device: torch.device) -> bool:
     return device.type == "cuda" or triton.knobs.runtime.interpret
 
 
+def _memory_of_a_block() -> int:
+    """Bytes of shared memory, of the current device; for the interpreter, of an H100."""
+    if triton.knobs.runtime.interpret:
+        return 227 * 1024
+    active = triton.runtime.driver.active
+    memory: int = active.utils.get_device_properties(active.get_current_device())["max_shared_mem"]
+    return memory
+
+
 def _unrolled(cell: Any, described: Described, x: Tensor, state: State, t: int, mask: Tensor | None) -> Unrolled:
     dtype = cell.weight_hh.dtype
     input_norm = described.over_all_steps or described.sites[0].norm
@@ -81,6 +90,7 @@ def _plan(cell: Any, described: Described, t: int, mask: Tensor | None, steps: i
         factors=_of_factors(cell.weight_hh),
         mask=None if mask is None else mask.to(torch.uint8).contiguous(),
         keeps=torch.is_grad_enabled(),
+        memory=_memory_of_a_block(),
     )
 
 

@@ -1,11 +1,17 @@
 """All steps of a sequence in one kernel, that keeps W_h and the state on the chip: a program has R examples, and all
 units, of which there are few. Where statistics are over the examples, one program has them all.
+
+A thread has up to 512 operands of a product, which are read from shared memory while it goes on: nothing that waits for
+other threads may stand between, or all are held at once, more than there are registers. So the input's term is read
+after the products, and ``max_num_imprecise_acc``, which means nothing here (it is of float8), keeps Triton from making
+it the sum that a product begins with.
 """
 
 import triton
 import triton.language as tl
 
 from normcore.kernels.gpu.device.backward import gradients_before, with_outputs
+from normcore.kernels.gpu.device.cells import sum_of_terms
 from normcore.kernels.gpu.device.forward import state_after
 from normcore.kernels.gpu.device.norms import BATCH_NORM, LAYER_NORM, RMS_NORM
 from normcore.kernels.gpu.device.tiles import Site, load_gates, load_state, own_tile, store_gates, store_state
@@ -30,14 +36,14 @@ def forward_sequence(term, weight, mask, at_sums, at_cell, states, cells, sums, 
     state = load_state(states, cells, tile, H)
     size = tl.full((), 0, tl.int64) + B * H
     for t in range(T):
-        x = load_gates(term + t * size * G, tile, H, G)
         a = ()
         for k in tl.static_range(G):
             h = state[0].to(w[k].dtype)
-            r = tl.dot(h, tl.trans(w[k]), input_precision=PRECISION, out_dtype=state[0].dtype)  # W_h h
-            if TOGETHER:
-                r += x[k]
-            a += (r,)
+            a += (tl.dot(h, tl.trans(w[k]), input_precision=PRECISION, max_num_imprecise_acc=C,
+                         out_dtype=state[0].dtype),)  # fmt: skip  # W_h h
+        x = load_gates(term + t * size * G, tile, H, G)
+        if TOGETHER:
+            a = sum_of_terms(x, a, G)
         if sums is not None:
             store_gates(sums + t * size * G, a, tile, H, G)
         longest = tl.sqrt(tl.max(tl.sum(state[0] * state[0], 1), 0)) if KIND_SUMS == BATCH_NORM else 0.0

@@ -1,6 +1,9 @@
 """Where a program's tile lies, and how its numbers are read and written.
 
 A tuple of G tiles (R, C) holds one gate each; the state is a tuple's only tile.
+
+Where a number of a tile lies, from where its gate begins, is the same for all gates of all steps: as a term of its own,
+a thread has it in registers once.
 """
 
 from typing import Any, NamedTuple
@@ -44,25 +47,25 @@ def load_gates(source, tile, H: tl.constexpr, G: tl.constexpr):
     """Of (B, G H)."""
     gates = ()
     for k in tl.static_range(G):
-        gates += (tl.load(source + (tile.rows * G + k) * H + tile.units, tile.inside, 0.0),)
+        gates += (tl.load(source + k * H + (tile.rows * (G * H) + tile.units), tile.inside, 0.0),)
     return gates
 
 
 @triton.jit
 def store_gates(target, gates, tile, H: tl.constexpr, G: tl.constexpr):
     for k in tl.static_range(G):
-        tl.store(target + (tile.rows * G + k) * H + tile.units, gates[k], tile.inside)
+        tl.store(target + k * H + (tile.rows * (G * H) + tile.units), gates[k], tile.inside)
 
 
 @triton.jit
 def load_units(source, tile, H: tl.constexpr):
     """Of (B, H)."""
-    return tl.load(source + tile.rows * H + tile.units, tile.inside, 0.0)
+    return tl.load(source + (tile.rows * H + tile.units), tile.inside, 0.0)
 
 
 @triton.jit
 def store_units(target, values, tile, H: tl.constexpr):
-    tl.store(target + tile.rows * H + tile.units, values, tile.inside)
+    tl.store(target + (tile.rows * H + tile.units), values, tile.inside)
 
 
 @triton.jit

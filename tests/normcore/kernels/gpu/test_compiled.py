@@ -6,13 +6,17 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 
 from normcore.kernels.described import NormKind
 
 pytest.importorskip("triton", reason="needs triton: pip install '.[gpu]'")
-OF_A_BLOCK = {80: 163 * 1024, 90: 227 * 1024}  # bytes of shared memory on A100, and on H100 and H200
+from normcore.kernels.gpu.plan import shared_memory
+from tests.normcore.kernels.gpu.compiled import OF_A_BLOCK
+
 EXPECTED = {
     (f"{pass_}_{design}", gates, kind.value)
     for pass_, design, gates, kind in itertools.product(
@@ -41,7 +45,19 @@ def test_every_kernel_becomes_machine_code(capability: int, tmp_path: Path) -> N
             ("forward", "backward"), ((4, 128), (3, 128), (1, 256), (4, 64), (3, 64), (1, 64))
         )
     }
+    assert {(kernel["G"], kernel["H"]) for kernel in kernels if is_large(kernel)} == {
+        (gates, hidden) for gates in ((1, 3) if capability == 90 else (1,)) for hidden in (65, 128)
+    }
     for kernel in kernels:
         assert kernel["target"].startswith(f"sm_{capability}")
         assert kernel["machine_code"] > 0
         assert kernel["shared"] <= OF_A_BLOCK[capability]
+        if kernel["kernel"].endswith("sequence"):
+            factors = torch.bfloat16 if kernel["in_bfloat16"] else torch.float32
+            assert kernel["shared"] <= shared_memory(kernel["G"], kernel["R"], kernel["C"], factors)
+            assert kernel["stack"] <= (700 if kernel["R"] == 64 else 100), kernel
+
+
+def is_large(kernel: dict[str, Any]) -> bool:
+    """Whether it has W_h of more than 64 units in float32, in so many registers."""
+    return kernel["kernel"].endswith("sequence") and kernel["C"] > 64 and not kernel["in_bfloat16"]

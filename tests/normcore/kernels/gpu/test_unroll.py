@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from normcore import recurrent
+from normcore.kernels.described import NormKind
 from normcore.norms.population import batch_norms
 from tests.normcore.kernels.compared import (
     EXACT,
@@ -25,7 +26,7 @@ from tests.normcore.kernels.twin import Twin, case, default, of_batch_norm
 pytest.importorskip("triton", reason="needs triton: pip install '.[gpu]'")
 from normcore.kernels import gpu
 from normcore.kernels.gpu import sequence, steps
-from normcore.kernels.gpu.plan import Plan
+from normcore.kernels.gpu.plan import Place, Plan
 
 design = pytest.mark.parametrize("of", ["step", "sequence"])
 
@@ -151,7 +152,11 @@ def test_what_varies_by_no_more_than_the_rounding_of_bfloat16_is_constant(
     ("cell", "method", "batch", "hidden", "precision", "expected"),
     [
         ("rnn", "layer_norm", 65, 64, "float32", "sequence"),
-        ("rnn", "layer_norm", 2, 65, "float32", "steps"),
+        ("rnn", "layer_norm", 2, 128, "float32", "sequence"),
+        ("rnn", "layer_norm", 2, 129, "float32", "steps"),
+        ("gru", "layer_norm", 2, 65, "float32", "sequence"),
+        ("lstm", "layer_norm", 2, 64, "float32", "sequence"),
+        ("lstm", "layer_norm", 2, 65, "float32", "steps"),
         ("rnn", "recurrent_batch_norm", 64, 64, "float32", "sequence"),
         ("rnn", "recurrent_batch_norm", 65, 5, "float32", "steps"),
         ("rnn", "recurrent_batch_norm", 2, 65, "float32", "steps"),
@@ -179,6 +184,14 @@ def test_where_recurrent_weights_fit_on_the_chip_one_kernel_has_all_steps(
     with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bfloat16"):
         everything(gpu.unroll, built, *drawn(built, steps=2, batch=batch))
     assert launched == [f"{expected}.forward", f"{expected}.backward"]
+
+
+@pytest.mark.parametrize(("hidden", "kib", "expected"), [(65, 224, True), (65, 223, False), (64, 163, True)])
+def test_what_fits_on_the_chip_is_a_matter_of_the_device(hidden: int, kib: int, expected: bool) -> None:
+    nowhere = Place(NormKind.NONE, 0.0, None)
+    memory = kib * 1024
+    plan = Plan(3, nowhere, nowhere, False, False, False, torch.float32, mask=None, keeps=False, memory=memory)
+    assert plan.fits_on_chip(2, hidden) == expected
 
 
 def noting(launched: list[str], design: Any, pass_: str) -> Any:
