@@ -96,7 +96,7 @@ def test_a_service_lists_trains_ranks_and_draws_it(with_example: str, tmp_path: 
 
         board = running.get(f"/v1/leaderboards/{TAG}", profile="smoke")
         assert (board["metric"], board["unit"], board["direction"]) == (ERROR, "", "minimize")
-        assert (board["budget"], board["target"]) == (150 * 50, 0.05)
+        assert (board["budget"], board["target"]) == (200 * 50, 0.05)
         assert board["problem"]["options"] == {"length": 6, "data_seed": 0}
         assert [problem["title"] for problem in board["problems"]] == ["the profile's own", "length 8"]
         ranked = [(entry["rank"], entry["method"], entry["value"]["mean"]) for entry in board["entries"]]

@@ -30,7 +30,7 @@ class AddingProblem(Benchmark):
             "100 numbers; all sizes are ours.", 100, 100, batch_size=100, max_steps=10_000, eval_every=250
         ),
         "small": _profile("40 numbers: minutes on one core.", 40, 64, batch_size=50, max_steps=1500, eval_every=100),
-        "smoke": _profile("6 numbers: seconds.", 6, 16, batch_size=50, max_steps=150, eval_every=50),
+        "smoke": _profile("6 numbers: seconds.", 6, 16, batch_size=50, max_steps=200, eval_every=25),
     }
 
     name: Literal["adding_problem"] = "adding_problem"

@@ -86,8 +86,8 @@ def test_the_numbers_are_means_over_the_seeds_and_specs_stand_as_expected(db: Da
         "| spec | seeds | test accuracy | 95% interval | `valid.loss` in the end | updates to the target | min a run |"
     )
     assert lines[head + 2 : head + 5] == [
-        "| with ln | 3 | 0.7 | 0.4516 to 0.9484 | 1.5 | 30 (3 of 3) | 1.5 |",  # 4.303 * 0.1 / sqrt(3)
-        "| without | 3 | 0.4 | 0.1516 to 0.6484 | 2.167 | – (1 of 3) | 1.5 |",
+        "| with ln | 3 | 0.7 | 0.3742 to 1.026 | 1.5 | 30 (3 of 3) | 1.5 |",  # 5.643 * 0.1 / sqrt(3)
+        "| without | 3 | 0.4 | 0.07421 to 0.7258 | 2.167 | – (1 of 3) | 1.5 |",
         "| another | not run |  |  |  |  |  |",
     ]
     assert "*LN: with ln, then without*: **holds**, in 3 of 3 seeds." in lines
@@ -136,7 +136,7 @@ def test_metrics_that_do_not_rank_have_a_table_of_their_own(db: Database, sectio
     assert lines[head + 2 : head + 6] == [
         "| spec | accuracy |",
         "|---|---|",
-        "| with ln | 0.5 ± 1.271 |",  # 12.706 * 0.1
+        "| with ln | 0.5 ± 2.12 |",  # 21.205 * 0.1
         "",
     ]
     submitted(db, "none", task=task, seeds=[0])

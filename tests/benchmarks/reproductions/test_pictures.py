@@ -21,7 +21,7 @@ def test_a_band_is_the_mean_over_seeds_up_to_the_first_ones_end() -> None:
     second = [*(Point(step, value + 0.2, 1.0) for step, value, _ in first), Point(30, 0.9, 3.0)]
     at_10, at_20 = bands([first, second])
     assert (at_10.x, at_10.mean, at_20.x, at_20.mean) == pytest.approx((10, 0.3, 20, 0.5))
-    assert at_10.interval == pytest.approx((0.3 - 1.2706, 0.3 + 1.2706), abs=1e-4)  # t = 12.706 of one degree
+    assert at_10.interval == pytest.approx((0.3 - 2.1205, 0.3 + 2.1205), abs=1e-4)  # t = 21.205 of one degree
     assert bands([first]) == [Band(10, 0.2, None), Band(20, 0.4, None)]
 
 

@@ -35,6 +35,7 @@ def test_every_command_has_help_and_can_answer_in_json() -> None:
         "cancel",
         "retry",
         "leaderboard",
+        "compare",
         "report-card",
         "tasks",
         "methods",
@@ -81,6 +82,7 @@ def test_without_a_service_it_says_how_to_start_one(nobody: None, spec_file: Pat
         ["cancel", "exp_1"],
         ["tasks"],
         ["leaderboard", "x"],
+        ["compare", "x", "y"],
         ["report-card", "x"],
     ):
         assert "normbench up" in normbench(*arguments, status=2)
