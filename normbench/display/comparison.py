@@ -56,5 +56,6 @@ def _speedups(split: Mapping[str, Any] | None) -> Sequence[str | None]:
         return (None, None, None)
     bound = BOUNDS[split["bound"]]
     return tuple(
-        split[part] and f"{bound}{split[part]['ratio']:.2f}x" for part in ("steps", "seconds_per_step", "total")
+        None if (ratio := split[part]["ratio"]) is None else f"{bound}{ratio:.2f}x"
+        for part in ("steps", "seconds_per_step", "total")
     )

@@ -182,8 +182,8 @@ def _split(row: Row, curves: Curves, against: Row, theirs: Curves, direction: Di
     )
 
 
-def _ratio(found: Ratio | None) -> schemas.Ratio | None:
-    return schemas.Ratio(*found) if found else None
+def _ratio(found: Ratio | None) -> schemas.Ratio:
+    return schemas.Ratio(*found) if found else schemas.Ratio(None, None)
 
 
 def _fraction(theirs: Curves, ours: Curves, direction: Direction | None, *, own_best: bool) -> schemas.Fraction | None:

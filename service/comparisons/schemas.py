@@ -55,9 +55,14 @@ class Difference:
 
 @dataclass(slots=True)
 class Ratio:
-    """The baseline's over the own, geometric means of the seeds; without an interval where a target was missed."""
+    """The baseline's over the own, geometric means of the seeds.
 
-    ratio: float
+    Attributes:
+        ratio: null where neither reaches the target, or seconds do not compare.
+        ci95: null where one misses the target.
+    """
+
+    ratio: float | None
     ci95: Interval | None
 
 
@@ -80,16 +85,16 @@ class Split:
     """How many times sooner than the baseline, and by what: ``total`` is ``steps`` times ``seconds_per_step``.
 
     Attributes:
-        steps: to the board's target; null if neither reaches it.
+        steps: to the board's target.
         seconds_per_step, total: of runs that were alone on their machines, of one hardware and one kernel.
         bound: whether a missed target makes the ratios bounds.
         to_baselines_best: own time over the baseline's, to the best level that the baseline of the same seed holds.
         own_best: own time to the own best level over that of the baseline to its own.
     """
 
-    steps: Ratio | None
-    seconds_per_step: Ratio | None
-    total: Ratio | None
+    steps: Ratio
+    seconds_per_step: Ratio
+    total: Ratio
     bound: Bound | None
     to_baselines_best: Fraction | None
     own_best: Fraction | None
