@@ -56,7 +56,10 @@ class Estimates:
         if not alike:
             return None, None
         seconds = _median([run.seconds / run.step * spec.max_steps for run in alike])
-        return seconds, f"measured: {_runs(alike)} of {task.name}, {task.profile}, with this model on {device}, by steps"
+        return (
+            seconds,
+            f"measured: {_runs(alike)} of {task.name}, {task.profile}, with this model on {device}, by steps",
+        )
 
     def _of_model(self, spec: ExperimentSpec) -> tuple[Sequence[Row[Any]], str]:
         """Runs of the same model on the same task, and on which kind of device they were."""

@@ -1,7 +1,6 @@
 """Experiments and runs over HTTP."""
 
 from functools import partial
-from typing import Any
 
 from fastapi import Response, status
 from fastapi.responses import StreamingResponse

@@ -9,8 +9,8 @@ Which run is next depends on who asks: workers differ in their kind of device an
 and each kind takes other runs. Runs that no live worker takes, for want of a device or of kernels, are nobody's next.
 
 A run that its worker gives back goes before all others, as it has had its turn. A run that waits for trouble to pass is
-not in the queue; it comes back behind the other runs of its experiment or sweep, so that a thousand of them delay nobody
-else.
+not in the queue; it comes back behind the other runs of its experiment or sweep, so that a thousand of them delay no
+other.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

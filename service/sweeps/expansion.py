@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from sqlalchemy.orm import Session
+
 from normcore.spec import ExperimentSpec, SpecError, TrainingSpec
 from service.errors import Invalid
 from service.experiments import checks
@@ -148,3 +150,17 @@ def _of_several_boards(written: WrittenSweep, found: Sequence[Cell]) -> list[Spe
     if len(tasks) == 1 and isinstance(found[0].spec, TrainingSpec):
         return []
     return [SpecError(("adaptive",), "only trainings of one task have an order; use false", "adaptive")]
+
+
+def check_at_hand(session: Session, written: WrittenSweep, found: Sequence[Cell], heartbeat_seconds: float) -> None:
+    """Raises:
+    Invalid: what some cells ask for is not there now; each is named, as far as ``MOST_NAMED`` go.
+    """
+    refused = []
+    for cell in found:
+        try:
+            checks.check_at_hand(session, cell.spec, heartbeat_seconds)
+        except Invalid as refusal:
+            refused.append((cell.values, refusal))
+    if refused:
+        raise Invalid(_errors(written, refused, len(found)))

@@ -40,7 +40,7 @@ def measured(
         .where(Experiment.fingerprint.in_(specs), Run.seed.in_(seeds), Run.state == "succeeded")
         .order_by(Run.finished_at, Run.id)
     )
-    code = {fingerprint: _code_of(spec) for fingerprint, spec in specs.items()}
+    code = {fingerprint: code_of(spec) for fingerprint, spec in specs.items()}
     found: dict[tuple[str, int], Measured] = {}
     for fingerprint, seed, run_id, experiment_id, device, environment in runs:
         wanted = specs[fingerprint].device
@@ -51,7 +51,7 @@ def measured(
     return found
 
 
-def _code_of(spec: ExperimentSpec) -> dict[str, Any]:
+def code_of(spec: ExperimentSpec) -> dict[str, Any]:
     """What the environment of a run by this code says of it; of an analysis only what that says."""
     code: dict[str, Any] = {**code_version(), "method": spec.norm and METHODS.origin(spec.norm.method)}
     if spec.task.name in BENCHMARKS:

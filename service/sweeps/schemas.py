@@ -9,7 +9,6 @@ from pydantic import TypeAdapter
 from service.experiments.schemas import State
 from service.http.openapi import WrittenSpec
 from service.leaderboards.schemas import Entry
-from service.sweeps.written import Distribution
 
 
 @dataclass(slots=True)
@@ -81,7 +80,7 @@ class SweepSummary:
     progress: SweepProgress
     spec: WrittenSpec
     grid: dict[str, list[Any]]
-    random: dict[str, Distribution]
+    random: dict[str, dict[str, list[Any]]]
     samples: int | None
     sampler_seed: int
     reuse: bool

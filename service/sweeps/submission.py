@@ -84,7 +84,7 @@ def _store(
     new = {plan.cell.fingerprint: _new(plan, sweep_id, request_digest) for plan in planned if plan.seeds}
     sweep = {
         "id": sweep_id,
-        "posted": written.model_dump(mode="json", exclude_none=True),
+        "posted": written.complete,
         "n_cells": len(planned),
         "n_runs": sum(len(plan.cell.spec.seeds) for plan in planned),
         "reused_runs": sum(len(plan.reused) for plan in planned),

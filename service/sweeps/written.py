@@ -79,7 +79,8 @@ class WrittenSweep(_Written):
     )
     sampler_seed: int = Field(0, ge=0, description="Another one gives other draws.")
     reuse: bool = Field(
-        True, description="Whether what was measured already, by this code and on this kind of device, is not run again."
+        True,
+        description="Whether what was measured already, by this code and on this kind of device, is not run again.",
     )
     adaptive: bool = Field(
         False,
@@ -98,6 +99,12 @@ class WrittenSweep(_Written):
             return range(FIRST_SEEDS)
         seeds = self.spec.get("seeds", [0])
         return seeds if isinstance(seeds, list) else [0]  # what is no list is refused with the spec
+
+    @property
+    def complete(self) -> dict[str, Any]:
+        """As it was written, and with what was omitted."""
+        random = {path: distribution.model_dump(exclude_none=True) for path, distribution in self.random.items()}
+        return {**self.model_dump(mode="json"), "random": random}
 
     @property
     def most_runs(self) -> int:
@@ -131,7 +138,7 @@ def _error(error: Any) -> SpecError:
 
 def _errors_of_fields(written: WrittenSweep) -> list[SpecError]:
     if not written.grid and not written.random:
-        wrong = "a sweep goes over something; give values of a field, as {\"norm.eps\": [1e-5, 1e-3]}, or use random"
+        wrong = 'a sweep goes over something; give values of a field, as {"norm.eps": [1e-5, 1e-3]}, or use random'
         return [SpecError(("grid",), wrong, "missing")]
     twice = [
         SpecError(("random", path), "the grid has this field, too; leave it in one of them", "twice")
@@ -139,7 +146,8 @@ def _errors_of_fields(written: WrittenSweep) -> list[SpecError]:
         if path in written.grid
     ]
     named = [("grid", path) for path in written.grid] + [("random", path) for path in written.random]
-    return twice + [SpecError(loc, wrong, "unknown_field") for loc in named if (wrong := _wrong_path(loc[1]))]
+    found = [(loc, _wrong_path(loc[1])) for loc in named]
+    return twice + [SpecError(loc, wrong, "unknown_field") for loc, wrong in found if wrong]
 
 
 def _wrong_path(path: str) -> str | None:
@@ -164,7 +172,9 @@ def _errors_of_adaptive(written: WrittenSweep) -> list[SpecError]:
         return []
     errors = []
     if "seeds" in written.spec:
-        wrong = f"an adaptive sweep chooses its seeds, 0 to {FIRST_SEEDS - 1} and as many more as it takes; leave them out"
+        wrong = (
+            f"an adaptive sweep chooses its seeds, 0 to {FIRST_SEEDS - 1} and as many more as it takes; leave them out"
+        )
         errors.append(SpecError(("spec", "seeds"), wrong, "adaptive"))
     if written.n_cells > MAX_ADAPTIVE_CELLS:
         wrong = f"an adaptive sweep may have {MAX_ADAPTIVE_CELLS} cells, and this has {written.n_cells:,}"
