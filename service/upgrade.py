@@ -13,6 +13,7 @@ from service.experiments.submission import columns_of
 from service.experiments.tables import Experiment
 from service.leaderboards import entries
 from service.leaderboards.tables import Entry
+from service.sweeps.tables import SweepCell
 
 log = logging.getLogger(__name__)
 
@@ -23,11 +24,14 @@ def upgrade_specs(session: Session) -> None:
     One that cannot be read, as of a plug-in that is not installed, stays as it is and off the boards; the next call
     tries it again.
     """
-    for id, stored in session.execute(_outdated()).all():
+    for id, fingerprint, stored in session.execute(_outdated()).all():
         spec = _read(id, stored)
         if spec is None:
             continue
-        session.execute(update(Experiment).where(Experiment.id == id).values(columns_of(spec)))
+        columns = columns_of(spec)
+        session.execute(update(Experiment).where(Experiment.id == id).values(columns))
+        of_cells = update(SweepCell).where(SweepCell.fingerprint == fingerprint)
+        session.execute(of_cells.values(fingerprint=columns["fingerprint"]))
     known = select(Experiment.fingerprint).where(Experiment.problem.is_not(None))
     session.execute(delete(Entry).where(Entry.fingerprint.not_in(known)))
     entries.refresh_missing(session)
@@ -39,7 +43,7 @@ def has_old_specs(session: Session) -> bool:
 
 
 def _outdated() -> Any:
-    return select(Experiment.id, Experiment.spec).where(Experiment.spec_version < SPEC_VERSION)
+    return select(Experiment.id, Experiment.fingerprint, Experiment.spec).where(Experiment.spec_version < SPEC_VERSION)
 
 
 def _read(id: str, stored: dict[str, Any]) -> ExperimentSpec | None:

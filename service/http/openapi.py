@@ -134,6 +134,23 @@ def reference(name: str) -> dict[str, str]:
     return {"$ref": REFERENCE.format(model=name)}
 
 
+def inlined(kind: type[BaseModel]) -> Document:
+    """The schema of a body that a route reads itself, with all that it refers to in its place."""
+    schema = kind.model_json_schema()
+    parts = schema.pop("$defs", {})
+    return {name: _in_place(inner, parts) for name, inner in schema.items()}
+
+
+def _in_place(node: Any, parts: Mapping[str, Any]) -> Any:
+    if isinstance(node, list):
+        return [_in_place(inner, parts) for inner in node]
+    if not isinstance(node, dict):
+        return node
+    if "$ref" in node:
+        return _in_place(parts[node["$ref"].rpartition("/")[2]], parts)
+    return {name: _in_place(inner, parts) for name, inner in node.items()}
+
+
 def described_as(name: str) -> WithJsonSchema:
     """For a type that is described by a schema of this document and not validated. Pydantic would look up a ``$ref``
     among its own schemas, so ``complete`` turns this mark into one."""
