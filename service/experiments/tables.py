@@ -90,6 +90,8 @@ class Run(Base):
     device: Mapped[str | None] = mapped_column(String(32))
     kernel: Mapped[str | None] = mapped_column(String(64))
     environment: Mapped[dict[str, Any] | None] = mapped_column(Json)
+    timing: Mapped[dict[str, Any] | None] = mapped_column(Json)  # of a training that has succeeded, see certificates
+    machine: Mapped[str | None] = mapped_column()  # that its certificate is of
 
     outcome: Mapped[str | None] = mapped_column(String(16))
     value: Mapped[float | None] = mapped_column(Float)
@@ -104,6 +106,7 @@ class Run(Base):
 
     __table_args__ = (
         Index("ix_runs_state_queue_turn", "state", "queue", "needs_fused", text("priority DESC"), "turn", "id"),
+        Index("ix_runs_machine_id", "machine", "id"),
     )
 
 

@@ -30,7 +30,7 @@ class RunResult:
         steps, seconds: when it did; else when one stopped looking.
         max_steps: updates that it might have had.
         machine, hardware: see ``machines``.
-        contended: whether something else kept its machine busy, so that its seconds say nothing.
+        contended: whether something else kept its machine busy, or nobody can tell, so that its seconds say nothing.
     """
 
     run_id: str
