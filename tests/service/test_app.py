@@ -43,6 +43,10 @@ def test_the_api_describes_itself_as_openapi_3_1(document: Any) -> None:
         "GET /v1/runs/{run_id}/artifacts/{name}",
         "GET /v1/leaderboards",
         "GET /v1/leaderboards/{task}",
+        "POST /v1/results",
+        "GET /v1/results",
+        "GET /v1/results/{result_id}",
+        "DELETE /v1/results/{result_id}",
         "GET /v1/comparisons",
         "GET /v1/tasks",
         "GET /v1/tasks/{name}",
@@ -155,7 +159,6 @@ def test_what_the_service_would_refuse_does_not_fit_the_schema(
         "GET /v1/nothing",
         "POST /v1/sweeps",
         "GET /v1/sweeps/swp_1",
-        "POST /v1/results",
         "GET /v1/experiments/a/b",
     ],
 )

@@ -19,7 +19,7 @@ from service.settings import Settings
 from tests.service.given import begun, claimed, finished, measured, recorded, submitted
 from tests.service.live import live_api
 
-CALLS = 26
+CALLS = 30
 CASES = int(os.environ.get("NORMBENCH_TEST_SCHEMA_CASES", "500"))
 MOST = math.ceil(1.4 * CASES / CALLS)  # of one call; those without parameters get a few only
 CONFIG = """\
@@ -27,9 +27,14 @@ CONFIG = """\
 "path.experiment_id" = "{experiment_id}"
 "path.run_id" = "{run_id}"
 "path.task" = "permuted_digits"
+"path.result_id" = "{result_id}"
 
 [[operations]]  # no JSON Schema can say which parts of a spec go together, or which data is at hand
 include-name = "POST /v1/experiments"
+checks.positive_data_acceptance.expected-statuses = ["2xx", "409", "422"]
+
+[[operations]]  # as little can it say it of a result's spec, or how good the task's metric can be
+include-name = "POST /v1/results"
 checks.positive_data_acceptance.expected-statuses = ["2xx", "409", "422"]
 
 [[operations]]  # which series a run has, it says itself
