@@ -119,6 +119,28 @@ class Leaderboard(TypedDict):
     entries: list[dict[str, Any]]
 
 
+ResultState = Literal["claimed", "confirmed", "disputed", "withdrawn"]
+
+
+class SubmittedResult(TypedDict):
+    """A result that was measured elsewhere; ``difference`` is from the seeds that this service measured besides."""
+
+    id: str
+    fingerprint: str
+    state: ResultState
+    problem: str
+    budget: int
+    metric: str
+    spec: Spec
+    values: list[dict[str, Any]]
+    value: dict[str, Any]
+    fresh_seeds: list[int]
+    difference: dict[str, Any] | None
+    provenance: dict[str, str | None]
+    created_at: str
+    withdrawn_at: str | None
+
+
 class Comparison(TypedDict):
     """Entries of one board side by side; ``baseline`` is the fingerprint of the one that others are compared with."""
 

@@ -16,7 +16,7 @@ import pytest
 from service.artifacts import Artifacts
 from service.db import Database
 from service.settings import Settings
-from tests.service.given import begun, claimed, finished, measured, recorded, submitted
+from tests.service.given import begun, claimed, finished, measured, recorded, submitted, submitted_result
 from tests.service.live import live_api
 
 CALLS = 30
@@ -65,7 +65,8 @@ def test_the_api_answers_as_it_is_described(settings: Settings, db: Database, tm
     finished(db, lease)
     Artifacts(settings.artifacts_url).write(run_id, 1, "log.txt", bytes(100))
     config = tmp_path / "schemathesis.toml"
-    config.write_text(CONFIG.format(experiment_id=experiment.id, run_id=run_id))
+    result_id = submitted_result(db).id
+    config.write_text(CONFIG.format(experiment_id=experiment.id, run_id=run_id, result_id=result_id))
     with live_api(settings) as url:
         command: list[str | Path] = [
             Path(sys.executable).with_name("schemathesis"),
