@@ -119,6 +119,19 @@ class Leaderboard(TypedDict):
     entries: list[dict[str, Any]]
 
 
+class Overall(TypedDict):
+    """Methods over all tasks at one size, the largest area first; ``caution`` says what not to conclude."""
+
+    profile: str
+    rank_by: RankBy
+    widest: float
+    tasks: list[dict[str, Any]]
+    left_out: list[dict[str, str]]
+    methods: list[dict[str, Any]]
+    caution: str
+    flips: list[list[str]]
+
+
 ResultState = Literal["claimed", "confirmed", "disputed", "withdrawn"]
 
 

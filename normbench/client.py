@@ -408,6 +408,20 @@ class Client:
         """
         return frames.leaderboard(self.leaderboard(task, **options))
 
+    def overall(
+        self,
+        *,
+        profile: str | None = None,
+        rank_by: Literal["steps_to_target", "seconds_to_target"] | None = None,
+    ) -> answers.Overall:
+        """Which method wins over all tasks: performance profiles, and the area beneath them.
+
+        Args:
+            profile: ``paper``, ``small`` or ``smoke``; the service's default if omitted.
+            rank_by: whose medians are held beside each other; ``steps_to_target`` if omitted.
+        """
+        return cast(answers.Overall, self._get("/v1/leaderboards/overall", **_given(profile=profile, rank_by=rank_by)))
+
     def leaderboards(self) -> list[dict[str, Any]]:
         """The boards that have entries: task, profile and problem."""
         return cast(list[dict[str, Any]], self._get("/v1/leaderboards")["items"])

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, TypeAdapter
 
 from service.leaderboards.pooling import Estimate
-from service.leaderboards.ranking import RankBy
+from service.leaderboards.ranking import RankBy, TimeBy
 from service.leaderboards.submitted.schemas import Provenance
 from service.statistics.agreement import Verdict
 from service.statistics.values import Interval
@@ -157,6 +157,76 @@ class Leaderboard:
 
 
 LEADERBOARD = TypeAdapter(Leaderboard)
+
+
+@dataclass(slots=True)
+class RankedTask:
+    """A task that somebody has reached the target of.
+
+    Attributes:
+        least: the median time of the fastest method.
+        hardware: on which seconds were spent; null where updates are counted.
+    """
+
+    task: str
+    target: float
+    least: float
+    hardware: str | None
+
+
+@dataclass(slots=True)
+class LeftOut:
+    """A task that says nothing of any method, and why."""
+
+    task: str
+    reason: Literal["no target", "no entries", "target not reached"]
+
+
+@dataclass(slots=True)
+class MethodProfile:
+    """How often a method is within a factor of the fastest.
+
+    Attributes:
+        rank: 1 + the methods with a larger area.
+        area: beneath the profile from a factor of 1 to 4; 1 if it is the fastest of all tasks.
+        fastest: tasks of which it is.
+        times: its median to each task's target; null if it does not reach it in half of its seeds, or was not tried.
+        ratios: to the fastest; null likewise.
+        profile: factors, and the share of the tasks in which it is within them.
+        untried: tasks of which it has no entry.
+    """
+
+    rank: int
+    method: str
+    area: float
+    fastest: int
+    times: dict[str, float | None]
+    ratios: dict[str, float | None]
+    profile: list[tuple[float, float]]
+    untried: list[str]
+
+
+@dataclass(slots=True)
+class Overall:
+    """Methods over all tasks at one size, by the times of their default specs.
+
+    Attributes:
+        widest: the factor beyond which a method gains nothing.
+        caution: what not to conclude.
+        flips: pairs of methods that stand the other way round if they are held beside each other alone.
+    """
+
+    profile: str
+    rank_by: TimeBy
+    widest: float
+    tasks: list[RankedTask]
+    left_out: list[LeftOut]
+    methods: list[MethodProfile]
+    caution: str
+    flips: list[tuple[str, str]]
+
+
+OVERALL = TypeAdapter(Overall)
 
 
 class LeaderboardSummary(BaseModel):

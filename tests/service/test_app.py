@@ -42,6 +42,7 @@ def test_the_api_describes_itself_as_openapi_3_1(document: Any) -> None:
         "GET /v1/runs/{run_id}/artifacts",
         "GET /v1/runs/{run_id}/artifacts/{name}",
         "GET /v1/leaderboards",
+        "GET /v1/leaderboards/overall",
         "GET /v1/leaderboards/{task}",
         "POST /v1/results",
         "GET /v1/results",

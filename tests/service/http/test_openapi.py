@@ -189,6 +189,7 @@ def test_what_is_sent_is_what_is_described(client: TestClient, document: Any, en
             "/v1/experiments",
             "/v1/leaderboards",
             "/v1/leaderboards/permuted_digits?profile=smoke",
+            "/v1/leaderboards/overall?profile=smoke",
             "/v1/workers",
         ),
         *("/v1/tasks", "/v1/tasks/char_lm", "/v1/methods", "/v1/methods/none", "/v1/methods/layer_norm/report-card"),
