@@ -25,6 +25,7 @@ from service.http.routing import refuse_parameters
 from service.http.strangers import RefuseStrangers
 from service.keys.guard import require_key
 from service.leaderboards import routes as leaderboards
+from service.leaderboards.submitted import routes as submitted_results
 from service.queue import Notifier, make_celery
 from service.report_cards import routes as report_cards
 from service.settings import Settings
@@ -69,7 +70,18 @@ def create_app(settings: Settings, *, require_keys: bool) -> FastAPI:
     app.add_middleware(RefuseStrangers, allowed_hosts=settings.hosts, require_keys=require_keys)
     metrics.install(app, db, settings)
     guard = [Depends(require_key)] if require_keys else []
-    for room in (experiments, sweeps, leaderboards, comparisons, report_cards, catalogue, workload, metrics):
+    rooms = (
+        experiments,
+        sweeps,
+        leaderboards,
+        submitted_results,
+        comparisons,
+        report_cards,
+        catalogue,
+        workload,
+        metrics,
+    )
+    for room in rooms:
         app.include_router(room.router, dependencies=guard)
     app.include_router(health.router)
     refuse_parameters(app)

@@ -11,11 +11,12 @@ from normcore.spec import digest
 from service import results
 from service.db import Database
 from service.experiments import lifecycle
+from service.experiments.machines import Start
 from service.experiments.tables import Experiment, Run
 from service.sweeps import expansion, queries, submission
 from service.sweeps.schemas import Sweep, SweepCell
 from service.sweeps.written import read
-from tests.service.given import ALL_QUEUES, LEASE_SECONDS, MAX_STEPS, result_of
+from tests.service.given import ALL_QUEUES, LEASE_SECONDS, MAX_STEPS, QUIET, result_of, timing_of
 
 SPEC: dict[str, Any] = {"task": {"name": "permuted_digits", "profile": "smoke"}}
 METHODS = {"norm.method": ["none", "layer_norm"]}
@@ -62,7 +63,7 @@ def run_all(db: Database, worth: Worth, *, device: str = "cpu", environment: Map
     Returns:
         The seeds, in the order in which the runs were claimed.
     """
-    seeds = []
+    seeds: list[int] = []
     while True:
         with db.transaction() as session:
             claim = lifecycle.claim(session, queues=ALL_QUEUES, worker_id="wrk_1", lease_seconds=LEASE_SECONDS)
@@ -71,8 +72,9 @@ def run_all(db: Database, worth: Worth, *, device: str = "cpu", environment: Map
             started = Started(0, MAX_STEPS, "reference", 1, dict(environment))
             lifecycle.start(session, claim.lease, started, device=device, resumed_from=None)
             value = worth(claim.spec, claim.seed)
+            start = Start.of(environment, QUIET)
             outcome: Outcome = "diverged" if value is None else "completed"
-            results.finish(session, claim.lease, outcome, result_of(value=value, valid_value=value))
+            results.finish(session, claim.lease, outcome, result_of(value=value, valid_value=value), timing_of(), start)
             seeds.append(claim.seed)
 
 
