@@ -97,8 +97,8 @@ def test_what_a_cell_asks_for_that_is_not_there_stores_nothing(db: Database) -> 
         raise ValueError("no such kernel")
 
     written = read(posted())
+    cells = expansion.cells(written, None)
     with pytest.raises(ValueError, match="no such kernel"), db.transaction() as session:
-        cells = expansion.cells(written, None)
         submission.submit(session, written, cells, request_digest="d", idempotency_key=None, check=refuse)
     assert counts(db) == [0, 0, 0, 0]
 
