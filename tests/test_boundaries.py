@@ -96,6 +96,7 @@ def test_no_room_of_the_service_reads_another_rooms_tables_but_the_ones_it_repor
         "keys": set(),
         "catalogue": set(),
         "report_cards": {"experiments"},
+        "sweeps": {"experiments", "leaderboards"},
     }
     for room, others in allowed.items():
         for path in modules(f"service/{room}"):
@@ -113,9 +114,10 @@ ROOMS: Mapping[str, set[str]] = {  # and the other rooms that each may use, besi
     "http": set(),
     "keys": set(),
     "leaderboards": {"experiments", "statistics"},
-    "processes": {"experiments", "fleet", "keys", "workload"},
+    "processes": {"experiments", "fleet", "keys", "sweeps", "workload"},
     "report_cards": {"experiments", "leaderboards"},
     "statistics": set(),
+    "sweeps": {"experiments", "leaderboards", "statistics"},
     "workload": {"experiments", "fleet"},
 }
 BRING_ROOMS_TOGETHER = {"app", "metrics", "results", "upgrade"}  # modules beside the rooms

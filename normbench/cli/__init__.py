@@ -23,6 +23,7 @@ from normbench.cli import (
     logs,
     report_cards,
     servers,
+    sweeps,
     watching,
 )
 from normbench.cli.command import guarded
@@ -31,6 +32,7 @@ COMMANDS = (
     servers.up,
     demo.demo,
     experiments.submit,
+    sweeps.sweep,
     watching.watch,
     experiments.status,
     logs.logs,
