@@ -2,13 +2,14 @@
 
 import statistics
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from sqlalchemy import Row, select
 from sqlalchemy.orm import Session
 
 from normcore.spec import ExperimentSpec
 from service.experiments import fused_kernels, schemas
+from service.experiments.certificates import PARTS
 from service.experiments.tables import Experiment, Run
 from service.experiments.turns import Line, queue_position
 
@@ -43,20 +44,20 @@ def _expected(session: Session, spec: ExperimentSpec, fingerprint: str) -> tuple
     on the same task."""
     same, device = _of_one_device(_newest(session, spec, Experiment.fingerprint == fingerprint))
     if same:
-        return _median([run.seconds for run in same]), f"measured: {_runs(same)} of this spec on {device}"
+        return _median([_all_seconds(run) for run in same]), f"measured: {_runs(same)} of this spec on {device}"
     task = spec.task
     alike = _newest(session, spec, Experiment.task == task.name, Experiment.profile == task.profile, Run.step > 0)
     model = spec.model_dump(mode="json")["model"]
     alike, device = _of_one_device([run for run in alike if run.spec["model"] == model])
     if not alike:
         return None, None
-    seconds = _median([run.seconds / run.step * spec.max_steps for run in alike])
+    seconds = _median([_all_seconds(run) / run.step * spec.max_steps for run in alike])
     return seconds, f"measured: {_runs(alike)} of {task.name}, {task.profile}, with this model on {device}, by steps"
 
 
 def _newest(session: Session, spec: ExperimentSpec, *conditions: Any) -> Sequence[Row[Any]]:
     query = (
-        select(Run.device, Run.seconds, Run.step, Experiment.spec)
+        select(Run.device, Run.seconds, Run.timing, Run.step, Experiment.spec)
         .join(Experiment)
         .where(Run.state == "succeeded", *conditions)
         .order_by(Run.id.desc())
@@ -71,6 +72,11 @@ def _of_one_device(runs: Sequence[Row[Any]]) -> tuple[Sequence[Row[Any]], str]:
     """The runs on the same kind of device as the newest run, because kinds differ in speed by far."""
     kinds = [(run.device or "").partition(":")[0] for run in runs]
     return [run for run, kind in zip(runs, kinds, strict=True) if kind == kinds[0]], kinds[0] if kinds else ""
+
+
+def _all_seconds(run: Row[Any]) -> float:
+    """Of a training with all that belongs to it; of an analysis, or where nobody kept them apart, the clock's."""
+    return sum(run.timing[part] for part in PARTS) if run.timing else cast(float, run.seconds)
 
 
 def _median(seconds: list[float]) -> float:
