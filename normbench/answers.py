@@ -27,6 +27,17 @@ class HistoryEntry(TypedDict):
     lost: bool
 
 
+class Timing(TypedDict):
+    """What a training's seconds were spent on; ``certificate`` says whether it was alone on its machine."""
+
+    training: float
+    evaluation: float
+    data: float
+    compile: float
+    warm_up: float
+    certificate: dict[str, Any]
+
+
 class Run(TypedDict):
     """One seed of an experiment."""
 
@@ -42,6 +53,7 @@ class Run(TypedDict):
     device: str | None
     kernel: str | None
     environment: dict[str, Any] | None
+    timing: Timing | None
     error: str | None
     history: list[HistoryEntry]
     created_at: str

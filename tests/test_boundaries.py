@@ -109,7 +109,7 @@ def test_no_room_of_the_service_reads_another_rooms_tables_but_the_ones_it_repor
 ROOMS: Mapping[str, set[str]] = {  # and the other rooms that each may use, besides http
     "catalogue": set(),
     "comparisons": {"experiments", "leaderboards", "statistics"},
-    "experiments": {"fleet"},
+    "experiments": {"fleet", "statistics"},
     "fleet": set(),
     "http": set(),
     "keys": set(),
