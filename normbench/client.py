@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 import httpx
 
-from normbench import answers, frames
+from normbench import answers, files, frames
 from normbench.answers import ENDED
 from normbench.connection import Connection, pauses
 from normbench.download import save
@@ -36,7 +36,8 @@ POLL_SECONDS, LONGEST_POLL_SECONDS = 0.5, 5.0
 PATIENT = 4  # times what a look took until the next one, where that is longer
 IDEMPOTENCY_KEY = r"[!-~]([ -~]{0,253}[!-~])?"
 FIGURES = "figures/"
-EXPERIMENTS, RESULTS = "/v1/experiments", "/v1/results"
+EXPERIMENTS, RESULTS, COMPARISONS = "/v1/experiments", "/v1/results", "/v1/comparisons"
+MOST_ON_A_PAGE = 200
 NAMES = {
     "experiments": "an experiment's id",
     "sweeps": "a sweep's id",
@@ -133,8 +134,7 @@ class Client:
     ) -> Iterator[answers.ExperimentSummary]:
         """All experiments that fit, newest first; the next page is asked for when the iterator gets there."""
         filters = _given(task=task, profile=profile, method=method, state=state, fingerprint=fingerprint, sweep=sweep)
-        filters |= {"limit": page_size, "label": [f"{key}:{value}" for key, value in (labels or {}).items()]}
-        return self._pages(EXPERIMENTS, filters)
+        return self._pages(EXPERIMENTS, {**filters, "limit": page_size, "label": _labels(labels)})
 
     def _pages(self, path: str, filters: Mapping[str, Any]) -> Iterator[Any]:
         cursor: str | None = None
@@ -426,7 +426,7 @@ class Client:
             published=published or None,
             over_budget=over_budget or None,
             entries=entries,
-            as_of=as_of.isoformat() if isinstance(as_of, datetime) else as_of,
+            as_of=_moment(as_of),
         )
         return cast(answers.Leaderboard, self._get(_path("leaderboards", task), **options))
 
@@ -468,7 +468,36 @@ class Client:
             series: whose curves; that of the metric that ranks, on validation data, if omitted.
         """
         options = _given(fingerprint=list(fingerprints), baseline=baseline, series=series)
-        return cast(answers.Comparison, self._get("/v1/comparisons", **options))
+        return cast(answers.Comparison, self._get(COMPARISONS, **options))
+
+    def export(
+        self,
+        what: Literal["board", "comparison", "experiments", "measurements"],
+        *names: str,
+        format: files.FileFormat = "csv",
+        **options: Any,
+    ) -> bytes:
+        """Rows as a file, for other programs; columns are named as the JSON's fields, as ``value.mean``.
+
+        Args:
+            what: ``board``, whose name is a task's; ``comparison``, whose names are fingerprints; ``experiments``, of
+                all pages; or ``measurements``, whose name is a run's id.
+            options: as of ``leaderboard``, ``compare``, ``experiments`` and ``measurements``.
+
+        Raises:
+            Missing: ``parquet`` of more than 200 experiments, and pyarrow is not installed.
+        """
+        params = _given(**options)
+        if what == "board":
+            path = _path("leaderboards", *names)
+            params |= _given(as_of=_moment(params.pop("as_of", None)))
+        elif what == "comparison":
+            path, params["fingerprint"] = COMPARISONS, list(names)
+        elif what == "experiments":
+            path, params["limit"], params["label"] = EXPERIMENTS, MOST_ON_A_PAGE, _labels(params.pop("labels", None))
+        else:
+            path = f"{_path('runs', *names)}/measurements"
+        return files.file_of(self._service, path, format, params)
 
     def report_card(self, method: str) -> answers.ReportCard:
         """What has been measured of a method."""
@@ -553,6 +582,14 @@ class _Outage:
 
 def _given(**options: Any) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
+
+
+def _labels(labels: Mapping[str, str] | None) -> list[str]:
+    return [f"{key}:{value}" for key, value in (labels or {}).items()]
+
+
+def _moment(moment: datetime | str | None) -> str | None:
+    return moment.isoformat() if isinstance(moment, datetime) else moment
 
 
 def _keyed(idempotency_key: str | None) -> dict[str, str]:

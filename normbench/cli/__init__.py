@@ -18,6 +18,7 @@ from normbench.cli import (
     data,
     demo,
     experiments,
+    export,
     keys,
     leaderboards,
     logs,
@@ -55,6 +56,7 @@ COMMANDS = (
 app = typer.Typer(name="normbench", no_args_is_help=True, add_completion=False)
 for function in COMMANDS:
     app.command()(guarded(function))
+app.add_typer(export.app, name="export")
 app.add_typer(keys.app, name="keys")
 app.add_typer(data.app, name="data")
 

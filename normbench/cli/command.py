@@ -3,7 +3,7 @@
 import functools
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal, ParamSpec
@@ -94,6 +94,16 @@ def read(file: Path) -> Any:
 def naming(file: Path, error: NormbenchError) -> NormbenchError:
     """The error, each line with the file that it is about."""
     return NormbenchError("\n".join(f"{file}: {line}" for line in str(error).splitlines()))
+
+
+def labels(written: Sequence[str]) -> dict[str, str]:
+    """Raises:
+    NormbenchError: one is not written as KEY:VALUE.
+    """
+    wrong = next((text for text in written if ":" not in text), None)
+    if wrong is not None:
+        raise NormbenchError(f"--label {wrong}: write it as KEY:VALUE")
+    return dict(text.split(":", 1) for text in written)
 
 
 def complain(text: str) -> None:

@@ -171,18 +171,11 @@ def status(
         state=cast(State | None, state),
         fingerprint=fingerprint,
         sweep=sweep,
-        labels=_labels(label or []),
+        labels=command.labels(label or []),
         page_size=min(limit, MOST_ON_A_PAGE),
     )
     summaries = list(islice(found, limit))
     command.show(as_json, summaries, display.experiments(summaries, datetime.now(UTC)))
-
-
-def _labels(written: list[str]) -> dict[str, str]:
-    wrong = next((text for text in written if ":" not in text), None)
-    if wrong is not None:
-        raise NormbenchError(f"--label {wrong}: write it as KEY:VALUE")
-    return dict(text.split(":", 1) for text in written)
 
 
 def cancel(experiment_id: ExperimentId, as_json: Json = False) -> None:

@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import Query, Response
 
 from service.comparisons import examples, queries
+from service.comparisons.columns import FILE_EXAMPLE, FILE_ROW, comparison_table
 from service.comparisons.schemas import COMPARISON, Comparison
 from service.errors import NotFound
 from service.experiments.examples import FINGERPRINT
@@ -12,14 +13,20 @@ from service.experiments.parameters import Beginning
 from service.http.openapi import answers, refusals
 from service.http.parts import DatabaseDep
 from service.http.routing import Router
+from service.http.tables import WantedFormat, also_as_file, as_file, json_answer
 
 MOST = 12  # entries, of which a picture can be told apart
 router = Router(prefix="/v1/comparisons", tags=["comparisons"])
 
 
-@router.get("", response_model=Comparison, responses=answers(examples.COMPARISON) | refusals(NotFound))
+@router.get(
+    "",
+    response_model=Comparison,
+    responses=also_as_file(answers(examples.COMPARISON), FILE_ROW, FILE_EXAMPLE) | refusals(NotFound),
+)
 def get_comparison(
     db: DatabaseDep,
+    format: WantedFormat,
     fingerprint: Annotated[
         list[Beginning],
         Query(
@@ -49,4 +56,6 @@ def get_comparison(
     """Entries of one board side by side: curves with bands, differences, speed-ups and what they are made of."""
     with db.snapshot() as session:
         found = queries.comparison(session, fingerprint, baseline, series)
-    return Response(COMPARISON.dump_json(found), media_type="application/json")
+    if format == "json":
+        return json_answer(COMPARISON.dump_json(found))
+    return as_file(comparison_table(found), format)
