@@ -36,6 +36,7 @@ def test_every_command_has_help_and_can_answer_in_json() -> None:
         "retry",
         "leaderboard",
         "compare",
+        "replay",
         "report-card",
         "tasks",
         "methods",
