@@ -12,7 +12,7 @@ Points = Mapping[float, float]
 
 
 def spec_of(run: Run, recipe: Recipe) -> Spec:
-    """What repeats a run: its experiment's spec with its seed alone, on its kind of device, under a label of its own."""
+    """What repeats a run: its experiment's spec with its seed alone, on its kind of device, and labelled as that."""
     spec = recipe["spec"]
     device = run["device"].partition(":")[0] if run["device"] else spec["device"]
     return {**spec, "seeds": [run["seed"]], "device": device, "labels": {LABEL: run["id"]}}
