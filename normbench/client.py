@@ -6,11 +6,12 @@ import os
 import re
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast
 from urllib.parse import quote
 
 import httpx
@@ -25,15 +26,19 @@ from normbench.events import Event, Message, event, messages
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+Watched = TypeVar("Watched", answers.Experiment, answers.Sweep)
+
 DEFAULT_URL = "http://127.0.0.1:8000"
 PATIENCE = 30.0  # seconds
 OUTAGE_SECONDS = 600.0  # for how long waiting goes on while nothing answers; the service may be restarting
 SILENCE_SECONDS = 60.0  # without even a ping, after which a stream of events counts as broken
-POLL_SECONDS = 0.5
+POLL_SECONDS, LONGEST_POLL_SECONDS = 0.5, 5.0
+PATIENT = 4  # times what a look took until the next one, where that is longer
 IDEMPOTENCY_KEY = r"[!-~]([ -~]{0,253}[!-~])?"
 FIGURES = "figures/"
 NAMES = {
     "experiments": "an experiment's id",
+    "sweeps": "a sweep's id",
     "runs": "a run's id",
     "artifacts": "a file's name",
     "figures": "a figure's name",
@@ -86,14 +91,7 @@ class Client:
             Invalid: the spec is wrong; ``errors`` says where. Or the key is, and nothing was sent.
             Conflict: the key was used with another spec.
         """
-        key = str(uuid.uuid4()) if idempotency_key is None else idempotency_key
-        if not re.fullmatch(IDEMPOTENCY_KEY, key):
-            raise Invalid(
-                f"the idempotency key {key[:40]!r} cannot be sent;"
-                " use 1 to 255 printable ASCII characters, with no space at either end"
-            )
-        headers = {"Idempotency-Key": key}
-        return cast(answers.Experiment, self._post_spec(spec, headers=headers))
+        return cast(answers.Experiment, self._post("/v1/experiments", spec, headers=_key(idempotency_key)))
 
     def dry_run(self, spec: Mapping[str, Any]) -> answers.Plan:
         """What submitting the spec would do: runs, seconds, seeds that are measured already. Nothing is stored.
@@ -101,15 +99,15 @@ class Client:
         Raises:
             Invalid: the spec is wrong; ``errors`` says where.
         """
-        return cast(answers.Plan, self._post_spec(spec, params={"dry_run": "true"}))
+        return cast(answers.Plan, self._post("/v1/experiments", spec, params={"dry_run": "true"}))
 
-    def _post_spec(self, spec: Mapping[str, Any], headers: Mapping[str, str] = {}, **request: Any) -> Any:
+    def _post(self, path: str, content: Mapping[str, Any], headers: Mapping[str, str] = {}, **request: Any) -> Any:
         try:
-            body = json.dumps(spec, allow_nan=False)
+            body = json.dumps(content, allow_nan=False)
         except (TypeError, ValueError, RecursionError) as error:
             raise Invalid(f"the spec holds what JSON cannot: {error}") from None
         headers = {**headers, "Content-Type": "application/json"}
-        return self._service.call("POST", "/v1/experiments", safe=True, content=body, headers=headers, **request)
+        return self._service.call("POST", path, safe=True, content=body, headers=headers, **request)
 
     def experiment(self, experiment_id: str) -> answers.Experiment:
         """An experiment with its runs."""
@@ -127,15 +125,19 @@ class Client:
         method: str | None = None,
         state: answers.State | None = None,
         fingerprint: str | None = None,
+        sweep: str | None = None,
         labels: Mapping[str, str] | None = None,
         page_size: int = 50,
     ) -> Iterator[answers.ExperimentSummary]:
         """All experiments that fit, newest first; the next page is asked for when the iterator gets there."""
-        filters = _given(task=task, profile=profile, method=method, state=state, fingerprint=fingerprint)
+        filters = _given(task=task, profile=profile, method=method, state=state, fingerprint=fingerprint, sweep=sweep)
         filters |= {"limit": page_size, "label": [f"{key}:{value}" for key, value in (labels or {}).items()]}
+        return self._pages("/v1/experiments", filters)
+
+    def _pages(self, path: str, filters: Mapping[str, Any]) -> Iterator[Any]:
         cursor: str | None = None
         while True:
-            page = self._get("/v1/experiments", **filters, **_given(cursor=cursor))
+            page = self._get(path, **filters, **_given(cursor=cursor))
             yield from page["items"]
             cursor = page["next_cursor"]
             if cursor is None:
@@ -151,6 +153,49 @@ class Client:
         path = f"{_path('experiments', experiment_id)}/retry"
         return cast(answers.Experiment, self._service.call("POST", path, safe=False))
 
+    # -- sweeps ----------------------------------------------------------------------------------
+
+    def submit_sweep(self, sweep: Mapping[str, Any], *, idempotency_key: str | None = None) -> answers.Sweep:
+        """Submit a sweep: all of its experiments, or none. However often the request is repeated on the way, it is
+        submitted once.
+
+        Args:
+            sweep: as in a YAML file: a ``spec``, and a ``grid`` of values or ``random`` draws of some of its fields.
+            idempotency_key: as of ``submit``.
+
+        Raises:
+            Invalid: fields are wrong, or cells do not fit; ``errors`` names each. Or the key is wrong.
+            Conflict: the key was used with another sweep.
+        """
+        return cast(answers.Sweep, self._post("/v1/sweeps", sweep, headers=_key(idempotency_key)))
+
+    def dry_run_sweep(self, sweep: Mapping[str, Any]) -> answers.SweepPlan:
+        """What submitting the sweep would do: experiments, runs, seconds, what is measured already. Nothing is stored.
+
+        Raises:
+            Invalid: fields are wrong, or cells do not fit; ``errors`` names each.
+        """
+        return cast(answers.SweepPlan, self._post("/v1/sweeps", sweep, params={"dry_run": "true"}))
+
+    def sweep(self, sweep_id: str) -> answers.Sweep:
+        """A sweep: its progress, its cells and what they come to."""
+        return self._sweep(sweep_id)
+
+    def _sweep(self, sweep_id: str, within: float = math.inf) -> answers.Sweep:
+        return cast(answers.Sweep, self._service.call("GET", _path("sweeps", sweep_id), safe=True, within=within))
+
+    def sweeps(self, *, page_size: int = 50) -> Iterator[answers.SweepSummary]:
+        """All sweeps, newest first; the next page is asked for when the iterator gets there."""
+        return self._pages("/v1/sweeps", {"limit": page_size})
+
+    def cancel_sweep(self, sweep_id: str) -> answers.Sweep:
+        """Stop all of a sweep: queued runs at once, running ones within seconds."""
+        return cast(answers.Sweep, self._service.call("POST", f"{_path('sweeps', sweep_id)}/cancel", safe=True))
+
+    def retry_sweep(self, sweep_id: str) -> answers.Sweep:
+        """Open a new attempt of each failed and cancelled run of a sweep; it goes on from its last checkpoint."""
+        return cast(answers.Sweep, self._service.call("POST", f"{_path('sweeps', sweep_id)}/retry", safe=False))
+
     # -- waiting ---------------------------------------------------------------------------------
 
     def wait(self, experiment_id: str, *, timeout: float | None = None) -> answers.Experiment:
@@ -163,19 +208,11 @@ class Client:
             StillRunning: ``timeout`` seconds were not enough.
             Unreachable, Unavailable: the service never answered in that time, or was away for ten minutes.
         """
-        seen_last: answers.Experiment | None = None
-        for seen in self.looks([experiment_id], timeout=timeout):
-            if isinstance(seen, Unreachable | Unavailable):
-                away = seen
-            elif seen[0]["state"] in ENDED:
-                return seen[0]
-            else:
-                seen_last = seen[0]
-        if seen_last is None:
-            raise away
-        raise StillRunning(
-            f"{experiment_id} has not ended after {timeout:g} s ({seen_last['state']} when last seen); it goes on"
-        )
+        return _ended(experiment_id, self.looks([experiment_id], timeout=timeout), timeout)
+
+    def wait_for_sweep(self, sweep_id: str, *, timeout: float | None = None) -> answers.Sweep:
+        """The sweep once all its runs have ended, as ``wait`` has it of an experiment."""
+        return _ended(sweep_id, self.looks_at_sweep(sweep_id, timeout=timeout), timeout)
 
     def looks(
         self, experiment_ids: Sequence[str], *, timeout: float | None = None
@@ -188,21 +225,13 @@ class Client:
         Raises:
             Unreachable, Unavailable: it was away for ten minutes.
         """
-        outage = _Outage()
-        deadline = math.inf if timeout is None else time.monotonic() + timeout
-        while True:
-            try:
-                experiments = [self._experiment(id, deadline - time.monotonic()) for id in experiment_ids]
-            except (Unreachable, Unavailable) as error:
-                outage.lasts(error)
-                yield error
-            else:
-                outage.ends()
-                yield experiments
-            left = deadline - time.monotonic()
-            if left <= 0:
-                return
-            time.sleep(min(POLL_SECONDS, left))
+        return _looks([partial(self._experiment, id) for id in experiment_ids], timeout)
+
+    def looks_at_sweep(
+        self, sweep_id: str, *, timeout: float | None = None
+    ) -> Iterator[list[answers.Sweep] | Unreachable | Unavailable]:
+        """The same of one sweep."""
+        return _looks([partial(self._sweep, sweep_id)], timeout)
 
     def watch(self, id: str) -> Iterator[Event]:
         """What a run, or each run of an experiment, does, as it happens: ``StateChanged`` and ``Measured``.
@@ -405,6 +434,49 @@ class Client:
         return self._service.call("GET", path, safe=True, params=params)
 
 
+def _looks(
+    asked: Sequence[Callable[[float], Watched]], timeout: float | None
+) -> Iterator[list[Watched] | Unreachable | Unavailable]:
+    """
+    Args:
+        asked: what each gives within so many seconds.
+    """
+    outage = _Outage()
+    deadline = math.inf if timeout is None else time.monotonic() + timeout
+    while True:
+        began, pause = time.monotonic(), POLL_SECONDS
+        try:
+            found = [ask(deadline - time.monotonic()) for ask in asked]
+        except (Unreachable, Unavailable) as error:
+            outage.lasts(error)
+            yield error
+        else:
+            outage.ends()
+            pause = min(max(pause, PATIENT * (time.monotonic() - began)), LONGEST_POLL_SECONDS)
+            yield found
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return
+        time.sleep(min(pause, left))
+
+
+def _ended(id: str, looks: Iterator[list[Watched] | Unreachable | Unavailable], timeout: float | None) -> Watched:
+    """Raises:
+    StillRunning, Unreachable, Unavailable: the looks came to an end before it did.
+    """
+    seen_last: Watched | None = None
+    for seen in looks:
+        if isinstance(seen, Unreachable | Unavailable):
+            away = seen
+        elif seen[0]["state"] in ENDED:
+            return seen[0]
+        else:
+            seen_last = seen[0]
+    if seen_last is None:
+        raise away
+    raise StillRunning(f"{id} has not ended after {timeout:g} s ({seen_last['state']} when last seen); it goes on")
+
+
 class _Outage:
     """How long the service has been away."""
 
@@ -425,6 +497,21 @@ class _Outage:
 
 def _given(**options: Any) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
+
+
+def _key(given: str | None) -> dict[str, str]:
+    """The header of an idempotency key; one is made if none is given.
+
+    Raises:
+        Invalid: it cannot be sent.
+    """
+    key = str(uuid.uuid4()) if given is None else given
+    if not re.fullmatch(IDEMPOTENCY_KEY, key):
+        raise Invalid(
+            f"the idempotency key {key[:40]!r} cannot be sent;"
+            " use 1 to 255 printable ASCII characters, with no space at either end"
+        )
+    return {"Idempotency-Key": key}
 
 
 def _file(run_id: str, name: str) -> str:

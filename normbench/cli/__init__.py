@@ -22,6 +22,7 @@ from normbench.cli import (
     logs,
     report_cards,
     servers,
+    sweeps,
     watching,
 )
 from normbench.cli.command import guarded
@@ -30,6 +31,7 @@ COMMANDS = (
     servers.up,
     demo.demo,
     experiments.submit,
+    sweeps.sweep,
     watching.watch,
     experiments.status,
     logs.logs,

@@ -29,6 +29,7 @@ def test_every_command_has_help_and_can_answer_in_json() -> None:
         "up",
         "demo",
         "submit",
+        "sweep",
         "watch",
         "status",
         "logs",

@@ -62,7 +62,7 @@ def run_all(db: Database, worth: Worth, *, device: str = "cpu", environment: Map
     Returns:
         The seeds, in the order in which the runs were claimed.
     """
-    seeds = []
+    seeds: list[int] = []
     while True:
         with db.transaction() as session:
             claim = lifecycle.claim(session, queues=ALL_QUEUES, worker_id="wrk_1", lease_seconds=LEASE_SECONDS)
