@@ -24,6 +24,7 @@ from benchmarks import (
     reporting,
     servers,
     submitting,
+    sweeps,
 )
 from benchmarks.number import Number, promises_kept
 from benchmarks.processes import ROOT
@@ -36,6 +37,7 @@ GROUPS: dict[str, Callable[[Path], list[Number]]] = {
     "overhead": overhead.measure,
     "latency": latency.measure,
     "leaderboard": leaderboard.measure,
+    "sweeps": sweeps.measure,
     "feedforward": feedforward.measure,
     "faults": faults.measure,
 }

@@ -1,6 +1,7 @@
 """A sweep that is trained for real, by a worker's executor."""
 
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import select
 
@@ -14,7 +15,7 @@ from workers.node import identify
 from workers.settings import WorkerSettings
 from workers.tasks import Executor
 
-GAINS = {"norm.method": ["layer_norm"], "norm.gain_init": [0.1, 1.0]}
+GAINS: dict[str, list[Any]] = {"norm.method": ["layer_norm"], "norm.gain_init": [0.1, 1.0]}
 
 
 def test_an_adaptive_sweep_is_trained_and_gets_seeds_while_its_order_is_open(
