@@ -95,6 +95,7 @@ def test_no_room_of_the_service_reads_another_rooms_tables_but_the_ones_it_repor
         "workload": {"experiments", "fleet"},
         "keys": set(),
         "catalogue": set(),
+        "pages": set(),
         "report_cards": {"experiments"},
     }
     for room, others in allowed.items():
@@ -113,6 +114,7 @@ ROOMS: Mapping[str, set[str]] = {  # and the other rooms that each may use, besi
     "http": set(),
     "keys": set(),
     "leaderboards": {"experiments", "statistics"},
+    "pages": {"catalogue", "comparisons", "experiments", "leaderboards", "report_cards", "statistics", "workload"},
     "processes": {"experiments", "fleet", "keys", "workload"},
     "report_cards": {"experiments", "leaderboards"},
     "statistics": set(),
