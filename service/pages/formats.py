@@ -1,21 +1,15 @@
 """How numbers, times and names are written on all pages; the filters of the templates."""
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from markupsafe import Markup, escape
 
+from normcore.spec.metric import is_share
+
 DASH = "–"
 THIN = "\u202f"  # between the thousands; it does not break
-SHARES = re.compile(r"accuracy|error_rate|(.*_)?recall|.*_r\d+")
-"""Metrics that are shares of one, which are shown in per cent."""
-
-
-def is_share(metric: str) -> bool:
-    """Whether values of a metric (or of a series of it) are shown in per cent."""
-    return SHARES.fullmatch(metric.rpartition(".")[2]) is not None
 
 
 def value(number: float | None, metric: str) -> str:

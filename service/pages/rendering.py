@@ -33,7 +33,13 @@ def templates() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= FILTERS
-    environment.globals |= {"static": FILES.address, "style_of": style_of, "version": VERSION, "address": address}
+    environment.globals |= {
+        "static": FILES.address,
+        "files": FILES,
+        "style_of": style_of,
+        "version": VERSION,
+        "address": address,
+    }
     return environment
 
 

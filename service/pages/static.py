@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import mimetypes
+import re
 from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 from normcore.figures.styles import PALETTE
 
 OWN = Path(__file__).parent / "static"
+MAP_STYLE = re.compile(rb'getElementById\("([0-9a-f]{64})"\)')
 MINIMUM_SIZE = 1024  # bytes, below which compressing gains nothing
 
 
@@ -50,6 +52,13 @@ class StaticFiles:
         KeyError: there is none of that name.
         """
         return palette_css().encode() if name == PALETTE_FILE else self._paths[name].read_bytes()
+
+    @cached_property
+    def map_style_id(self) -> str:
+        """Of the style of a map, which Plotly's script puts into a page that has no element with this id."""
+        found = MAP_STYLE.search(self.content("plotly.min.js"))
+        assert found is not None, "Plotly's script no longer asks for its map's style by id"
+        return found[1].decode()
 
     @cache  # noqa: B019 - one of these lives as long as the process
     def compressed(self, name: str) -> bytes:

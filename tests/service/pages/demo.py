@@ -1,5 +1,6 @@
 """A database that shows pages everything at once: ties, a diverged entry, a missed target, too large a budget,
-experiments that wait, run and failed; on the board of permuted_mnist, papers have numbers, too. The curves are invented; what is made of them is our own code's.
+experiments that wait, run and failed; papers have numbers on the board of permuted_mnist. The curves are invented; what
+is made of them is our own code's.
 
 ``python -P -m tests.service.pages.demo`` fills the database of the settings, to look at.
 """

@@ -12,7 +12,7 @@ from service.pages import formats
     [
         (formats.value(0.95384, "accuracy"), "95.38%"),
         (formats.value(0.0, "error_rate"), "0.00%"),
-        (formats.value(0.5, "valid.accuracy"), "50.00%"),
+        (formats.value(0.5, "image_r10"), "50.00%"),
         (formats.value(1.38416, "bits_per_char"), "1.3842"),
         (formats.value(-1131.44, "nats"), "-1\u202f131"),
         (formats.value(None, "accuracy"), "–"),

@@ -1,0 +1,114 @@
+"""Learning curves of methods: each the mean of its seeds within a band, in the method's own colour, symbol and line."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from normcore.figures.figure import Figure, Theme, figure, themed
+from normcore.figures.styles import Style, style_of
+
+MARKERS = 8  # on a line
+OPACITY = {"light": 0.16, "dark": 0.22}  # of a band
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A method's curve.
+
+    Attributes:
+        name: as the legend has it.
+        low, high: of the mean's interval; None of one seed.
+    """
+
+    name: str
+    method: str
+    x: Sequence[float]
+    mean: Sequence[float]
+    low: Sequence[float | None]
+    high: Sequence[float | None]
+
+
+def method_curves(
+    lines: Sequence[Line], theme: Theme, *, x: str, y: str, target: float | None, percent: bool = False
+) -> Figure:
+    """A line with its band for each.
+
+    Args:
+        x, y: titles of the axes.
+        target: shown as a dotted line; None if there is none.
+        percent: whether values are shares, to be shown in per cent.
+    """
+    traces = [trace for line in lines for trace in _traces(line, theme)]
+    axis = {"title": {"text": y}, "tickformat": ".0%" if percent else "", "zeroline": False}
+    marks = _target(target, percent) if target is not None else {}
+    return themed(
+        figure(
+            traces,
+            "",
+            x,
+            y,
+            yaxis=axis,
+            xaxis={"title": {"text": x}, "zeroline": False},
+            margin={"l": 64, "r": 16, "t": 8, "b": 48},
+            legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
+            hovermode="closest",
+            **marks,
+        ),
+        theme,
+    )
+
+
+def _traces(line: Line, theme: Theme) -> list[dict[str, Any]]:
+    style = style_of(line.method)
+    colour = style.colour(theme)
+    return [*_band(line, colour, theme), _mean(line, style, colour)]
+
+
+def _mean(line: Line, style: Style, colour: str) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": line.name,
+        "x": list(line.x),
+        "y": list(line.mean),
+        "line": {"color": colour, "dash": style.dash, "width": 2},
+        "marker": {
+            "color": colour,
+            "symbol": style.plotly_symbol,
+            "size": 9,
+            "maxdisplayed": MARKERS,
+            "line": {"width": 1.5 if style.hollow else 0, "color": colour},
+        },
+    }
+
+
+def _band(line: Line, colour: str, theme: Theme) -> list[dict[str, Any]]:
+    """One closed line around the band, if there is any."""
+    limits = zip(line.x, line.low, line.high, strict=True)
+    known = [(x, low, high) for x, low, high in limits if low is not None and high is not None]
+    if not known:
+        return []
+    x, low, high = (list(values) for values in zip(*known, strict=True))
+    return [
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "x": [*x, *reversed(x)],
+            "y": [*high, *reversed(low)],
+            "fill": "toself",
+            "fillcolor": colour,
+            "opacity": OPACITY[theme],
+            "line": {"width": 0},
+            "showlegend": False,
+            "hoverinfo": "skip",
+        }
+    ]
+
+
+def _target(target: float, percent: bool) -> dict[str, Any]:
+    """A dotted line over the whole width, with its name below its right end."""
+    shown = f"{target:.0%}" if percent else f"{target:g}"
+    at = {"xref": "paper", "yref": "y"}
+    line = {"type": "line", "x0": 0, "x1": 1, "y0": target, "y1": target, "line": {"dash": "dot", "width": 1.5}, **at}
+    text = {"text": f"target {shown}", "x": 1, "y": target, "xanchor": "right", "yanchor": "top", "showarrow": False}
+    return {"shapes": [line], "annotations": [{**text, **at}]}
