@@ -22,6 +22,7 @@ from benchmarks import (
     mlflow,
     overhead,
     reporting,
+    scale,
     servers,
     submitting,
 )
@@ -36,6 +37,7 @@ GROUPS: dict[str, Callable[[Path], list[Number]]] = {
     "overhead": overhead.measure,
     "latency": latency.measure,
     "leaderboard": leaderboard.measure,
+    "scale": scale.measure,
     "feedforward": feedforward.measure,
     "faults": faults.measure,
 }

@@ -119,6 +119,41 @@ class Leaderboard(TypedDict):
     entries: list[dict[str, Any]]
 
 
+class Overall(TypedDict):
+    """Methods over all tasks at one size, the largest area first; ``caution`` says what not to conclude."""
+
+    profile: str
+    rank_by: RankBy
+    widest: float
+    tasks: list[dict[str, Any]]
+    left_out: list[dict[str, str]]
+    methods: list[dict[str, Any]]
+    caution: str
+    flips: list[list[str]]
+
+
+ResultState = Literal["claimed", "confirmed", "disputed", "withdrawn"]
+
+
+class SubmittedResult(TypedDict):
+    """A result that was measured elsewhere; ``difference`` is from the seeds that this service measured besides."""
+
+    id: str
+    fingerprint: str
+    state: ResultState
+    problem: str
+    budget: int
+    metric: str
+    spec: Spec
+    values: list[dict[str, Any]]
+    value: dict[str, Any]
+    fresh_seeds: list[int]
+    difference: dict[str, Any] | None
+    provenance: dict[str, str | None]
+    created_at: str
+    withdrawn_at: str | None
+
+
 class Comparison(TypedDict):
     """Entries of one board side by side; ``baseline`` is the fingerprint of the one that others are compared with."""
 

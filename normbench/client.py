@@ -32,12 +32,14 @@ SILENCE_SECONDS = 60.0  # without even a ping, after which a stream of events co
 POLL_SECONDS = 0.5
 IDEMPOTENCY_KEY = r"[!-~]([ -~]{0,253}[!-~])?"
 FIGURES = "figures/"
+EXPERIMENTS, RESULTS = "/v1/experiments", "/v1/results"
 NAMES = {
     "experiments": "an experiment's id",
     "runs": "a run's id",
     "artifacts": "a file's name",
     "figures": "a figure's name",
     "leaderboards": "a task's name",
+    "results": "a result's id",
     "methods": "a method's name",
 }
 
@@ -86,14 +88,7 @@ class Client:
             Invalid: the spec is wrong; ``errors`` says where. Or the key is, and nothing was sent.
             Conflict: the key was used with another spec.
         """
-        key = str(uuid.uuid4()) if idempotency_key is None else idempotency_key
-        if not re.fullmatch(IDEMPOTENCY_KEY, key):
-            raise Invalid(
-                f"the idempotency key {key[:40]!r} cannot be sent;"
-                " use 1 to 255 printable ASCII characters, with no space at either end"
-            )
-        headers = {"Idempotency-Key": key}
-        return cast(answers.Experiment, self._post_spec(spec, headers=headers))
+        return cast(answers.Experiment, self._post_spec(EXPERIMENTS, spec, headers=_keyed(idempotency_key)))
 
     def dry_run(self, spec: Mapping[str, Any]) -> answers.Plan:
         """What submitting the spec would do: runs, seconds, seeds that are measured already. Nothing is stored.
@@ -101,15 +96,15 @@ class Client:
         Raises:
             Invalid: the spec is wrong; ``errors`` says where.
         """
-        return cast(answers.Plan, self._post_spec(spec, params={"dry_run": "true"}))
+        return cast(answers.Plan, self._post_spec(EXPERIMENTS, spec, params={"dry_run": "true"}))
 
-    def _post_spec(self, spec: Mapping[str, Any], headers: Mapping[str, str] = {}, **request: Any) -> Any:
+    def _post_spec(self, path: str, spec: Mapping[str, Any], headers: Mapping[str, str] = {}, **request: Any) -> Any:
         try:
             body = json.dumps(spec, allow_nan=False)
         except (TypeError, ValueError, RecursionError) as error:
             raise Invalid(f"the spec holds what JSON cannot: {error}") from None
         headers = {**headers, "Content-Type": "application/json"}
-        return self._service.call("POST", "/v1/experiments", safe=True, content=body, headers=headers, **request)
+        return self._service.call("POST", path, safe=True, content=body, headers=headers, **request)
 
     def experiment(self, experiment_id: str) -> answers.Experiment:
         """An experiment with its runs."""
@@ -133,9 +128,12 @@ class Client:
         """All experiments that fit, newest first; the next page is asked for when the iterator gets there."""
         filters = _given(task=task, profile=profile, method=method, state=state, fingerprint=fingerprint)
         filters |= {"limit": page_size, "label": [f"{key}:{value}" for key, value in (labels or {}).items()]}
+        return self._pages(EXPERIMENTS, filters)
+
+    def _pages(self, path: str, filters: Mapping[str, Any]) -> Iterator[Any]:
         cursor: str | None = None
         while True:
-            page = self._get("/v1/experiments", **filters, **_given(cursor=cursor))
+            page = self._get(path, **filters, **_given(cursor=cursor))
             yield from page["items"]
             cursor = page["next_cursor"]
             if cursor is None:
@@ -320,6 +318,46 @@ class Client:
         """
         return self._get(_path("runs", run_id, "figures", name), **_given(theme=theme))
 
+    # -- what was measured elsewhere -------------------------------------------------------------
+
+    def claim(self, result: Mapping[str, Any], *, idempotency_key: str | None = None) -> answers.SubmittedResult:
+        """Submit a result that was measured elsewhere. Boards show it as claimed until three or more other seeds that
+        the service runs agree.
+
+        Args:
+            result: a spec without seeds, with ``values`` (a seed and a value each) and ``provenance``, whose ``source``
+                is an address.
+            idempotency_key: as of ``submit``.
+
+        Raises:
+            Invalid: the result is wrong; ``errors`` says where.
+            Conflict: the key was used with another result.
+        """
+        headers = _keyed(idempotency_key)
+        return cast(answers.SubmittedResult, self._post_spec(RESULTS, result, headers=headers))
+
+    def claims(
+        self,
+        *,
+        task: str | None = None,
+        profile: str | None = None,
+        method: str | None = None,
+        state: answers.ResultState | None = None,
+        fingerprint: str | None = None,
+    ) -> Iterator[answers.SubmittedResult]:
+        """All submitted results that fit, newest first, each with its state as it is now."""
+        filters = _given(task=task, profile=profile, method=method, state=state, fingerprint=fingerprint)
+        return self._pages(RESULTS, filters)
+
+    def submitted_result(self, result_id: str) -> answers.SubmittedResult:
+        """A submitted result, and how it agrees with what the service measured."""
+        return cast(answers.SubmittedResult, self._get(_path("results", result_id)))
+
+    def withdraw(self, result_id: str) -> answers.SubmittedResult:
+        """Take a submitted result off its board."""
+        path = _path("results", result_id)
+        return cast(answers.SubmittedResult, self._service.call("DELETE", path, safe=True))
+
     # -- what was found --------------------------------------------------------------------------
 
     def leaderboard(
@@ -369,6 +407,20 @@ class Client:
             Missing: pandas is not installed.
         """
         return frames.leaderboard(self.leaderboard(task, **options))
+
+    def overall(
+        self,
+        *,
+        profile: str | None = None,
+        rank_by: Literal["steps_to_target", "seconds_to_target"] | None = None,
+    ) -> answers.Overall:
+        """Which method wins over all tasks: performance profiles, and the area beneath them.
+
+        Args:
+            profile: ``paper``, ``small`` or ``smoke``; the service's default if omitted.
+            rank_by: whose medians are held beside each other; ``steps_to_target`` if omitted.
+        """
+        return cast(answers.Overall, self._get("/v1/leaderboards/overall", **_given(profile=profile, rank_by=rank_by)))
 
     def leaderboards(self) -> list[dict[str, Any]]:
         """The boards that have entries: task, profile and problem."""
@@ -425,6 +477,21 @@ class _Outage:
 
 def _given(**options: Any) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
+
+
+def _keyed(idempotency_key: str | None) -> dict[str, str]:
+    """The header with which a request that is repeated submits once.
+
+    Raises:
+        Invalid: the key cannot be sent.
+    """
+    key = str(uuid.uuid4()) if idempotency_key is None else idempotency_key
+    if not re.fullmatch(IDEMPOTENCY_KEY, key):
+        raise Invalid(
+            f"the idempotency key {key[:40]!r} cannot be sent;"
+            " use 1 to 255 printable ASCII characters, with no space at either end"
+        )
+    return {"Idempotency-Key": key}
 
 
 def _file(run_id: str, name: str) -> str:

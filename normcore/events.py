@@ -3,7 +3,7 @@
 A training: ``Started``, then for every update a ``Stepped``, for every evaluation an ``Evaluating`` before each of its
 phases and a ``Measured``, at last one ``Finished``. An analysis: ``Started``, then for every piece of its work an
 ``Advanced``, then its curves as ``Measured``, at last one ``Analysed``. Times are seconds of work: the clock stands
-still while a listener handles an event.
+still while a listener handles an event, and of a training while it is evaluated.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,6 +24,7 @@ class Started:
         kernel: the implementation that runs, ``reference`` or ``fused``.
         parameters: trained numbers in the model.
         environment: packages, hardware, code version and data checksums.
+        probe: seconds of the reference kernel just before (``normcore.probe``); none of an analysis.
     """
 
     step: int
@@ -31,6 +32,7 @@ class Started:
     kernel: str
     parameters: int
     environment: Mapping[str, Any]
+    probe: Sequence[float] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ class Result:
         steps_to_target, seconds_to_target: when validation first reached the target and held it, if it did
             (``normcore.target``).
         steps_below_target, seconds_below_target: if it did not, the last evaluation that was below it.
-        train_seconds: training time in all, evaluation included.
+        train_seconds: of all updates, and of nothing else.
     """
 
     metric: str
@@ -95,10 +97,35 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
+class Timing:
+    """What a training's seconds were spent on, in all processes that led to its end.
+
+    Attributes:
+        compile: building the model, and compiling or loading its kernels.
+        data: reading the data set and drawing batches. A GPU computes while batches are drawn, so there it is reading
+            alone.
+        warm_up: passes before the first update, which leave no trace but what comes at first use.
+        training: the updates.
+        evaluation: population statistics, validation and test.
+        windows: seconds of training an update, from one evaluation to the next.
+        probe: seconds of the reference kernel just after (``normcore.probe``).
+    """
+
+    compile: float
+    data: float
+    warm_up: float
+    training: float
+    evaluation: float
+    windows: Sequence[float] = ()
+    probe: Sequence[float] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Finished:
     """The run is over.
 
     Attributes:
+        timing: where its seconds went.
         model: gives the selected weights and population statistics, as ``torch.save`` does.
         artifacts: gives what else the task makes of the model, by file name: letters, digits, ``_``, ``-`` and ``.``,
             perhaps in the folder ``figures/``; ``figures/<name>.json`` holds a figure.
@@ -106,6 +133,7 @@ class Finished:
 
     outcome: Outcome
     result: Result
+    timing: Timing
     model: Callable[[], bytes]
     artifacts: Mapping[str, Callable[[], bytes]] = field(default_factory=dict)
 
@@ -163,7 +191,7 @@ def to_json(event: Event) -> dict[str, Any]:
     values = {f.name: getattr(event, f.name) for f in fields(event)}
     plain = {name: value for name, value in values.items() if not callable(value)}
     if isinstance(event, Finished):
-        plain |= {"result": asdict(event.result), "artifacts": sorted(event.artifacts)}
+        plain |= {"result": asdict(event.result), "timing": asdict(event.timing), "artifacts": sorted(event.artifacts)}
     if isinstance(event, Analysed):
         plain["findings"] = [asdict(finding) for finding in event.findings]
     return {"event": type(event).__name__.lower(), **plain}

@@ -1,12 +1,14 @@
 """One seed of a spec, whatever its kind."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import torch
 
 from normcore.analyse import analyse
-from normcore.events import Event
+from normcore.events import Event, Finished, Started
+from normcore.probe import probe
 from normcore.spec import AnalysisSpec, ExperimentSpec, TrainingSpec
 from normcore.training.loop import train
 
@@ -23,6 +25,8 @@ def run(
 ) -> Iterator[Event]:
     """Train or analyse, telling what happens; see ``normcore.training.loop.train`` and ``normcore.analyse.analyse``.
 
+    Before and after a training the machine is probed.
+
     Args:
         checkpoint: of a training; an analysis begins anew.
         trained: the model for an analysis of one.
@@ -30,4 +34,17 @@ def run(
     if isinstance(spec, AnalysisSpec):
         return analyse(spec, seed, device=device, datasets_dir=datasets_dir, threads=threads, trained=trained)
     assert isinstance(spec, TrainingSpec)
-    return train(spec, seed, device=device, datasets_dir=datasets_dir, threads=threads, checkpoint=checkpoint)
+    events = train(spec, seed, device=device, datasets_dir=datasets_dir, threads=threads, checkpoint=checkpoint)
+    return _probed(events, torch.device(device))
+
+
+def _probed(events: Iterator[Event], device: torch.device) -> Iterator[Event]:
+    """Between two events torch is still as the training has set it up, threads included."""
+    for event in events:
+        match event:
+            case Started():
+                yield replace(event, probe=probe(device))
+            case Finished():
+                yield replace(event, timing=replace(event.timing, probe=probe(device)))
+            case _:
+                yield event

@@ -24,6 +24,7 @@ from service.http.routing import refuse_parameters
 from service.http.strangers import RefuseStrangers
 from service.keys.guard import require_key
 from service.leaderboards import routes as leaderboards
+from service.leaderboards.submitted import routes as submitted_results
 from service.pages import overview, public
 from service.pages.refusals import ShowRefusals
 from service.pages.security import ProtectBrowsers
@@ -31,6 +32,7 @@ from service.queue import Notifier, make_celery
 from service.report_cards import routes as report_cards
 from service.settings import Settings
 from service.store_check import StoreCheck
+from service.sweeps import routes as sweeps
 from service.workload import routes as workload
 
 PAGES = (overview,)  # those that ask for a key where the API does
@@ -74,7 +76,18 @@ def create_app(settings: Settings, *, require_keys: bool) -> FastAPI:
     app.add_middleware(ProtectBrowsers)
     metrics.install(app, db, settings)
     guard = [Depends(require_key)] if require_keys else []
-    for room in (experiments, leaderboards, comparisons, report_cards, catalogue, workload, metrics):
+    rooms = (
+        experiments,
+        sweeps,
+        leaderboards,
+        submitted_results,
+        comparisons,
+        report_cards,
+        catalogue,
+        workload,
+        metrics,
+    )
+    for room in rooms:
         app.include_router(room.router, dependencies=guard)
     for page in PAGES:
         app.include_router(page.router, dependencies=guard)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from normcore.events import Analysed, Measured, Outcome, Phase, Result, Started
+from normcore.events import Analysed, Measured, Outcome, Phase, Result, Started, Timing
+from service.experiments.machines import Start
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +78,16 @@ class Saved:
 
 @dataclass(frozen=True, slots=True)
 class RunFinished:
-    """The training is complete and its artifacts are stored."""
+    """The training is complete and its artifacts are stored.
+
+    Attributes:
+        start: what this attempt began on, and those before it.
+    """
 
     outcome: Outcome
     result: Result
+    timing: Timing
+    start: Start
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,7 +125,7 @@ class Report:
             if isinstance(message, Analysed):
                 results.finish_analysis(session, self._lease, message)
             else:
-                results.finish(session, self._lease, message.outcome, message.result)
+                results.finish(session, self._lease, message.outcome, message.result, message.timing, message.start)
 
         try:
             self._insist(write)

@@ -16,7 +16,9 @@ from normcore.spec.analyses.analysis import TrainedAnalysis
 from normcore.training.checkpoint import CorruptCheckpoint
 from service.artifacts import ENVIRONMENT, MODEL, Artifacts
 from service.errors import NotFound
+from service.experiments.machines import Start
 from workers import bundle, outputs, training_log
+from workers.bundle import Bundle
 from workers.checkpoints import Checkpoints, Past
 from workers.messages import Job, Progress, RunFinished, RunStarted, Saved, Stopped
 
@@ -61,6 +63,7 @@ class Training:
             self._store = Artifacts(job.artifacts_url)
         past = Past(job.started_attempt, job.resumed_from)
         self._checkpoints = Checkpoints(self._store, job.run_id, job.attempt, past, job.checkpoint_seconds)
+        self._begun: Start | None = None  # of a training, once it has started
         self._has_measured = False
         self._told = 0.0  # when progress was last told
         self._untold: Progress | None = None
@@ -126,10 +129,15 @@ class Training:
         log.info("%s: test %s %s, selected at step %s", event.outcome, result.metric, result.value, result.step)
         for name, content_of in outputs.of(event):
             self._write(name, content_of())
-        return RunFinished(event.outcome, result)
+        return RunFinished(event.outcome, result, event.timing, self._start_of_training)
+
+    @property
+    def _start_of_training(self) -> Start:
+        assert self._begun is not None
+        return self._begun
 
     def _write_checkpoint(self, event: Stepped) -> None:
-        content = bundle.pack(event.checkpoint(), self._unstored.now())
+        content = bundle.pack(Bundle(event.checkpoint(), self._start_of_training, self._unstored.now()))
         with _store_is_needed():
             self._checkpoints.write(event.step, content)
         self._worker.send(Saved(event.step))
@@ -162,10 +170,12 @@ class Training:
             if name is None:
                 notes += ["training starts again from the beginning"] if notes else []
                 events = self._run(None)
-                return RunStarted(_first(events), None, (), tuple(notes)), events
+                started = _first(events)
+                self._begun = Start.of(started.environment, started.probe)
+                return RunStarted(started, None, (), tuple(notes)), events
             try:
-                state, measured = bundle.unpack(content)
-                events = self._run(state)
+                past = bundle.unpack(content)
+                events = self._run(past.state)
                 started = _first(events)
             except (Trouble, DatasetError, OSError, MemoryError):
                 raise
@@ -174,7 +184,10 @@ class Training:
                 log.warning("%s", notes[-1])
                 continue
             notes += [f"training resumes from an older checkpoint, at step {started.step}"] if notes else []
-            return RunStarted(started, started.step, measured, tuple(notes)), events
+            self._begun = Start.of(started.environment, started.probe).after(past.start)
+            if self._begun.machine != past.start.machine:
+                notes.append(f"training goes on on {self._begun.machine}, after {past.start.machine}")
+            return RunStarted(started, started.step, tuple(past.measured), tuple(notes)), events
 
     def _run(self, checkpoint: bytes | None) -> Generator[Event, None, None]:
         spec, trained = parse(self._job.spec), None

@@ -13,6 +13,7 @@ import typer
 
 from normbench.cli import (
     catalogue,
+    claims,
     comparisons,
     data,
     demo,
@@ -37,6 +38,9 @@ COMMANDS = (
     experiments.retry,
     leaderboards.leaderboard,
     comparisons.compare,
+    claims.claim,
+    claims.claims,
+    claims.withdraw,
     report_cards.report_card,
     catalogue.tasks,
     catalogue.methods,

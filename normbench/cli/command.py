@@ -5,16 +5,19 @@ import json
 import os
 from collections.abc import Callable
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Annotated, Any, Literal, ParamSpec
 
 import typer
 from rich.console import Console
 
 from normbench.client import Client
-from normbench.errors import Missing, NormbenchError
+from normbench.errors import Invalid, Missing, NormbenchError
+from normcore.spec import read_spec
 from normcore.variables import MisspeltVariable, check_variables
 
 PATIENCE = 2.0  # seconds that a command tries to reach the service
+STANDARD_INPUT = Path("/dev/stdin")
 PIPE_WIDTH = 100_000  # columns of text for another program: whatever it takes
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130  # exit statuses
 NEEDED = {"server": ("fastapi", "sqlalchemy", "uvicorn"), "worker": ("sklearn", "sqlalchemy", "torch")}
@@ -61,6 +64,23 @@ def run_id(id: str) -> str:
     if id.startswith("exp_"):
         raise NormbenchError(f"{id} is an experiment, and this takes a run; `normbench status {id}` shows its runs")
     return id
+
+
+def standard_input_or(file: Path) -> Path:
+    """The file, or standard input for ``-``."""
+    return STANDARD_INPUT if str(file) == "-" else file
+
+
+def read(file: Path) -> Any:
+    """Raises:
+    Invalid: the file cannot be read; the message names it.
+    """
+    try:
+        return read_spec(file)
+    except OSError as error:
+        raise Invalid(f"{file}: {error.strerror}") from None
+    except ValueError as error:
+        raise Invalid(str(error)) from None
 
 
 def complain(text: str) -> None:

@@ -17,10 +17,8 @@ from normbench.display import experiments as display
 from normbench.display.numbers import seeds
 from normbench.display.queue import Queue
 from normbench.errors import Invalid, NormbenchError, Refused, Unauthorized, Unavailable
-from normcore.spec import read_spec
 
 MOST_ON_A_PAGE = 200
-STANDARD_INPUT = Path("/dev/stdin")
 
 ExperimentId = Annotated[str, typer.Argument(metavar="ID", help="An experiment, exp_…")]
 
@@ -45,7 +43,7 @@ def submit(
         raise NormbenchError("--dry-run submits nothing that --wait could wait for; leave one of them out")
     client = command.client()
     submitted = []
-    for file, spec, plan in _planned(client, [STANDARD_INPUT if str(file) == "-" else file for file in files]):
+    for file, spec, plan in _planned(client, [command.standard_input_or(file) for file in files]):
         wanted = _new_seeds(file, spec, plan) if only_new else spec
         if wanted is None:
             command.show(as_json, plan)
@@ -72,25 +70,13 @@ def _planned(client: Client, files: Sequence[Path]) -> list[tuple[Path, Mapping[
     planned, refusals = [], []
     for file in files:
         try:
-            spec = _read(file)
+            spec = command.read(file)
             planned.append((file, spec, _plan(client, file, spec)))
         except Invalid as refusal:
             refusals.append(str(refusal))
     if refusals:
         raise NormbenchError("\n".join(refusals))
     return planned
-
-
-def _read(file: Path) -> Any:
-    """Raises:
-    Invalid: the file cannot be read; the message names it.
-    """
-    try:
-        return read_spec(file)
-    except OSError as error:
-        raise Invalid(f"{file}: {error.strerror}") from None
-    except ValueError as error:
-        raise Invalid(str(error)) from None
 
 
 def _plan(client: Client, file: Path, spec: Mapping[str, Any]) -> Plan:

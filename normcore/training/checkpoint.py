@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 FORMAT = "normbench checkpoint"
-VERSION = 2
+VERSION = 3
 MAX_HEADER = 1000  # bytes
 
 

@@ -1,5 +1,6 @@
 """The training loop: a generator of events. Closing it is cancellation."""
 
+import copy
 import io
 import math
 from collections.abc import Generator, Iterator, Mapping
@@ -13,9 +14,8 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from normcore import norms, tasks
-from normcore.clock import Clock
 from normcore.environment import environment, usable_device
-from normcore.events import Evaluating, Event, Finished, Measured, Result, Started, Stepped
+from normcore.events import Evaluating, Event, Finished, Measured, Result, Started, Stepped, Timing
 from normcore.kernels import running
 from normcore.models.build import Build
 from normcore.norms.population import batch_statistics
@@ -38,10 +38,12 @@ from normcore.training.checkpoint import pack, unpack
 from normcore.training.clipping import clip_
 from normcore.training.evaluation import Evaluation, evaluate, mixed_precision, test
 from normcore.training.order import TrainingOrder
+from normcore.training.run_clock import RunClock
 from normcore.training.schedules import follow
 from normcore.training.selection import Selection, selection_of, weights_of
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.float32}
+WARM_UP_PASSES = {"cpu": 1, "cuda": 3}  # CUDA graphs are recorded at the third
 
 
 def train(
@@ -89,12 +91,14 @@ class _Progress:
     Attributes:
         sums: of the loss, its parts and the gradient's norm over the updates since the last measurement, on the device.
         measured: the last measurement, its step and seconds.
+        windows: seconds an update from one measurement to the next.
         aim: the target, and how near the curve has come; None without one.
     """
 
     step: int = 0
     sums: dict[str, Tensor] = field(default_factory=dict)
     measured: dict[str, Any] = field(default_factory=lambda: {"step": 0, "seconds": 0.0, "values": {}})
+    windows: list[float] = field(default_factory=list)
     aim: Aim | None = None
     diverged: bool = False
 
@@ -112,16 +116,23 @@ class _Run:
     order: TrainingOrder
     draws: torch.Generator
     selection: Selection
-    clock: Clock
+    clock: RunClock
     progress: _Progress
 
 
 def _prepare(spec: TrainingSpec, seed: int, device: torch.device, datasets_dir: Path | None) -> _Run:
-    task, model = task_and_model(spec, device, datasets_dir)
+    clock = RunClock(device)
+    clock.start("data")
+    task = _task(spec, device, datasets_dir)
+    clock.stop_when_done()
+    clock.start("compile")
+    model = _model(spec, task, device)
     if spec.norm.initializes_from_data:
         initialized = norms.build(spec.norm).initialized_from_data(model)
         with torch.no_grad(), batch_statistics(model), initialized:  # there are none of the population yet
             task.observe(model.eval(), next(task.population()))
+    optimizer = optimizers.build(spec.training.optimizer, model.parameters())
+    clock.stop_when_done()
     draw = partial(task.epoch, batch_size=spec.training.batch_size)
     return _Run(
         spec=spec,
@@ -129,11 +140,11 @@ def _prepare(spec: TrainingSpec, seed: int, device: torch.device, datasets_dir: 
         device=device,
         task=task,
         model=model,
-        optimizer=optimizers.build(spec.training.optimizer, model.parameters()),
+        optimizer=optimizer,
         order=TrainingOrder(draw, order_generator(seed)),
         draws=batch_generator(seed),
         selection=selection_of(spec),
-        clock=Clock(device),
+        clock=clock,
         progress=_Progress(aim=_aim(spec)),
     )
 
@@ -150,16 +161,24 @@ def task_and_model(spec: TrainingSpec, device: torch.device, datasets_dir: Path 
         DatasetMissing, DatasetCorrupt: the task's data is not at hand.
         ValueError: the spec does not go with its data.
     """
+    task = _task(spec, device, datasets_dir)
+    return task, _model(spec, task, device)
+
+
+def _task(spec: TrainingSpec, device: torch.device, datasets_dir: Path | None) -> Task[Any]:
+    return tasks.build(spec.task, Resources(datasets_dir, device, DTYPES[spec.training.precision]))
+
+
+def _model(spec: TrainingSpec, task: Task[Any], device: torch.device) -> nn.Module:
     dtype = DTYPES[spec.training.precision]
-    task = tasks.build(spec.task, Resources(datasets_dir, device, dtype))
-    model = task.model(Build(spec.model, spec.norm, spec.training.kernel, device, dtype))
-    return task, model.to(device, dtype)
+    return task.model(Build(spec.model, spec.norm, spec.training.kernel, device, dtype)).to(device, dtype)
 
 
 def _updates(run: _Run) -> Iterator[Event]:
     """All updates and measurements that are still to come; the clock runs outside the yields."""
     progress = run.progress
-    run.clock.start()
+    _warm_up(run)
+    run.clock.start("training")
     while True:
         if _measurement_is_due(run):
             measured = yield from _measure(run)
@@ -167,12 +186,28 @@ def _updates(run: _Run) -> Iterator[Event]:
                 progress.diverged = True
                 return
             yield measured
-            run.clock.start()
+            run.clock.start("training")
         if progress.step == run.spec.training.max_steps:
             return
         _update(run)
         yield Stepped(progress.step, run.clock.stop(), partial(_checkpoint, run, progress.step))
-        run.clock.start()
+        run.clock.start("training")
+
+
+def _warm_up(run: _Run) -> None:
+    """Forward and backward passes over the next batch that leave no trace. What is compiled, recorded or allocated at
+    first use is then there, and in no update's time."""
+    run.clock.start("warm_up")
+    state, generators = copy.deepcopy(run.model.state_dict()), generator_states(run.device)
+    draws = torch.Generator()
+    draws.set_state(run.draws.get_state())
+    batch = run.task.batch(run.order.peek(), draws)
+    for _ in range(WARM_UP_PASSES[run.device.type]):
+        _backward(run.task, run.model, run.spec, batch)
+    run.model.zero_grad(set_to_none=True)
+    run.model.load_state_dict(state)
+    set_generator_states(generators, run.device)
+    run.clock.stop_when_done()
 
 
 def _measurement_is_due(run: _Run) -> bool:
@@ -182,7 +217,8 @@ def _measurement_is_due(run: _Run) -> bool:
 
 def _update(run: _Run) -> None:
     """One step of the optimizer; nothing here waits for the device."""
-    batch = run.task.batch(run.order.next_batch(), run.draws)
+    with run.clock.aside("data"):
+        batch = run.task.batch(run.order.next_batch(), run.draws)
     follow(run.spec.training, run.optimizer, run.progress.step)
     loss, grad_norm = update(run.task, run.model, run.optimizer, run.spec, batch)
     _add(run.progress.sums, {"loss": loss.total, **loss.parts, "grad_norm": grad_norm})
@@ -193,14 +229,19 @@ def update(
     task: Task[Any], model: nn.Module, optimizer: Optimizer, spec: TrainingSpec, batch: Any
 ) -> tuple[Loss, Tensor]:
     """One update of the model on a batch: its loss, and the norm that the gradient had."""
-    model.train()
     optimizer.zero_grad(set_to_none=True)
-    with mixed_precision(spec, next(model.parameters()).device):
-        loss = task.loss(model, batch)
-    loss.total.backward()  # type: ignore[no-untyped-call]
+    loss = _backward(task, model, spec, batch)
     grad_norm = clip_(model, spec.training)
     optimizer.step()
     return loss, grad_norm
+
+
+def _backward(task: Task[Any], model: nn.Module, spec: TrainingSpec, batch: Any) -> Loss:
+    model.train()
+    with mixed_precision(spec, next(model.parameters()).device):
+        loss = task.loss(model, batch)
+    loss.total.backward()  # type: ignore[no-untyped-call]
+    return loss
 
 
 def _add(sums: dict[str, Tensor], values: Mapping[str, Tensor]) -> None:
@@ -213,6 +254,8 @@ def _add(sums: dict[str, Tensor], values: Mapping[str, Tensor]) -> None:
 def _measure(run: _Run) -> Generator[Event, None, Measured | None]:
     """Evaluate, and let the task's rule look at the model; None if anything is not finite. Stops the clock."""
     progress = run.progress
+    seconds = run.clock.stop_when_done()
+    run.clock.start("evaluation")
     updates = progress.step - progress.measured["step"]
     values = {f"train.{name}": total.item() / updates for name, total in progress.sums.items()}
     tested = run.selection.tests_at(progress.step)
@@ -220,7 +263,8 @@ def _measure(run: _Run) -> Generator[Event, None, Measured | None]:
     if not all(map(math.isfinite, values.values())):
         return None
     run.selection.consider(progress.step, values, run.model)
-    seconds = run.clock.stop_when_done()
+    run.clock.stop_when_done()
+    progress.windows.append((seconds - progress.measured["seconds"]) / updates)
     if progress.aim is not None:
         progress.aim.note(Point(progress.step, values[f"valid.{run.spec.task.metric().name}"], seconds))
     progress.measured = {"step": progress.step, "seconds": seconds, "values": values}
@@ -238,7 +282,7 @@ def _told(run: _Run, evaluation: Evaluation) -> Generator[Event, None, dict[str,
             values: dict[str, float] = end.value
             return values
         yield Evaluating(run.progress.step, run.clock.stop(), phase)
-        run.clock.start()
+        run.clock.start("evaluation")
 
 
 def _started(run: _Run, threads: int) -> Started:
@@ -261,12 +305,14 @@ def _started(run: _Run, threads: int) -> Started:
 def _finished(run: _Run) -> Generator[Event, None, Finished]:
     """Test what was selected. Stops the clock."""
     progress, metric = run.progress, run.spec.task.metric().name
+    run.clock.start("evaluation")
     selected = run.selection.selected()
     values: Mapping[str, float] = {}
     if selected is not None:
         if selected.weights is not None:
             run.model.load_state_dict(selected.weights)
         values = selected.test or (yield from _told(run, test(run.task, run.model, run.spec, run.device)))
+    seconds = run.clock.stop_when_done()
     tested = bool(values) and all(map(math.isfinite, values.values()))
     diverged = progress.diverged or not tested
     time = progress.aim.time if progress.aim else None
@@ -283,10 +329,23 @@ def _finished(run: _Run) -> Generator[Event, None, Finished]:
             seconds_to_target=time.seconds if time and time.reached else None,
             steps_below_target=time.steps if time and not time.reached else None,
             seconds_below_target=time.seconds if time and not time.reached else None,
-            train_seconds=run.clock.stop_when_done(),
+            train_seconds=seconds,
         ),
+        timing=_timing(run),
         model=partial(_model_bytes, run),
         artifacts=run.task.artifacts(run.model) if tested else {},
+    )
+
+
+def _timing(run: _Run) -> Timing:
+    spent = run.clock.spent
+    return Timing(
+        compile=spent["compile"],
+        data=spent["data"],
+        warm_up=spent["warm_up"],
+        training=spent["training"],
+        evaluation=spent["evaluation"],
+        windows=tuple(run.progress.windows),
     )
 
 
@@ -313,7 +372,8 @@ def _checkpoint(run: _Run, step: int) -> bytes:
         "draws": run.draws.get_state(),
         "generators": generator_states(run.device),
         "selection": run.selection.state_dict(),
-        "seconds": run.clock.seconds,
+        "spent": run.clock.spent,
+        "windows": progress.windows,
         "step": step,
         "sums": progress.sums,
         "measured": progress.measured,
@@ -330,9 +390,10 @@ def _restore(run: _Run, state: dict[str, Any]) -> None:
     run.draws.set_state(state["draws"])
     set_generator_states(state["generators"], run.device)
     run.selection.load_state_dict(state["selection"])
-    run.clock.set(state["seconds"])
+    run.clock.add(state["spent"])
     progress = run.progress
     progress.step = state["step"]
     progress.sums = {name: total.to(run.device) for name, total in state["sums"].items()}
     progress.measured = state["measured"]
+    progress.windows = state["windows"]
     progress.aim = state["aim"] and Aim(**state["aim"])

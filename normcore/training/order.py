@@ -22,10 +22,15 @@ class TrainingOrder:
 
     def next_batch(self) -> Tensor:
         """(B,) int64: the examples of the next update."""
+        batch = self.peek()
+        self._position += 1
+        return batch
+
+    def peek(self) -> Tensor:
+        """What ``next_batch`` is about to give."""
         if self._position == len(self._batches):
             self._begin_epoch()
         batch: Tensor = self._batches[self._position]
-        self._position += 1
         return batch
 
     def state_dict(self) -> dict[str, Any]:

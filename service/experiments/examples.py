@@ -8,10 +8,12 @@ from normcore.figures.curves import curves
 from normcore.problem import problem_of
 from normcore.spec import TrainingSpec, resolve
 from service.experiments import schemas
+from service.experiments.certificates import Certificate
 from service.experiments.schemas import State
 
 WRITTEN = {"task": {"name": "permuted_digits", "profile": "small"}, "norm": {"method": "layer_norm"}}
 EXPERIMENT_ID = "exp_01KAJ3V1Z8Q4N7M2X5C6B9D0EF"
+SWEEP_ID = "swp_01KAJ3V1Z8Q4N7M2X5C6B9D0EH"
 RUN_ID = "run_01KAJ3V1Z8Q4N7M2X5C6B9D0EG"
 FINGERPRINT = resolve(WRITTEN).fingerprint()
 CREATED = datetime(2025, 11, 21, 2, 28, 7, 272000, UTC)
@@ -58,6 +60,25 @@ RUN = schemas.RunOut(
         "method": None,
         "data": {"digits": "65e5b4619795efb40c1082f4c350c049e4ad552200d369b6ae99e21eef5e72c5"},
     },
+    timing=schemas.TimingOut(
+        training=10.88,
+        evaluation=0.94,
+        data=0.06,
+        compile=0.12,
+        warm_up=0.05,
+        certificate=Certificate(
+            contended=False,
+            reason=None,
+            machine="node-3: AMD EPYC, 1 thread",
+            before=0.0203,
+            after=0.0206,
+            quiet=0.0201,
+            kernel_ratio=1.025,
+            windows=9,
+            slow_share=0.0,
+            moved=False,
+        ),
+    ),
     error=None,
     history=[],
     created_at=CREATED,
@@ -83,6 +104,7 @@ def experiment(state: State, run: schemas.RunOut) -> schemas.ExperimentOut:
         state=state,
         problem=problem_of(spec.task).id,
         budget=spec.budget,
+        sweep_id=None,
         spec=spec.model_dump(mode="json"),
         runs=[run],
         created_at=CREATED,

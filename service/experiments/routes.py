@@ -1,8 +1,6 @@
 """Experiments and runs over HTTP."""
 
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 from fastapi import Response, status
 from fastapi.responses import StreamingResponse
@@ -10,12 +8,12 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
-from normcore.data.registry import DatasetError, pin
-from normcore.spec import TASKS, ExperimentSpec, InvalidSpec, SpecError, digest, resolve
+from normcore.spec import TASKS, ExperimentSpec, digest
 from normcore.spec.methods import METHODS
 from service.db import Database
-from service.errors import Invalid, NotFound
+from service.errors import NotFound
 from service.experiments import (
+    checks,
     described,
     examples,
     figures,
@@ -28,7 +26,6 @@ from service.experiments import (
     schemas,
     stream,
     submission,
-    trained,
 )
 from service.experiments.tables import Run
 from service.http.bodies import SpecBody
@@ -66,7 +63,7 @@ async def submit_experiment(
     idempotency_key: parameters.IdempotencyKey = None,
 ) -> Response:
     """Submit a spec. Anything it omits comes from the task's profile; the answer shows the resolved spec."""
-    spec = await run_in_threadpool(_checked, body, parts.settings.datasets_dir)
+    spec = await run_in_threadpool(checks.accepted, body, parts.settings.datasets_dir)
     if dry_run:
         return await run_in_threadpool(_plan, parts, spec)
     experiment, created = await _submit(parts, spec, digest(body), idempotency_key)
@@ -81,27 +78,10 @@ async def submit_experiment(
     )
 
 
-def _checked(body: Any, datasets_dir: Path | None) -> ExperimentSpec:
-    try:
-        return pin(resolve(body), datasets_dir)
-    except InvalidSpec as error:
-        raise Invalid(error.errors) from None
-    except DatasetError as error:
-        raise Invalid([SpecError(error.field, str(error), "dataset")]) from None
-
-
 def _plan(parts: Parts, spec: ExperimentSpec) -> Response:
     with parts.db.snapshot() as session:
-        _check(session, parts, spec)
+        checks.check_at_hand(session, spec, parts.settings.heartbeat_seconds)
         return Response(planning.plan(session, spec).model_dump_json(), media_type=JSON)
-
-
-def _check(session: Session, parts: Parts, spec: ExperimentSpec) -> None:
-    """Raises:
-    Invalid: what the spec asks for is not there, be it a trained model or a kernel.
-    """
-    trained.check(session, spec)
-    fused_kernels.check(session, spec, parts.settings.heartbeat_seconds)
 
 
 async def _submit(
@@ -116,7 +96,7 @@ async def _submit(
             spec,
             request_digest=request_digest,
             idempotency_key=idempotency_key,
-            check=partial(_check, session, parts, spec),
+            check=partial(checks.check_at_hand, session, spec, parts.settings.heartbeat_seconds),
         )
 
     try:
@@ -135,6 +115,7 @@ def list_experiments(
     method: parameters.MethodName = None,
     fingerprint: parameters.Fingerprint = None,
     state: parameters.State = None,
+    sweep: parameters.SweepId = None,
     label: parameters.Labels = [],  # noqa: B006
     limit: Limit = 50,
     cursor: Cursor = None,
@@ -142,7 +123,7 @@ def list_experiments(
     """Experiments, newest first."""
     check_known("task", task, TASKS)
     check_known("method", method, METHODS)
-    columns = {"task": task, "profile": profile, "method": method}
+    columns = {"task": task, "profile": profile, "method": method, "sweep_id": sweep}
     with db.snapshot() as session:
         rows = queries.experiments(
             session,

@@ -8,12 +8,24 @@ from pydantic import BaseModel, Field
 
 from normcore.events import Phase
 from normcore.spec.metric import Direction
+from service.experiments.certificates import Certificate
 from service.experiments.tables import Experiment, Run
 from service.http.openapi import ResolvedSpec, described_as
 
 State = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 UNKNOWN_YET: dict[str, Any] = dict.fromkeys(  # of a run that has not started
-    ("resumed_from_step", "outcome", "result", "device", "kernel", "environment", "error", "started_at", "finished_at")
+    (
+        "resumed_from_step",
+        "outcome",
+        "result",
+        "device",
+        "kernel",
+        "environment",
+        "timing",
+        "error",
+        "started_at",
+        "finished_at",
+    )
 )
 
 AnyResult = Annotated[
@@ -40,6 +52,20 @@ class HistoryEntry(BaseModel):
     lost: bool = Field(description="Whether the attempt broke off, which counts against the run.")
 
 
+class TimingOut(BaseModel):
+    """What a training's seconds were spent on, in all attempts that led to its end, and what they are worth."""
+
+    training: float = Field(description="The updates, and nothing else. Curves and boards count these.")
+    evaluation: float = Field(description="Population statistics, validation and test.")
+    data: float = Field(
+        description="Reading the data set and drawing batches. A GPU computes while batches are drawn: there it is"
+        " reading alone."
+    )
+    compile: float = Field(description="Building the model, and compiling or loading its kernels.")
+    warm_up: float = Field(description="Passes before the first update that leave no trace in the model.")
+    certificate: Certificate = Field(description="Whether the run was alone on its machine.")
+
+
 class RunOut(BaseModel):
     """One seed of an experiment."""
 
@@ -61,6 +87,7 @@ class RunOut(BaseModel):
         description="Packages, hardware, code version and data checksums of its last attempt; `kernels`: what all fused"
         " ones that ran were compiled for."
     )
+    timing: TimingOut | None = Field(description="Seconds; null until a training has succeeded.")
     error: str | None
     history: list[HistoryEntry]
     created_at: datetime
@@ -87,6 +114,7 @@ class ExperimentOut(BaseModel):
     state: State
     problem: str | None = Field(description="What its board ranks, see `/v1/leaderboards`; null for an analysis.")
     budget: int | None = Field(description="Examples that each training may see; null for an analysis.")
+    sweep_id: str | None = Field(description="The sweep that it is a part of; null if it is of none.")
     spec: ResolvedSpec
     runs: list[RunOut]
     created_at: datetime
@@ -159,6 +187,7 @@ def run_out(run: Run) -> RunOut:
         device=run.device,
         kernel=run.kernel,
         environment=run.environment,
+        timing=run.timing,
         error=run.error,
         history=run.history,
         created_at=run.created_at,
@@ -174,6 +203,7 @@ def experiment_out(experiment: Experiment) -> ExperimentOut:
         state=derived_state([(run.state, run.started_at is not None) for run in experiment.runs]),
         problem=experiment.problem,
         budget=experiment.budget,
+        sweep_id=experiment.sweep_id,
         spec=experiment.spec,
         runs=[run_out(run) for run in experiment.runs],
         created_at=experiment.created_at,

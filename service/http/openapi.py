@@ -75,7 +75,7 @@ WITH_HEADERS: dict[type[ServiceError], tuple[str, ...]] = {
 HEADERS: dict[str, str] = {
     "Allow": "The methods that the address takes.",
     "ETag": "Stands for this content; send it as `If-None-Match` to hear only of changes.",
-    "Location": "Where the experiment is.",
+    "Location": "Where it is.",
     "Retry-After": "Seconds to wait before trying again.",
     "WWW-Authenticate": "`Bearer`.",
     "Content-Disposition": "The file's name.",
@@ -132,6 +132,23 @@ class Environment(BaseModel):
 
 def reference(name: str) -> dict[str, str]:
     return {"$ref": REFERENCE.format(model=name)}
+
+
+def inlined(kind: type[BaseModel]) -> Document:
+    """The schema of a body that a route reads itself, with all that it refers to in its place."""
+    schema = kind.model_json_schema()
+    parts = schema.pop("$defs", {})
+    return {name: _in_place(inner, parts) for name, inner in schema.items()}
+
+
+def _in_place(node: Any, parts: Mapping[str, Any]) -> Any:
+    if isinstance(node, list):
+        return [_in_place(inner, parts) for inner in node]
+    if not isinstance(node, dict):
+        return node
+    if "$ref" in node:
+        return _in_place(parts[node["$ref"].rpartition("/")[2]], parts)
+    return {name: _in_place(inner, parts) for name, inner in node.items()}
 
 
 def described_as(name: str) -> WithJsonSchema:

@@ -115,8 +115,9 @@ def _scale(rows: Sequence[Row], rules: Rules) -> _Scale:
     return _Scale(rules, hardware, tau_of_steps(within), tau_of_seconds([on(hardware, results) for results in within]))
 
 
-def ranked(rows: Sequence[Row], published: Sequence[Entry], rules: Rules) -> list[Entry]:
-    """All entries, best first. Those of papers and over budget take a rank beside the others and move none of them."""
+def ranked(rows: Sequence[Row], beside: Sequence[Entry], rules: Rules) -> list[Entry]:
+    """All entries, best first. Those measured elsewhere and over budget take a rank beside the others and move none of
+    them."""
     scale = _scale(rows, rules)
     counted = [row for row in rows if scale.counts(row)]
     keys = [scale.key(row) for row in counted]
@@ -130,9 +131,10 @@ def ranked(rows: Sequence[Row], published: Sequence[Entry], rules: Rules) -> lis
         elif rules.rank_over_budget and scale.compares(row):
             entry.rank = rank_beside(key, keys)
         entries.append((entry, key))
-    for entry in published:
+    for entry in beside:
         key = key_of(entry.score, rules.metric.direction) if rules.rank_by == "metric" else None
-        entry.rank = None if entry.score is None else rank_beside(key, keys)
+        may_rank = entry.score is not None and (rules.rank_over_budget or not entry.over_budget)
+        entry.rank = rank_beside(key, keys) if may_rank else None
         entries.append((entry, key))
     return [entry for entry, _ in sorted(entries, key=_sorted_by)]
 

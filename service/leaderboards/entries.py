@@ -13,9 +13,9 @@ from normcore.problem import problem_of
 from normcore.spec import TrainingSpec, changes, parse
 from normcore.spec.task import ProfileName
 from normcore.spec.tasks import BENCHMARKS
+from service.experiments.machines import hardware, machine
 from service.experiments.tables import Experiment, Run
 from service.leaderboards.board import Row
-from service.leaderboards.machines import hardware, machine
 from service.leaderboards.pooling import Evidence, RunResult, pool
 from service.leaderboards.tables import Entry
 
@@ -114,7 +114,7 @@ def _result(run: Run, experiment: Experiment) -> RunResult:
         machine=machine(environment),
         hardware=hardware(environment),
         kernel=run.kernel,
-        contended=False,
+        contended=run.timing is None or run.timing["certificate"]["contended"],
     )
 
 

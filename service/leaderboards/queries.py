@@ -22,6 +22,8 @@ from service.leaderboards.board import Row, Rules, best_of_each_method, main_har
 from service.leaderboards.pooling import RunResult, stored_pooled
 from service.leaderboards.published import published_entries
 from service.leaderboards.ranking import RankBy
+from service.leaderboards.submitted import queries as submitted
+from service.leaderboards.submitted.entries import submitted_entries
 
 READ = [field.name for field in fields(Row)]
 
@@ -45,12 +47,12 @@ def leaderboards(session: Session) -> list[schemas.LeaderboardSummary]:
     return list(boards.values())
 
 
-def version(session: Session, task: str, profile: ProfileName) -> tuple[int, int]:
-    """Another one after each run that is added to a task's boards at this profile."""
+def version(session: Session, task: str, profile: ProfileName) -> tuple[int, ...]:
+    """Another one after each run and each result that is added to a task's boards at this profile, or withdrawn."""
     entry = tables.Entry
     counts = select(func.count(), func.coalesce(func.sum(entry.n_runs), 0))
     n_entries, n_runs = session.execute(counts.where(entry.task == task, entry.profile == profile)).one()
-    return n_entries, n_runs
+    return n_entries, n_runs, *submitted.version(session, task, profile)
 
 
 class Asked(NamedTuple):
@@ -92,9 +94,12 @@ def leaderboard(session: Session, asked: Asked, as_of: datetime | None = None) -
     best = best_of_each_method(rows, metric, budget)
     shown = [row for row in rows if not asked.best or row.fingerprint in best]
     papers = published_entries(task, chosen.id, metric) if asked.published and profile == "paper" else []
-    found = ranked(shown, papers, Rules(metric, budget, asked.rank_by, asked.baseline, asked.over_budget))
+    measured = {row.fingerprint: row.results for row in rows}
+    claims = submitted_entries(submitted.on_board(session, *here, as_of), measured, metric.name, budget)
+    rules = Rules(metric, budget, asked.rank_by, asked.baseline, asked.over_budget)
+    found = ranked(shown, [*claims, *papers], rules)
     for entry in found if asked.best else ():
-        entry.best_of = best.get(entry.fingerprint or "", 1)
+        entry.best_of = best.get(entry.fingerprint or "", 1) if entry.source == "measured" else 1
     return schemas.Leaderboard(
         task=task,
         profile=profile,
@@ -146,7 +151,7 @@ def _rows_as_of(session: Session, task: str, profile: str, problem: str, moment:
 
 
 def _problems(session: Session, task: str, profile: ProfileName) -> list[schemas.Problem]:
-    """The profile's own problem, and all others that have entries."""
+    """The profile's own problem, and all others that have entries or submitted results."""
     own, entry = own_problem(task, profile), tables.Entry
     here = (entry.task == task, entry.profile == profile)
     others = set(session.scalars(select(entry.problem).where(*here).distinct())) - {own.id}  # which the index holds
@@ -154,7 +159,9 @@ def _problems(session: Session, task: str, profile: ProfileName) -> list[schemas
         id: session.scalars(select(entry.options).where(*here, entry.problem == id).limit(1)).one()
         for id in sorted(others)
     }
-    return [shown_problem(task, profile, id, given) for id, given in ((own.id, own.options), *options.items())]
+    options = {**submitted.problems(session, task, profile), **options, own.id: own.options}
+    ids = [own.id, *sorted(options.keys() - {own.id})]
+    return [shown_problem(task, profile, id, options[id]) for id in ids]
 
 
 def shown_problem(task: str, profile: str, id: str, options: Mapping[str, Any]) -> schemas.Problem:

@@ -15,9 +15,9 @@ from service.errors import Invalid, NotFound
 from service.http.openapi import answers, refusals
 from service.http.parts import DatabaseDep, PartsDep
 from service.http.routing import Router, check_found, check_known
-from service.leaderboards import examples, queries
-from service.leaderboards.ranking import RankBy
-from service.leaderboards.schemas import LEADERBOARD, Leaderboard, LeaderboardList
+from service.leaderboards import examples, overall, queries
+from service.leaderboards.ranking import RankBy, TimeBy
+from service.leaderboards.schemas import LEADERBOARD, OVERALL, Leaderboard, LeaderboardList, Overall
 
 OWN_PROBLEM = own_problem("permuted_digits", "small").id
 router = Router(prefix="/v1/leaderboards", tags=["leaderboards"])
@@ -28,6 +28,25 @@ def list_leaderboards(db: DatabaseDep) -> LeaderboardList:
     """Tasks and profiles that have entries."""
     with db.snapshot() as session:
         return LeaderboardList(items=queries.leaderboards(session))
+
+
+@router.get("/overall", response_model=Overall, responses=answers(examples.OVERALL))
+def get_overall(
+    parts: PartsDep,
+    profile: Annotated[ProfileName, Query(description="The tasks' size.", examples=["small"])] = DEFAULT_PROFILE,
+    rank_by: Annotated[
+        TimeBy, Query(description="Whose medians are held beside each other.", examples=["seconds_to_target"])
+    ] = "steps_to_target",
+) -> Response:
+    """Performance profiles over all tasks: how often a method's default spec is within a factor of the fastest, and the
+    area beneath (Dolan and More 2002, Dahl et al. 2023)."""
+    with parts.db.snapshot() as session:
+        version = overall.version(session, profile)
+        asked = ("overall", profile, rank_by)
+        content = parts.boards.get(
+            asked, version, lambda: OVERALL.dump_json(overall.overall(session, profile, rank_by))
+        )
+    return Response(content, media_type="application/json")
 
 
 @router.get(

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from normcore.__main__ import main
+from normcore.probe import TIMES
 
 SPEC = """
 task: {name: permuted_digits, profile: smoke}
@@ -42,6 +43,7 @@ def test_every_seed_of_the_spec_is_run_and_its_events_printed(spec: Path) -> Non
     assert [(e["seed"], e["event"]) for e in events] == [(5, e) for e in once] + [(3, e) for e in once]
     assert 0 <= events[3]["result"]["value"] <= 1
     assert events[1]["values"]["train.loss"] > 0
+    assert len(events[0]["probe"]) == len(events[3]["timing"]["probe"]) == TIMES
 
 
 def test_a_seed_on_the_command_line_goes_before_the_specs(spec: Path) -> None:

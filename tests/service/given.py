@@ -5,17 +5,22 @@ from typing import Any
 
 from sqlalchemy import select
 
-from normcore.events import Analysed, Finding, Measured, Outcome, Result, Started
+from normcore.events import Analysed, Finding, Measured, Outcome, Result, Started, Timing
 from normcore.spec import TASKS, digest, resolve
 from service import results
 from service.db import Database
 from service.experiments import lifecycle, submission
 from service.experiments.lifecycle import Claim, Lease
+from service.experiments.machines import Start
 from service.experiments.schemas import ExperimentOut
 from service.experiments.tables import Measurement, Run
+from service.leaderboards.submitted import storing
+from service.leaderboards.submitted.reading import read
+from service.leaderboards.submitted.tables import SubmittedResult
 
 LEASE_SECONDS = 60.0
 MAX_STEPS = TASKS["permuted_digits"].profiles["smoke"].training["max_steps"]
+QUIET = (0.02,) * 9  # seconds of the reference kernel
 ALL_QUEUES = ("auto", "cpu", "cuda")
 
 
@@ -55,10 +60,23 @@ def recorded(db: Database, lease: Lease, *measured: Measured, saved: int = 0) ->
         return lifecycle.record(session, lease, measured, step=step, seconds=seconds, pace=10.0, saved=saved)
 
 
-def finished(db: Database, lease: Lease, outcome: Outcome = "completed", **result: Any) -> None:
-    """The run has succeeded, and counts on its leaderboard."""
+def finished(
+    db: Database, lease: Lease, outcome: Outcome = "completed", *, timing: Timing | None = None, **result: Any
+) -> None:
+    """The run has succeeded, and counts on its leaderboard; it was alone on its machine unless ``timing`` says else."""
+    start = Start.of(run_of(db, lease.run_id).environment or {}, QUIET)
     with db.transaction() as session:
-        results.finish(session, lease, outcome, result_of(**result))
+        results.finish(session, lease, outcome, result_of(**result), timing or timing_of(), start)
+
+
+def submitted_result(db: Database, method: str = "layer_norm", values: Sequence[float] = (0.5,)) -> SubmittedResult:
+    """A stored result that was measured elsewhere."""
+    body = written(method)
+    del body["seeds"]
+    body |= {"values": [{"seed": seed, "value": value} for seed, value in enumerate(values)]}
+    body |= {"provenance": {"source": "https://example.org/log"}}
+    with db.transaction() as session:
+        return storing.store(session, read(body), request_digest=digest(body), idempotency_key=None)[0]
 
 
 def submitted_analysis(db: Database, spec: Mapping[str, Any]) -> ExperimentOut:
@@ -101,7 +119,9 @@ def rows_of(db: Database, run_id: str) -> list[tuple[int, str, float, float, int
 
 def started(step: int = 0) -> Started:
     """A training that begins at ``step``."""
-    return Started(step=step, max_steps=MAX_STEPS, kernel="reference", parameters=1234, environment={"torch": "2.9"})
+    return Started(
+        step=step, max_steps=MAX_STEPS, kernel="reference", parameters=1234, environment={"torch": "2.9"}, probe=QUIET
+    )
 
 
 def measured(step: int, **values: float) -> Measured:
@@ -128,3 +148,14 @@ def result_of(**changes: Any) -> Result:
     given = {"seconds_below_target": 4.0 if missed else None, **given}
     values = {} if given["value"] is None else {given["metric"]: given["value"]}
     return Result(**{"values": values, **given})
+
+
+def timing_of(**changes: Any) -> Timing:
+    """What a run of four seconds was spent on, alone on its machine."""
+    usual: dict[str, Any] = {"compile": 0.2, "data": 0.1, "warm_up": 0.05, "training": 4.0, "evaluation": 0.5}
+    return Timing(**{**usual, "windows": (0.1,) * 8, "probe": QUIET, **changes})
+
+
+def started_on(host: str = "here") -> Start:
+    """What a training began on."""
+    return Start.of({"host": host, "torch": "2.9"}, QUIET)

@@ -3,7 +3,8 @@
 import pytest
 
 from normcore.events import Measured
-from workers.bundle import TornBundle, pack, unpack
+from service.experiments.machines import Start
+from workers.bundle import Bundle, TornBundle, pack, unpack
 
 STATE = b"\x00\n any bytes \xff"
 MEASURED = (
@@ -12,13 +13,17 @@ MEASURED = (
 )
 
 
+START = Start("here: a processor, 1 thread", "2.9", [0.02, 0.1 + 0.2], moved=True)
+
+
 @pytest.mark.parametrize("measured", [(), MEASURED])
 def test_state_and_measurements_come_back_bit_for_bit(measured: tuple[Measured, ...]) -> None:
-    assert unpack(pack(STATE, measured)) == (STATE, measured)
+    bundle = Bundle(STATE, START, measured)
+    assert unpack(pack(bundle)) == bundle
 
 
 def test_no_torn_or_changed_first_line_is_taken_for_a_whole_one() -> None:
-    blob = pack(b"", MEASURED)
+    blob = pack(Bundle(b"", START, MEASURED))
     line = len(blob) - 1
     for place in range(line):
         changed = bytearray(blob)

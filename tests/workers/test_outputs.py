@@ -7,7 +7,7 @@ import pytest
 
 from normcore.events import Finished
 from service.artifacts import Artifacts
-from tests.service.given import result_of
+from tests.service.given import result_of, timing_of
 from workers import outputs
 
 CHECKPOINT = "checkpoint-000000000001.pt"
@@ -19,7 +19,9 @@ def finished(*names: str) -> Finished:
     def content_of(name: str) -> Callable[[], bytes]:
         return name.encode
 
-    return Finished("completed", result_of(), lambda: b"weights", {name: content_of(name) for name in names})
+    return Finished(
+        "completed", result_of(), timing_of(), lambda: b"weights", {name: content_of(name) for name in names}
+    )
 
 
 def stored(store: Artifacts) -> list[tuple[int, str]]:

@@ -10,7 +10,7 @@ from sqlalchemy import update
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
-from normcore.events import Measured, Started
+from normcore.events import Measured, Outcome, Result, Started
 from normcore.spec import resolve
 from service.db import Database
 from service.experiments import lifecycle, queries, submission
@@ -22,7 +22,7 @@ from service.leaderboards import queries as boards
 from service.processes.migrate import migrate
 from service.workload import queries as workload
 from tests.processes import until
-from tests.service.given import result_of
+from tests.service.given import result_of, started_on, timing_of
 from workers.messages import Progress, RunFinished, RunStarted, Saved
 from workers.report import GaveUp, Report
 from workers.settings import WorkerSettings
@@ -30,6 +30,10 @@ from workers.settings import WorkerSettings
 WORKER = WorkerIdentity("wrk_1", "here", 1, "cpu", ("auto", "cpu"))
 STARTED = RunStarted(Started(0, 40, "reference", 10, {"torch": "2"}), None, (), ("checkpoint-7.pt is torn",))
 PATIENT = WorkerSettings(flush_seconds=1000, heartbeat_seconds=1000)
+
+
+def ended(result: Result, outcome: Outcome = "completed") -> RunFinished:
+    return RunFinished(outcome, result, timing_of(), started_on())
 
 
 def claimed(db: Database) -> Claim:
@@ -189,7 +193,7 @@ def test_the_curves_hold_what_was_not_written_yet_and_what_earlier_attempts_meas
     report.note(Measured(40, 4.0, {"train.loss": 0.5}))
     [line] = report.curves()["data"]
     assert (line["x"], line["y"]) == ([5, 10, 40], [1.0, 1.0, 0.5])
-    report.finished(RunFinished("completed", result_of()))
+    report.finished(ended(result_of()))
     with db.snapshot() as session:
         run = queries.run(session, claim.lease.run_id)
         curves = queries.measurements(session, run.id, series=[], max_points=None).series
@@ -221,7 +225,7 @@ def test_the_end_brings_last_measurements_result_and_board_together(db: Database
     report, claim = begun(db, PATIENT)
     report.note(Progress(40, 4.0))
     report.note(Measured(40, 4.0, {"valid.accuracy": 0.9}))
-    report.finished(RunFinished("reached_target", result_of(value=0.8, steps_to_target=40)))
+    report.finished(ended(result_of(value=0.8, steps_to_target=40), "reached_target"))
     with db.snapshot() as session:
         run = queries.run(session, claim.lease.run_id)
         board = boards.leaderboard(session, boards.Asked("permuted_digits", "smoke"))
@@ -246,7 +250,7 @@ def test_an_end_that_is_stored_though_the_answer_was_lost_is_the_end(
         raise OperationalError("COMMIT", {}, Exception("the connection was lost"))
 
     monkeypatch.setattr(db, "transaction", unlucky)
-    report.finished(RunFinished("completed", result_of(value=0.8)))
+    report.finished(ended(result_of(value=0.8)))
     with db.snapshot() as session:
         run = queries.run(session, claim.lease.run_id)
     assert (run.state, run.attempt) == ("succeeded", 1)
@@ -260,7 +264,7 @@ def test_an_attempt_that_was_taken_over_writes_nothing(db: Database) -> None:
     with pytest.raises(LeaseLost):
         report.flush()
     with pytest.raises(LeaseLost):
-        report.finished(RunFinished("completed", result_of(value=0.8)))
+        report.finished(ended(result_of(value=0.8)))
     with db.snapshot() as session:
         run = queries.run(session, claim.lease.run_id)
         assert queries.measurements(session, run.id, series=[], max_points=None).series == {}
@@ -269,7 +273,7 @@ def test_an_attempt_that_was_taken_over_writes_nothing(db: Database) -> None:
 
 def test_the_success_of_a_later_attempt_is_not_taken_for_ones_own(db: Database) -> None:
     report, claim = begun(db, PATIENT)
-    finished = RunFinished("completed", result_of(value=0.8))
+    finished = ended(result_of(value=0.8))
     with db.transaction() as session:
         lifecycle.release(session, claim.lease, "handed over")
         later = lifecycle.claim(session, queues=WORKER.queues, worker_id="wrk_2", lease_seconds=60)

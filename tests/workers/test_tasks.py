@@ -226,5 +226,5 @@ def test_what_could_not_be_stored_stays_in_the_checkpoint(
     trainer.close()
     store = Artifacts(str(tmp_path))
     newest = [a for a in store.list("run_1") if a.name.startswith("checkpoint-")][-1]
-    _, brought = bundle.unpack(store.read("run_1", newest.attempt, newest.name))
+    brought = bundle.unpack(store.read("run_1", newest.attempt, newest.name)).measured
     assert [measured.step for measured in brought][:2] == [5, 10]

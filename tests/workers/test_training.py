@@ -3,6 +3,7 @@
 import json
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from multiprocessing import Pipe
 from pathlib import Path
 from typing import Any
@@ -10,14 +11,17 @@ from typing import Any
 import pytest
 
 from normcore.data.registry import DatasetError
-from normcore.events import Evaluating, Event, Finished, Measured, Stepped
+from normcore.events import Evaluating, Event, Finished, Measured, Started, Stepped
+from normcore.probe import TIMES
 from normcore.run import run
 from normcore.spec import parse
 from normcore.training import checkpoint
 from service.artifacts import Artifacts
-from tests.service.given import result_of, started
+from service.experiments.machines import Start
+from tests.service.given import QUIET, result_of, started, started_on, timing_of
 from tests.workers.test_trainer import job
 from workers import bundle
+from workers.bundle import Bundle
 from workers.messages import Job, Message, Progress, RunFinished, RunStarted
 from workers.training import Training, Unstored
 
@@ -44,7 +48,7 @@ def telling(*events: Event) -> Callable[..., Iterator[Event]]:
 
 
 def test_a_phase_of_an_evaluation_is_told_before_it_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    end = Finished("completed", result_of(), lambda: b"weights")
+    end = Finished("completed", result_of(), timing_of(), lambda: b"weights")
     events: list[Event] = [Stepped(10, 1.0, lambda: b""), Evaluating(10, 1.0, "validation"), measured(10), end]
     monkeypatch.setattr("workers.training.run", telling(started(), *events))
     told = [message for message in told_by(job(tmp_path)) if isinstance(message, Progress | Measured)]
@@ -58,10 +62,10 @@ def test_the_model_and_the_tasks_artifacts_are_stored_before_the_end_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     artifacts = {"sample.txt": lambda: b"once upon a time", "figures/confusion_matrix.json": lambda: b"{}"}
-    end = Finished("completed", result_of(), lambda: b"weights", artifacts)
+    end = Finished("completed", result_of(), timing_of(), lambda: b"weights", artifacts)
     monkeypatch.setattr("workers.training.run", telling(started(), end))
     *_, last = told_by(job(tmp_path, attempt=3))
-    assert last == RunFinished("completed", result_of())
+    assert last == RunFinished("completed", result_of(), timing_of(), Start.of(started().environment, QUIET))
     store = Artifacts(str(tmp_path))
     assert store.read("run_1", 3, "model.pt") == b"weights"
     assert store.read("run_1", 3, "sample.txt") == b"once upon a time"
@@ -75,7 +79,7 @@ def test_an_artifact_that_cannot_be_made_is_an_error_of_the_training_and_no_trou
     def broken() -> bytes:
         raise error
 
-    end = Finished("completed", result_of(), lambda: b"weights", {"sample.txt": broken})
+    end = Finished("completed", result_of(), timing_of(), lambda: b"weights", {"sample.txt": broken})
     monkeypatch.setattr("workers.training.run", telling(started(), end))
     with pytest.raises(type(error), match=str(error)):
         told_by(job(tmp_path))
@@ -87,10 +91,14 @@ def test_an_artifact_that_cannot_be_made_is_an_error_of_the_training_and_no_trou
 @pytest.fixture
 def checkpoints(tmp_path: Path) -> Artifacts:
     """Real checkpoints of steps 10 and 20, left by a first attempt."""
-    store, first = Artifacts(str(tmp_path)), job(tmp_path)
-    for event in events_of(first):
+    store, events = Artifacts(str(tmp_path)), events_of(job(tmp_path))
+    begun = next(events)
+    assert isinstance(begun, Started)
+    start = Start.of(begun.environment, QUIET)
+    for event in events:
         if isinstance(event, Stepped) and event.step in (OLDER, NEWEST):
-            store.write("run_1", 1, name_of(event.step), bundle.pack(event.checkpoint(), [measured(event.step)]))
+            content = Bundle(event.checkpoint(), start, [measured(event.step)])
+            store.write("run_1", 1, name_of(event.step), bundle.pack(content))
     return store
 
 
@@ -109,8 +117,13 @@ def measured(step: int) -> Measured:
 
 def change(store: Artifacts, step: int, how: Callable[[bytes], bytes]) -> None:
     """Replace the training's state in a checkpoint."""
-    state, brought = bundle.unpack(store.read("run_1", 1, name_of(step)))
-    store.write("run_1", 1, name_of(step), bundle.pack(how(state), brought))
+    rewrite(store, step, lambda past: replace(past, state=how(past.state)))
+
+
+def rewrite(store: Artifacts, step: int, how: Callable[[Bundle], Bundle]) -> None:
+    """Replace a checkpoint."""
+    past = bundle.unpack(store.read("run_1", 1, name_of(step)))
+    store.write("run_1", 1, name_of(step), bundle.pack(how(past)))
 
 
 def with_header(**changes: Any) -> Callable[[bytes], bytes]:
@@ -189,3 +202,42 @@ def test_what_is_not_the_checkpoints_fault_does_not_cost_it(
     monkeypatch.setattr("workers.training.run", away)
     with pytest.raises(type(error)):
         told_by(job(tmp_path, attempt=2))
+
+
+# -- what a run began on ------------------------------------------------------------------------------
+
+
+def end_of(told: list[Message]) -> RunFinished:
+    assert isinstance(told[-1], RunFinished)
+    return told[-1]
+
+
+def test_a_run_is_probed_before_and_after_its_updates_and_tells_both(tmp_path: Path) -> None:
+    end = end_of(told_by(job(tmp_path)))
+    assert len(end.start.probe) == len(end.timing.probe) == TIMES
+    assert not end.start.moved
+    assert end.start.machine.endswith(", 1 thread")
+
+
+def test_a_run_that_is_killed_after_its_training_is_probed_again_before_it_ends(
+    tmp_path: Path, checkpoints: Artifacts
+) -> None:
+    """The slower start counts: here that of the attempt that was killed."""
+    slow = (999.0,) * TIMES
+    rewrite(checkpoints, NEWEST, lambda past: replace(past, start=replace(past.start, probe=slow)))
+    end = end_of(told_by(job(tmp_path, attempt=2)))
+    assert tuple(end.start.probe) == slow
+    assert len(end.timing.probe) == TIMES
+    assert not end.start.moved
+    rewrite(checkpoints, NEWEST, lambda past: replace(past, start=replace(past.start, probe=(0.0,))))
+    assert min(end_of(told_by(job(tmp_path, attempt=2))).start.probe) > 0
+
+
+def test_a_run_that_goes_on_on_another_machine_has_moved_for_good(tmp_path: Path, checkpoints: Artifacts) -> None:
+    rewrite(checkpoints, NEWEST, lambda past: replace(past, start=started_on("elsewhere")))
+    first, *_, last = told_by(replace(job(tmp_path, attempt=2), checkpoint_seconds=0.0))
+    assert isinstance(first, RunStarted)
+    here = end_of([last]).start
+    assert first.notes == (f"training goes on on {here.machine}, after {started_on('elsewhere').machine}",)
+    assert here.moved
+    assert end_of(told_by(replace(job(tmp_path, attempt=3), started_attempt=2, resumed_from=NEWEST))).start.moved

@@ -1,7 +1,8 @@
 """An attempt from its start to its end, as its worker reports it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from typing import Any
 
 from sqlalchemy import case, func, select, update
 from sqlalchemy.orm import Session
@@ -106,8 +107,20 @@ def record(
     return cancel_requested
 
 
-def finish(session: Session, lease: Lease, outcome: Outcome, result: Result) -> None:
+def finish(
+    session: Session,
+    lease: Lease,
+    outcome: Outcome,
+    result: Result,
+    *,
+    timing: Mapping[str, Any] | None = None,
+    machine: str | None = None,
+) -> None:
     """The training is complete, diverged or not. Called by ``service.results`` only.
+
+    Args:
+        timing: see ``service.experiments.certificates``.
+        machine: that its certificate is of.
 
     Raises:
         LeaseLost: the run has moved on.
@@ -120,6 +133,8 @@ def finish(session: Session, lease: Lease, outcome: Outcome, result: Result) -> 
         result=asdict(result),
         value=result.value,
         seconds=result.train_seconds,
+        timing=timing,
+        machine=machine,
         **end_values(),
     )
 

@@ -36,6 +36,9 @@ def test_every_command_has_help_and_can_answer_in_json() -> None:
         "retry",
         "leaderboard",
         "compare",
+        "claim",
+        "claims",
+        "withdraw",
         "report-card",
         "tasks",
         "methods",
@@ -84,6 +87,9 @@ def test_without_a_service_it_says_how_to_start_one(nobody: None, spec_file: Pat
         ["leaderboard", "x"],
         ["compare", "x", "y"],
         ["report-card", "x"],
+        ["claim", spec_file],
+        ["claims"],
+        ["withdraw", "res_1"],
     ):
         assert "normbench up" in normbench(*arguments, status=2)
     assert "normbench up" in normbench("report-card", "x", status=2)

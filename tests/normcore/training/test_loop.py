@@ -1,16 +1,18 @@
 """The loop tells what happens, in order, and a resumed run equals an uninterrupted one."""
 
 import io
+import itertools
 import math
 import subprocess
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
+from normcore import tasks
 from normcore.events import Evaluating, Event, Finished, Measured, Started, Stepped
 from normcore.kernels.cpu.load import instruction_set
 from normcore.spec import TrainingSpec
@@ -354,35 +356,77 @@ def test_divergence_later_keeps_the_model_selected_before(monkeypatch: pytest.Mo
     assert all(math.isfinite(x) for w in weights_of(finished(events)).values() for x in torch.tensor(w).flatten())
 
 
+def busy(seconds: float) -> None:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        pass
+
+
 def test_the_clock_stands_still_while_a_listener_is_busy() -> None:
-    busy = 0.0
     started = time.monotonic()
     events = []
     for event in train(tiny(), 0, threads=1):
-        until = time.monotonic() + 0.05
-        while time.monotonic() < until:
-            pass
-        busy += 0.05
+        busy(0.05)
         events.append(event)
-    assert finished(events).result.train_seconds < time.monotonic() - started - busy
+    assert finished(events).result.train_seconds < time.monotonic() - started - 0.05 * len(events)
 
 
-def test_each_phase_of_an_evaluation_costs_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_phase_of_an_evaluation_is_evaluation_and_no_training(monkeypatch: pytest.MonkeyPatch) -> None:
     """A slow first phase is not forgotten when the next one begins."""
 
     def slow(*given: Any) -> Iterator[str]:
         yield "population statistics"
-        until = time.monotonic() + 0.2
-        while time.monotonic() < until:
-            pass
+        busy(0.5)
 
     monkeypatch.setattr("normcore.training.evaluation.take_population_statistics", slow)
     events = run(tiny(max_steps=2, eval_every=2))
     phases = [event.phase for event in events if isinstance(event, Evaluating)]
     assert phases == ["validation", "population statistics", "test"]
-    last = [event for event in events if isinstance(event, Evaluating)][-1]
-    assert last.seconds > 0.2
-    assert finished(events).result.train_seconds > last.seconds
+    timing = finished(events).timing
+    assert timing.evaluation > 0.5
+    assert timing.training < 0.5
+    assert finished(events).result.train_seconds == timing.training
+
+
+def test_what_is_slow_is_counted_for_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading, drawing of batches, building of the model and what comes at first use are no training."""
+    loss, calls = PixelSequences.loss, itertools.count()
+
+    def slow_loss(*args: Any) -> Loss:
+        busy(0.0 if next(calls) else 0.4)
+        return loss(*args)
+
+    def slow(seconds: float, work: Callable[..., Any]) -> Callable[..., Any]:
+        def both(*args: Any) -> Any:
+            busy(seconds)
+            return work(*args)
+
+        return both
+
+    monkeypatch.setattr(tasks, "build", slow(0.1, tasks.build))
+    monkeypatch.setattr(PixelSequences, "batch", slow(0.05, PixelSequences.batch))
+    monkeypatch.setattr(PixelSequences, "model", slow(0.3, PixelSequences.model))
+    monkeypatch.setattr(PixelSequences, "loss", slow_loss)
+    timing = finished(run(tiny())).timing
+    assert 0.1 + 0.05 * STEPS < timing.data < 0.1 + 0.05 * STEPS + 0.2
+    assert timing.compile > 0.3
+    assert timing.warm_up > 0.4
+    assert timing.training < 0.3
+
+
+def test_windows_are_seconds_an_update_between_evaluations() -> None:
+    events = run(tiny())
+    ends = [0.0, *(event.seconds for event in measured(events))]
+    windows = [(end - begin) / n for (begin, end), n in zip(itertools.pairwise(ends), (3, 3, 1), strict=True)]
+    assert finished(events).timing.windows == tuple(windows)
+
+
+def test_timing_goes_on_from_a_checkpoint() -> None:
+    whole, [kept] = run_keeping(tiny(), 5)
+    timing = finished(run(tiny(), checkpoint=kept)).timing
+    assert timing.windows[0] == finished(whole).timing.windows[0]
+    assert len(timing.windows) == 3
+    assert timing.compile > finished(whole).timing.compile, "both processes built the model"
 
 
 def test_seconds_never_go_back() -> None:

@@ -42,3 +42,10 @@ def test_from_a_saved_place_the_same_batches_follow(taken: int) -> None:
     other.load_state_dict(order.state_dict())
     for _ in range(7):
         assert other.next_batch().tolist() == order.next_batch().tolist()
+
+
+def test_what_is_looked_at_stays_next() -> None:
+    order, other = shuffled(8, 3), shuffled(8, 3)
+    for _ in range(7):
+        seen = order.peek().tolist()
+        assert order.peek().tolist() == seen == order.next_batch().tolist() == other.next_batch().tolist()

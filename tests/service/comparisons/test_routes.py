@@ -30,7 +30,10 @@ def trained(
             begun = replace(started(), environment=environment)
             lifecycle.start(session, lease, begun, device="cpu", resumed_from=None)
         recorded(db, lease, *(Measured(k, k * pace, {"valid.accuracy": k / 100}) for k in range(10, 50, 10)))
-        seconds = {"seconds_to_target": at and at * pace, "seconds_below_target": None if at else MAX_STEPS * pace}
+        seconds: dict[str, Any] = {
+            "seconds_to_target": at and at * pace,
+            "seconds_below_target": None if at else MAX_STEPS * pace,
+        }
         outcome: Any = "diverged" if value is None else "completed"
         finished(db, lease, outcome, value=value, steps_to_target=at, **seconds)
     return experiment.fingerprint

@@ -170,13 +170,28 @@ def test_what_is_sent_is_what_is_described(client: TestClient, document: Any, en
     for status, request in of_posts.items():
         answers[f"POST {status}"] = client.post("/v1/experiments", **request)  # type: ignore[arg-type]
         assert answers[f"POST {status}"].status_code == status
+    claim = {**written(), "values": [{"seed": 0, "value": 0.5}], "provenance": {"source": "https://example.org"}}
+    del claim["seeds"]
+    of_results = {201: claim, 200: claim, 409: {**claim, "norm": {}}, 422: {}}
+    for status, body in of_results.items():
+        answers[f"POST result {status}"] = client.post("/v1/results", json=body, headers=keyed)
+        assert answers[f"POST result {status}"].status_code == status
+    result = answers["POST result 201"].headers["Location"]
     plan = client.post("/v1/experiments?dry_run=true", json=written())
     assert plan.json()["runs"] == 1
     read = [
         *(f"{experiment}{rest}" for rest in ("", "/events")),
         *(f"/v1/runs/{ended_run}{rest}" for rest in ("", "/events", "/measurements", "/artifacts", "/figures/curves")),
         *(f"{files}/{name}" for name in ("log.txt", "environment.json", "x.bin")),
-        *("/v1/experiments", "/v1/leaderboards", "/v1/leaderboards/permuted_digits?profile=smoke", "/v1/workers"),
+        *(
+            "/v1/results",
+            result,
+            "/v1/experiments",
+            "/v1/leaderboards",
+            "/v1/leaderboards/permuted_digits?profile=smoke",
+            "/v1/leaderboards/overall?profile=smoke",
+            "/v1/workers",
+        ),
         *("/v1/tasks", "/v1/tasks/char_lm", "/v1/methods", "/v1/methods/none", "/v1/methods/layer_norm/report-card"),
         *("/v1/datasets", "/v1/queue", "/metrics", "/healthz", "/readyz"),
     ]
@@ -202,11 +217,14 @@ def test_what_is_sent_is_what_is_described(client: TestClient, document: Any, en
         f"{files}/no",
         f"/v1/runs/{ended_run}/figures/no",
         "/v1/experiments/exp_1",
+        "/v1/results/res_1",
         "/v1/tasks/no",
         "/v1/methods/no/report-card",
     ):
         answers[path] = client.get(path)
         assert answers[path].status_code == 404
+    answers["withdrawn"] = client.delete(result)
+    assert answers["withdrawn"].status_code == 200
     for verb in ("cancel", "retry"):
         answers[verb] = client.post(f"{experiment}/{verb}")
         assert answers[verb].status_code == 202

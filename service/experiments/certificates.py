@@ -1,0 +1,89 @@
+"""Whether a run's seconds may be compared: it was alone on its machine, by the times of the reference kernel."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from normcore.events import Timing
+from service.db import rows_of
+from service.experiments.machines import Start
+from service.experiments.tables import Run
+from service.statistics import certificate as statistics
+
+EARLIER_RUNS = 500  # of a machine, the newest
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """What was seen of a run's machine.
+
+    Attributes:
+        contended: whether something else ran there, or nobody can tell; the run's seconds then say nothing.
+        reason: why it is.
+        machine: host, processor and threads.
+        before, after: median seconds of the reference kernel, just before and just after the run.
+        quiet: what it takes there where nothing else runs.
+        kernel_ratio: the slower median over that.
+        windows: between evaluations, the first left out.
+        slow_share: of the windows that took far longer than their median; null of fewer than five.
+        moved: whether the run went on on another machine than it had begun on.
+    """
+
+    contended: bool
+    reason: str | None
+    machine: str
+    before: float
+    after: float
+    quiet: float
+    kernel_ratio: float
+    windows: int
+    slow_share: float | None
+    moved: bool
+
+
+def certified(session: Session, start: Start, timing: Timing) -> Certificate:
+    """Judge a run that has just ended."""
+    found = statistics.certificate(start.probe, timing.probe, earlier_medians(session, start), timing.windows)
+    return Certificate(
+        contended=found.contended or start.moved,
+        reason=_reason(found, start.moved),
+        machine=start.machine,
+        before=found.before,
+        after=found.after,
+        quiet=found.quiet,
+        kernel_ratio=found.kernel_ratio,
+        windows=len(timing.windows[1:]),
+        slow_share=found.slow_share,
+        moved=start.moved,
+    )
+
+
+def earlier_medians(session: Session, start: Start) -> Sequence[float]:
+    """Of the machine's newest runs with this torch."""
+    run = rows_of(Run).c
+    certificate = run.timing["certificate"]
+    found = session.execute(
+        select(certificate["before"].as_float(), certificate["after"].as_float())
+        .where(run.machine == start.machine, run.environment["torch"].as_string() == start.torch)
+        .order_by(run.id.desc())
+        .limit(EARLIER_RUNS)
+    )
+    return [median for medians in found for median in medians]
+
+
+def stored(timing: Timing, certificate: Certificate) -> Mapping[str, object]:
+    """What a run keeps: its seconds by what they were spent on, and what they are worth."""
+    parts = ("training", "evaluation", "data", "compile", "warm_up")
+    return {**{part: getattr(timing, part) for part in parts}, "certificate": asdict(certificate)}
+
+
+def _reason(found: statistics.Certificate, moved: bool) -> str | None:
+    if moved:
+        return "it went on on another machine"
+    if found.kernel_ratio > statistics.MOST_KERNEL_RATIO:
+        return f"the reference kernel took {found.kernel_ratio:.2f} times as long as on this machine when it is quiet"
+    if found.contended:
+        return f"{found.slow_share:.0%} of its windows between evaluations took far longer than the others"
+    return None

@@ -1,0 +1,45 @@
+"""Where a run's seconds were spent: what of its environment decides with whose they compare, and how quiet it was."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import Any
+
+
+def hardware(environment: Mapping[str, Any]) -> str:
+    """The processor, and how many threads computed on it if it is no GPU; seconds compare within one alone."""
+    if environment.get("gpu"):
+        return str(environment["gpu"])
+    threads = environment.get("threads", 1)
+    return f"{environment.get('cpu', 'unknown')}, {threads} thread{'' if threads == 1 else 's'}"
+
+
+def machine(environment: Mapping[str, Any]) -> str:
+    """One host's hardware, on which one seed of a spec gives the same numbers each time."""
+    return f"{environment.get('host', 'unknown')}: {hardware(environment)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What an attempt's training began on.
+
+    Attributes:
+        machine: see ``machine``.
+        torch: its version, which decides how fast the reference kernel is.
+        probe: seconds of the reference kernel just before the first update.
+        moved: whether earlier attempts trained on another machine.
+    """
+
+    machine: str
+    torch: str
+    probe: Sequence[float]
+    moved: bool = False
+
+    @classmethod
+    def of(cls, environment: Mapping[str, Any], probe: Sequence[float]) -> "Start":
+        return cls(machine(environment), str(environment.get("torch")), probe)
+
+    def after(self, earlier: "Start") -> "Start":
+        """The start of a run that an earlier attempt had begun; of the two probes the slower one counts."""
+        slower = max(earlier.probe, self.probe, key=median)
+        return replace(self, probe=slower, moved=earlier.moved or earlier.machine != self.machine)

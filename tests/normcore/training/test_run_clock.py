@@ -1,0 +1,70 @@
+"""Seconds of a run are counted once, for the part that they went to."""
+
+import pytest
+import torch
+
+from normcore.training.run_clock import PARTS, RunClock
+
+
+class Time:
+    """Stands still but where a test moves it on."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def perf_counter(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def time(monkeypatch: pytest.MonkeyPatch) -> Time:
+    standing = Time()
+    monkeypatch.setattr("normcore.clock.time", standing)
+    return standing
+
+
+def spent(**parts: float) -> dict[str, float]:
+    return {**dict.fromkeys(PARTS, 0.0), **parts}
+
+
+def test_each_part_has_its_seconds_and_nobody_has_those_between(time: Time) -> None:
+    clock = RunClock(torch.device("cpu"))
+    time.now += 1
+    clock.start("data")
+    time.now += 2
+    clock.start("training")
+    time.now += 4
+    assert clock.seconds == 4
+    assert clock.stop() == 4
+    time.now += 8
+    clock.start("evaluation")
+    time.now += 16
+    assert clock.stop_when_done() == 4
+    assert clock.stop() == 4, "it stands still already"
+    assert clock.spent == spent(data=2, training=4, evaluation=16)
+
+
+@pytest.mark.parametrize(("device", "data"), [("cpu", 2.0), ("cuda", 0.0)])
+def test_what_is_drawn_aside_is_no_training_but_where_a_gpu_trains_meanwhile(
+    time: Time, device: str, data: float
+) -> None:
+    clock = RunClock(torch.device(device))
+    clock.start("training")
+    time.now += 1
+    with clock.aside("data"):
+        time.now += 2
+    time.now += 4
+    clock.stop()
+    assert clock.spent == spent(training=7 - data, data=data)
+
+
+def test_what_earlier_processes_spent_counts_as_well(time: Time) -> None:
+    clock = RunClock(torch.device("cpu"))
+    clock.start("compile")
+    time.now += 1
+    clock.stop()
+    clock.add({**dict.fromkeys(PARTS, 0.0), "compile": 2.0, "training": 8.0})
+    clock.start("training")
+    time.now += 4
+    assert clock.stop() == 12
+    assert clock.spent == spent(compile=3, training=12)
