@@ -1,7 +1,7 @@
 """Learning curves of methods: each the mean of its seeds within a band, in the method's own colour, symbol and line."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from normcore.figures.figure import Figure, Theme, figure, themed
@@ -38,8 +38,9 @@ def method_curves(
         target: shown as a dotted line; None if there is none.
         percent: whether values are shares, to be shown in per cent.
     """
-    traces = [trace for line in lines for trace in _traces(line, theme)]
-    axis = {"title": {"text": y}, "tickformat": ".0%" if percent else "", "zeroline": False}
+    methods = [line.method for line in lines]
+    traces = [trace for k, line in enumerate(lines) for trace in _traces(line, theme, again=line.method in methods[:k])]
+    axis = {"title": {"text": y}, "tickformat": ".0%" if percent else "", "zeroline": False, **_range(lines, target)}
     marks = _target(target, percent) if target is not None else {}
     return themed(
         figure(
@@ -58,8 +59,26 @@ def method_curves(
     )
 
 
-def _traces(line: Line, theme: Theme) -> list[dict[str, Any]]:
+def _range(lines: Sequence[Line], target: float | None) -> dict[str, Any]:
+    """What is worth seeing: without the worst tenth of all means, which are those of the first steps."""
+    means = sorted(mean for line in lines for mean in line.mean)
+    if not means:
+        return {}
+    rises = sum(line.mean[-1] - line.mean[0] for line in lines if line.mean) > 0
+    tenth = len(means) // 10
+    low, high = (means[tenth], means[-1]) if rises else (means[0], means[-1 - tenth])
+    low, high = (low, high) if target is None else (min(low, target), max(high, target))
+    margin = 0.05 * (high - low) or 0.05
+    return {"range": [low - margin, high + margin]}
+
+
+def _traces(line: Line, theme: Theme, *, again: bool) -> list[dict[str, Any]]:
+    """
+    Args:
+        again: whether the method has a line already, from which dots and hollow symbols tell this one.
+    """
     style = style_of(line.method)
+    style = replace(style, dash="dot", hollow=True) if again else style
     colour = style.colour(theme)
     return [*_band(line, colour, theme), _mean(line, style, colour)]
 
@@ -106,9 +125,9 @@ def _band(line: Line, colour: str, theme: Theme) -> list[dict[str, Any]]:
 
 
 def _target(target: float, percent: bool) -> dict[str, Any]:
-    """A dotted line over the whole width, with its name below its right end."""
+    """A dotted line over the whole width, with its name at its left end, where curves are far from it."""
     shown = f"{target:.0%}" if percent else f"{target:g}"
     at = {"xref": "paper", "yref": "y"}
     line = {"type": "line", "x0": 0, "x1": 1, "y0": target, "y1": target, "line": {"dash": "dot", "width": 1.5}, **at}
-    text = {"text": f"target {shown}", "x": 1, "y": target, "xanchor": "right", "yanchor": "top", "showarrow": False}
+    text = {"text": f"target {shown}", "x": 0, "y": target, "xanchor": "left", "yanchor": "bottom", "showarrow": False}
     return {"shapes": [line], "annotations": [{**text, **at}]}

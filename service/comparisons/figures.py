@@ -17,23 +17,23 @@ from service.comparisons.schemas import ComparedEntry, Comparison, Curve, Curved
 from service.leaderboards.schemas import Entry, Leaderboard
 
 By = Literal["steps", "seconds"]
+OF_BOARDS = ("curves", "intervals")
+OF_COMPARISONS = ("curves", "differences", "speedups", "survival")
 MOST_LINES = 8
 MOST_POINTS = 400  # of a line
 AXES: Mapping[By, str] = {"steps": "training steps", "seconds": "training seconds"}
 
 
-def of_board(session: Session, board: Leaderboard, name: str, by: By, theme: Theme) -> Figure | None:
-    """A board's figure; None if there is none of this name."""
+def of_board(session: Session, board: Leaderboard, name: str, by: By, theme: Theme) -> Figure:
+    """The figure of a board that has this name, one of ``OF_BOARDS``."""
     if name == "curves":
         curved = queries.curved(session, [entry.fingerprint for entry in drawn(board) if entry.fingerprint])
         return curves(curved, board.metric, board.target, by, theme)
-    if name == "intervals":
-        return _values(board, theme)
-    return None
+    return _values(board, theme)
 
 
-def of_comparison(comparison: Comparison, name: str, by: By, theme: Theme) -> Figure | None:
-    """A comparison's figure; None if there is none of this name."""
+def of_comparison(comparison: Comparison, name: str, by: By, theme: Theme) -> Figure:
+    """The figure of a comparison that has this name, one of ``OF_COMPARISONS``."""
     if name == "curves":
         curved = [_curved(entry) for entry in comparison.entries]
         return curves(curved, comparison.series.rpartition(".")[2], comparison.target, by, theme)
@@ -41,11 +41,8 @@ def of_comparison(comparison: Comparison, name: str, by: By, theme: Theme) -> Fi
         return _differences(comparison, theme)
     if name == "speedups":
         return _speedups(comparison, theme)
-    if name == "survival":
-        named = zip(comparison.entries, labels(comparison.entries), strict=True)
-        stairs = [Stairs(label, e.method, [(step, left) for step, left, *_ in e.survival]) for e, label in named]
-        return survival(stairs, theme)
-    return None
+    named = zip(comparison.entries, labels(comparison.entries), strict=True)
+    return survival([Stairs(label, e.method, [(at, left) for at, left, *_ in e.survival]) for e, label in named], theme)
 
 
 def drawn(board: Leaderboard) -> list[Entry]:
@@ -56,9 +53,7 @@ def drawn(board: Leaderboard) -> list[Entry]:
 
 def curves(curved: Sequence[Curved], metric: str, target: float | None, by: By, theme: Theme) -> Figure:
     """Learning curves of entries, each up to where its first seed ends."""
-    lines = [
-        _line(label, entry, by) for entry, label in zip(curved, labels(curved), strict=True) if entry.curve.steps
-    ]
+    lines = [_line(label, entry, by) for entry, label in zip(curved, labels(curved), strict=True) if entry.curve.steps]
     title = f"validation {metric.replace('_', ' ')}"
     return method_curves(lines, theme, x=AXES[by], y=title, target=target, percent=is_share(metric))
 

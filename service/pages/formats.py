@@ -19,6 +19,13 @@ def value(number: float | None, metric: str) -> str:
     return f"{number * 100:.2f}%" if is_share(metric) else _four(number)
 
 
+def level(number: float | None, metric: str) -> str:
+    """A round value, such as a target: 90%."""
+    if number is None:
+        return DASH
+    return f"{number * 100:g}%" if is_share(metric) else f"{number:g}"
+
+
 def interval(limits: Sequence[float | None] | None, metric: str) -> str:
     """Between which values it may be: 95.15 – 95.63."""
     if limits is None:
@@ -125,6 +132,11 @@ def option(content: Any) -> str:
     return f"{content:g}" if isinstance(content, float) else str(content)
 
 
+def pair(text: str) -> tuple[str, str]:
+    """A choice that is called what it is."""
+    return text, text
+
+
 def rank_interval(limits: Sequence[int] | None) -> str:
     """The ranks that an entry may truly have: 2–3."""
     if limits is None:
@@ -146,6 +158,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     filter.__name__: filter
     for filter in (
         value,
+        level,
         interval,
         difference,
         distance,
@@ -161,6 +174,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
         listed,
         name,
         option,
+        pair,
         rank_interval,
     )
 }

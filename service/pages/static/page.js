@@ -16,18 +16,17 @@ for (const button of document.querySelectorAll("button[data-copy]")) {
 
 const PLACE = "normbench.place"; // where the reader was when a choice loaded the page anew
 
-for (const form of document.querySelectorAll("form[data-apply]")) {
-  form.addEventListener("change", (event) => {
-    const { name, value } = event.target;
-    sessionStorage.setItem(PLACE, JSON.stringify({ path: location.pathname, name, value, y: scrollY }));
-    form.requestSubmit();
-  });
-}
+document.addEventListener("change", ({ target }) => { // a control may stand outside of its form
+  if (!target.form?.hasAttribute("data-apply")) return;
+  const { name, value } = target;
+  sessionStorage.setItem(PLACE, JSON.stringify({ path: location.pathname, name, value, y: scrollY }));
+  target.form.requestSubmit();
+});
 
 const kept = JSON.parse(sessionStorage.getItem(PLACE) ?? "null");
 sessionStorage.removeItem(PLACE);
 if (kept?.path === location.pathname) {
-  const controls = [...document.querySelectorAll("form[data-apply] :is(input, select)")];
+  const controls = [...document.querySelectorAll("input, select")].filter((one) => one.form?.hasAttribute("data-apply"));
   const control = controls.find((one) => one.name === kept.name && (one.type !== "radio" || one.value === kept.value));
   control?.focus({ preventScroll: true });
   scrollTo(0, kept.y);

@@ -19,11 +19,15 @@ from normcore.target import Aim, Point
 from service import results
 from service.db import Database
 from service.experiments import lifecycle, submission
+from service.experiments.machines import Start
 from service.experiments.schemas import ExperimentOut
-from tests.service.given import claimed, recorded
+from service.leaderboards.submitted import storing
+from service.leaderboards.submitted.reading import read
+from tests.service.given import QUIET, claimed, recorded, timing_of
 
 ENVIRONMENT = {"host": "node-1", "cpu": "AMD EPYC 7763", "threads": 1, "torch": "2.9.0", "git": "d9e1ab4"}
 EVALUATIONS = 40
+CONTENDED = (0.1,) * 6 + (0.5,) * 2  # seconds between evaluations, on a machine that others use, too
 
 
 @dataclass(frozen=True)
@@ -34,7 +38,7 @@ class Story:
         best: what a seed comes to in the end, ``spread`` more or less.
         pace: how fast it comes there: updates until two thirds of the way, as a share of all updates.
         seconds: an update takes.
-        diverge: seeds that do.
+        diverge, contended: seeds that do, and that ran on a busy machine.
     """
 
     method: str
@@ -44,6 +48,7 @@ class Story:
     spread: float = 0.002
     seeds: Sequence[int] = (0, 1, 2, 3, 4)
     diverge: Sequence[int] = ()
+    contended: Sequence[int] = ()
     parts: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -51,11 +56,11 @@ PERMUTED_MNIST = (
     Story("recurrent_batch_norm", 0.955, 0.06, 0.017),
     Story("rms_norm", 0.942, 0.10, 0.011, spread=0.004),
     Story("layer_norm", 0.939, 0.11, 0.0115, spread=0.004),
-    Story("sequence_batch_norm", 0.926, 0.14, 0.014),
-    Story("weight_norm", 0.918, 0.22, 0.0105),
-    Story("dynamic_tanh", 0.910, 0.26, 0.0102, diverge=(3,)),
-    Story("none", 0.9065, 0.30, 0.01, spread=0.004),
-    Story("layer_norm", 0.872, 0.34, 0.0115, parts={"model": {"hidden_size": 32}}),
+    Story("sequence_batch_norm", 0.934, 0.14, 0.014),
+    Story("weight_norm", 0.926, 0.18, 0.0105, contended=(1, 4)),
+    Story("dynamic_tanh", 0.921, 0.20, 0.0102, diverge=(3,)),
+    Story("none", 0.920, 0.21, 0.01, spread=0.004),
+    Story("layer_norm", 0.882, 0.2, 0.0115, parts={"model": {"hidden_size": 32}}),
     Story(
         "recurrent_batch_norm",
         0.5,
@@ -64,7 +69,7 @@ PERMUTED_MNIST = (
         diverge=(0, 1, 2, 3, 4),
         parts={"norm": {"method": "recurrent_batch_norm", "gain_init": 1.0}},
     ),
-    Story("none", 0.916, 0.28, parts={"training": {"max_steps": 200_000}}),
+    Story("none", 0.927, 0.15, parts={"training": {"max_steps": 200_000}}),
 )
 SMALL = (
     Story("layer_norm", 0.90, 0.12, 0.012, spread=0.01, seeds=(0, 1, 2)),
@@ -89,8 +94,21 @@ def fill(db: Database) -> dict[str, str]:
         told(db, story, "sequential_digits", "small")
     for story in DIVERGED:
         told(db, story, "sequential_digits", "smoke")
+    _claim(db)
     found |= _unfinished(db)
     return found
+
+
+def _claim(db: Database) -> None:
+    """A result that was measured elsewhere."""
+    body = {
+        "task": {"name": "permuted_mnist", "profile": "paper"},
+        "norm": {"method": "rms_norm", "eps": 1e-6},
+        "values": [{"seed": seed, "value": value} for seed, value in enumerate((0.951, 0.949, 0.953))],
+        "provenance": {"source": "https://example.org/log"},
+    }
+    with db.transaction() as session:
+        storing.store(session, read(body), request_digest=digest(body), idempotency_key=None)
 
 
 def told(db: Database, story: Story, task: str, profile: ProfileName) -> ExperimentOut:
@@ -122,7 +140,9 @@ def _train(db: Database, story: Story, task: str, profile: ProfileName) -> None:
     target = BENCHMARKS[task].profiles[profile].training["target"]
     with db.transaction() as session:
         outcome: Any = "diverged" if seed in story.diverge else "completed"
-        results.finish(session, lease, outcome, _result(story, seed, curve, target))
+        windows = CONTENDED if seed in story.contended else timing_of().windows
+        start = Start.of(ENVIRONMENT, QUIET)
+        results.finish(session, lease, outcome, _result(story, seed, curve, target), timing_of(windows=windows), start)
 
 
 def _curve(story: Story, seed: int, max_steps: int) -> list[Point]:
