@@ -27,6 +27,17 @@ class HistoryEntry(TypedDict):
     lost: bool
 
 
+class Timing(TypedDict):
+    """What a training's seconds were spent on; ``certificate`` says whether it was alone on its machine."""
+
+    training: float
+    evaluation: float
+    data: float
+    compile: float
+    warm_up: float
+    certificate: dict[str, Any]
+
+
 class Run(TypedDict):
     """One seed of an experiment."""
 
@@ -42,6 +53,7 @@ class Run(TypedDict):
     device: str | None
     kernel: str | None
     environment: dict[str, Any] | None
+    timing: Timing | None
     error: str | None
     history: list[HistoryEntry]
     created_at: str
@@ -61,11 +73,12 @@ class ExperimentSummary(TypedDict):
 
 
 class Experiment(TypedDict):
-    """An experiment with its runs, in the order of its seeds."""
+    """An experiment with its runs, in the order of its seeds; ``sweep_id`` is None of one that is of no sweep."""
 
     id: str
     fingerprint: str
     state: State
+    sweep_id: str | None
     spec: Spec
     runs: list[Run]
     created_at: str
@@ -82,6 +95,68 @@ class Plan(TypedDict):
     total_seconds: float | None
     basis: str | None
     queue_position: int | None
+
+
+class SweepProgress(TypedDict):
+    """Runs that have ended, and all of them; ``eta_seconds`` is None until their pace is known."""
+
+    done: int
+    total: int
+    eta_seconds: float | None
+
+
+class SweepCell(TypedDict):
+    """A combination of values; ``entry`` is that of its board, None until a run has succeeded."""
+
+    values: dict[str, Any]
+    experiment_id: str
+    fingerprint: str
+    state: State
+    seeds: list[int]
+    reused_runs: int
+    entry: dict[str, Any] | None
+
+
+class SweepSummary(TypedDict):
+    """A sweep as a list shows it; ``n_runs`` counts those that were reused, too."""
+
+    id: str
+    state: State
+    n_experiments: int
+    n_runs: int
+    reused_runs: int
+    progress: SweepProgress
+    spec: Spec
+    grid: dict[str, list[Any]]
+    random: dict[str, dict[str, list[Any]]]
+    samples: int | None
+    sampler_seed: int
+    reuse: bool
+    adaptive: bool
+    created_at: str
+
+
+class Sweep(SweepSummary):
+    """A sweep with its cells. ``budget_curve`` has for each method [k, mean, low, high]: the test value of the best of
+    k of its cells, chosen by validation; ``budget_flips`` says where two methods' curves cross."""
+
+    cells: list[SweepCell]
+    best: SweepCell | None
+    budget_curve: dict[str, list[list[float]]]
+    budget_flips: list[dict[str, Any]]
+
+
+class SweepPlan(TypedDict):
+    """What submitting a sweep would do; ``total_seconds`` and ``basis`` are None if nothing is known."""
+
+    n_experiments: int
+    n_runs: int
+    most_runs: int
+    reused_runs: int
+    total_seconds: float | None
+    basis: str | None
+    queue_position: int
+    cells: list[dict[str, Any]]
 
 
 class Series(TypedDict):

@@ -18,11 +18,13 @@ from normbench.cli import (
     data,
     demo,
     experiments,
+    export,
     keys,
     leaderboards,
     logs,
     report_cards,
     servers,
+    sweeps,
     watching,
 )
 from normbench.cli.command import guarded
@@ -31,6 +33,7 @@ COMMANDS = (
     servers.up,
     demo.demo,
     experiments.submit,
+    sweeps.sweep,
     watching.watch,
     experiments.status,
     logs.logs,
@@ -53,6 +56,7 @@ COMMANDS = (
 app = typer.Typer(name="normbench", no_args_is_help=True, add_completion=False)
 for function in COMMANDS:
     app.command()(guarded(function))
+app.add_typer(export.app, name="export")
 app.add_typer(keys.app, name="keys")
 app.add_typer(data.app, name="data")
 

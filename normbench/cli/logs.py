@@ -9,7 +9,7 @@ from normbench.answers import Run
 from normbench.cli import command
 from normbench.cli.command import Json
 from normbench.client import Client
-from normbench.display.runs import history
+from normbench.display.runs import history, timing
 
 LOG = re.compile(r"(?:(\d+)\.)?log\.txt")  # of an earlier attempt with its number
 
@@ -25,14 +25,14 @@ def logs(
     run_id: Annotated[str, typer.Argument(metavar="RUN", help="A run, run_…; `normbench status ID` shows them.")],
     as_json: Json = False,
 ) -> None:
-    """Show a run's history (attempts, when, why) and its training's own log lines."""
+    """Show a run's history (attempts, when, why), where its time went, and its training's own log lines."""
     client = command.client()
     run = client.run(command.run_id(run_id))
     found = _logs(client, run)
     if as_json:
-        command.say(True, {"run": run_id, "history": run["history"], "logs": found}, "")
+        command.say(True, {"run": run_id, "history": run["history"], "timing": run["timing"], "logs": found}, "")
         return
-    command.show(False, run, history(run))
+    command.show(False, run, history(run), *([timing(run["timing"])] if run["timing"] else []))
     for log in found:
         typer.echo(f"\nattempt {log['attempt']}:")
         typer.echo("\n".join(log["lines"]))

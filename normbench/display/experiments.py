@@ -11,6 +11,7 @@ from normbench.answers import ENDED, Experiment, ExperimentSummary, Plan, Run
 from normbench.display.numbers import age, counted, duration, seeds
 from normbench.display.table import Column, Table, block
 
+IN_COMPANY = "* not alone on its machine: these seconds count on no board (normbench logs RUN says why)."
 SHORT_FINGERPRINT = 12  # characters, enough to ask for it
 
 
@@ -52,6 +53,7 @@ def runs(experiment: Experiment) -> Table:
         Column("attempt", optional=2),
         Column("step", optional=1),
         Column("test"),
+        Column("time", optional=3),
         Column("outcome or error", prose=True),
     )
     rows = [
@@ -62,11 +64,24 @@ def runs(experiment: Experiment) -> Table:
             run["attempt"],
             f"{run['progress']['step']}/{run['progress']['max_steps']}",
             None if (value := value_of(run)) is None else f"{value:.3f}",
+            _time(run),
             run["error"] or run["outcome"],
         )
         for run in experiment["runs"]
     ]
-    return Table(f"{experiment['id']}: {subject(experiment['spec'])}, {experiment['state']}", columns, rows)
+    title = f"{experiment['id']}: {subject(experiment['spec'])}, {experiment['state']}"
+    return Table(title, columns, rows, IN_COMPANY if any(map(contended, experiment["runs"])) else None)
+
+
+def _time(run: Run) -> str | None:
+    """Of training; marked where it counts on no board."""
+    spent = run["timing"]
+    return spent and f"{duration(spent['training'])}{'*' if contended(run) else ''}"
+
+
+def contended(run: Run) -> bool:
+    """Whether something else ran on its machine."""
+    return run["timing"] is not None and run["timing"]["certificate"]["contended"]
 
 
 def plan(found: Plan) -> Group:

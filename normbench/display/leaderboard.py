@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from normbench.answers import Leaderboard
-from normbench.display.numbers import interval
+from normbench.display.numbers import counted, interval
 from normbench.display.table import Column, Table
 
 
@@ -33,7 +33,7 @@ def leaderboard(board: Leaderboard) -> Table:
             _value(entry, board["metric"]),
             _seeds(entry),
             _time(entry, "steps_to_target", "{:.4g}"),
-            _time(entry, "seconds_to_target", "{:.1f} s"),
+            _seconds(entry),
             *([entry["kernel"]] if marked else []),
             _speedup(entry["speedup"], board["rank_by"]),
         )
@@ -61,7 +61,23 @@ def _note(board: Leaderboard) -> str | None:
         for entry in board["entries"]
         if entry["conflicting_seeds"]
     ]
-    return "\n".join(filter(None, [of_problem, of_ranks, *conflicts])) or None
+    return "\n".join(filter(None, [of_problem, of_ranks, *conflicts, _company(board)])) or None
+
+
+def _company(board: Leaderboard) -> str | None:
+    """Which entries lack seconds because something else ran on their machine."""
+    runs = [
+        f"{entry['contended']} of {counted(entry['n_seeds'], 'run')} of {entry['method']} ({entry['fingerprint'][:8]})"
+        for entry in board["entries"]
+        if entry["contended"]
+    ]
+    if not runs:
+        return None
+    unranked = "; an entry of no others has no rank here" if board["rank_by"] == "seconds_to_target" else ""
+    return (
+        f"* Something else kept the machine busy during {', '.join(runs)}. The seconds of such runs do not count"
+        f"{unranked}; their values and steps do. For seconds, run them again on a machine that does nothing else."
+    )
 
 
 def _rank(entry: Mapping[str, Any]) -> str | None:
@@ -104,6 +120,14 @@ def _time(entry: Mapping[str, Any], by: str, form: str) -> str | None:
     median = "–" if time["median"] is None else form.format(time["median"])
     missed = time["reached"] < entry["n_seeds"] and time["tau"] is not None
     return f"{median} ({time['reached']} of {entry['n_seeds']})" if missed else median
+
+
+def _seconds(entry: Mapping[str, Any]) -> str | None:
+    """Of the runs that were alone on their machine; marked where there are others."""
+    if not entry["contended"]:
+        return _time(entry, "seconds_to_target", "{:.1f} s")
+    alone = entry["n_seeds"] - entry["contended"]
+    return f"{_time({**entry, 'n_seeds': alone}, 'seconds_to_target', '{:.1f} s')}*" if alone else "–*"
 
 
 def _speedup(speedup: Mapping[str, Any] | None, rank_by: str) -> str | None:

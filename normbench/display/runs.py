@@ -1,7 +1,19 @@
-"""One run, as its history shows it."""
+"""One run: its history, and where its time went."""
 
-from normbench.answers import Run
-from normbench.display.table import Column, Table
+from rich.console import Group
+from rich.text import Text
+
+from normbench.answers import Run, Timing
+from normbench.display.numbers import duration
+from normbench.display.table import Column, Table, block
+
+PARTS = {
+    "training": "training",
+    "evaluation": "evaluation",
+    "data": "reading and drawing data",
+    "compile": "building and compiling",
+    "warm_up": "warming up",
+}
 
 
 def history(run: Run) -> Table:
@@ -13,6 +25,23 @@ def history(run: Run) -> Table:
         (run["attempt"], moment(run["finished_at"] or run["started_at"] or run["created_at"]), _now(run)),
     ]
     return Table(f"{run['id']} (seed {run['seed']}): {run['state']}, attempt {run['attempt']}", columns, rows)
+
+
+def timing(spent: Timing) -> Group:
+    """Where the run's time went, and whether its seconds count."""
+    lines = {name: duration(spent[part]) for part, name in PARTS.items()}  # type: ignore[literal-required]
+    lines["its seconds"] = worth(spent)
+    return Group(Text("Where its time went", "bold"), block(lines))
+
+
+def worth(spent: Timing) -> str:
+    """Whether the run was alone on its machine, and how anybody can tell."""
+    certificate = spent["certificate"]
+    if certificate["contended"]:
+        return f"do not count on boards: {certificate['reason']}"
+    times = " and ".join(f"{1000 * certificate[when]:.1f} ms" for when in ("before", "after"))
+    quiet = f"{1000 * certificate['quiet']:.1f} ms"
+    return f"count: it was alone (reference kernel {times}; {quiet} on this machine when it is quiet)"
 
 
 def moment(time: str | None) -> str | None:

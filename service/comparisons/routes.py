@@ -9,6 +9,7 @@ from normcore.spec.methods import METHODS
 from normcore.spec.task import DEFAULT_PROFILE, ProfileName
 from normcore.spec.tasks import BENCHMARKS
 from service.comparisons import examples, figures, queries
+from service.comparisons.columns import FILE_EXAMPLE, FILE_ROW, comparison_table
 from service.comparisons.schemas import COMPARISON, Comparison
 from service.errors import NotFound
 from service.experiments.examples import FINGERPRINT
@@ -17,6 +18,7 @@ from service.experiments.schemas import FigureOut
 from service.http.openapi import answers, refusals
 from service.http.parts import DatabaseDep
 from service.http.routing import Router, check_found, check_known
+from service.http.tables import WantedFormat, also_as_file, as_file, json_answer
 from service.leaderboards import queries as leaderboards
 from service.leaderboards.ranking import RankBy
 
@@ -53,14 +55,20 @@ FigureTheme = Annotated[Theme, Query(description="Its colours.", examples=["dark
 X = Annotated[figures.By, Query(description="What curves go over.", examples=["seconds"])]
 
 
-@router.get("", response_model=Comparison, responses=answers(examples.COMPARISON) | refusals(NotFound))
+@router.get(
+    "",
+    response_model=Comparison,
+    responses=also_as_file(answers(examples.COMPARISON), FILE_ROW, FILE_EXAMPLE) | refusals(NotFound),
+)
 def get_comparison(
-    db: DatabaseDep, fingerprint: Fingerprints, baseline: Baseline = None, series: Series = None
+    db: DatabaseDep, format: WantedFormat, fingerprint: Fingerprints, baseline: Baseline = None, series: Series = None
 ) -> Response:
     """Entries of one board side by side: curves with bands, differences, speed-ups and what they are made of."""
     with db.snapshot() as session:
         found = queries.comparison(session, fingerprint, baseline, series)
-    return Response(COMPARISON.dump_json(found), media_type="application/json")
+    if format == "json":
+        return json_answer(COMPARISON.dump_json(found))
+    return as_file(comparison_table(found), format)
 
 
 @router.get("/figures/{name}", response_model=FigureOut, responses=answers(examples.FIGURE) | refusals(NotFound))

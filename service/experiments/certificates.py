@@ -12,6 +12,7 @@ from service.experiments.machines import Start
 from service.experiments.tables import Run
 from service.statistics import certificate as statistics
 
+PARTS = ("training", "evaluation", "data", "compile", "warm_up")
 EARLIER_RUNS = 500  # of a machine, the newest
 
 
@@ -75,8 +76,7 @@ def earlier_medians(session: Session, start: Start) -> Sequence[float]:
 
 def stored(timing: Timing, certificate: Certificate) -> Mapping[str, object]:
     """What a run keeps: its seconds by what they were spent on, and what they are worth."""
-    parts = ("training", "evaluation", "data", "compile", "warm_up")
-    return {**{part: getattr(timing, part) for part in parts}, "certificate": asdict(certificate)}
+    return {**{part: getattr(timing, part) for part in PARTS}, "certificate": asdict(certificate)}
 
 
 def _reason(found: statistics.Certificate, moved: bool) -> str | None:

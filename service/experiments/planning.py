@@ -2,13 +2,14 @@
 
 import statistics
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from sqlalchemy import Row, select
 from sqlalchemy.orm import Session
 
 from normcore.spec import ExperimentSpec, digest
 from service.experiments import fused_kernels, schemas
+from service.experiments.certificates import PARTS
 from service.experiments.tables import Experiment, Run
 from service.experiments.turns import Line, queue_position
 
@@ -50,12 +51,12 @@ class Estimates:
         model on the same task."""
         same, device = _of_one_device(_newest(self._session, spec, Experiment.fingerprint == fingerprint))
         if same:
-            return _median([run.seconds for run in same]), f"measured: {_runs(same)} of this spec on {device}"
+            return _median([_all_seconds(run) for run in same]), f"measured: {_runs(same)} of this spec on {device}"
         task = spec.task
         alike, device = self._of_model(spec)
         if not alike:
             return None, None
-        seconds = _median([run.seconds / run.step * spec.max_steps for run in alike])
+        seconds = _median([_all_seconds(run) / run.step * spec.max_steps for run in alike])
         return (
             seconds,
             f"measured: {_runs(alike)} of {task.name}, {task.profile}, with this model on {device}, by steps",
@@ -74,7 +75,7 @@ class Estimates:
 
 def _newest(session: Session, spec: ExperimentSpec, *conditions: Any) -> Sequence[Row[Any]]:
     query = (
-        select(Run.device, Run.seconds, Run.step, Experiment.spec)
+        select(Run.device, Run.seconds, Run.timing, Run.step, Experiment.spec)
         .join(Experiment)
         .where(Run.state == "succeeded", *conditions)
         .order_by(Run.id.desc())
@@ -89,6 +90,11 @@ def _of_one_device(runs: Sequence[Row[Any]]) -> tuple[Sequence[Row[Any]], str]:
     """The runs on the same kind of device as the newest run, because kinds differ in speed by far."""
     kinds = [(run.device or "").partition(":")[0] for run in runs]
     return [run for run, kind in zip(runs, kinds, strict=True) if kind == kinds[0]], kinds[0] if kinds else ""
+
+
+def _all_seconds(run: Row[Any]) -> float:
+    """Of a training with all that belongs to it; of an analysis, or where nobody kept them apart, the clock's."""
+    return sum(run.timing[part] for part in PARTS) if run.timing else cast(float, run.seconds)
 
 
 def _median(seconds: list[float]) -> float:

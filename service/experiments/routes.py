@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from fastapi import Response, status
+from fastapi import Request, Response, status
 from fastapi.responses import StreamingResponse
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
@@ -14,6 +14,7 @@ from service.db import Database
 from service.errors import NotFound
 from service.experiments import (
     checks,
+    columns,
     described,
     examples,
     figures,
@@ -31,10 +32,11 @@ from service.experiments.tables import Run
 from service.http.bodies import SpecBody
 from service.http.conditional import etag_matches
 from service.http.openapi import JSON, answers, refusals
-from service.http.pages import Cursor, Limit, Page, page
+from service.http.pages import Cursor, Limit, Page, next_page, page
 from service.http.parts import DatabaseDep, Parts, PartsDep
 from service.http.ranges import read_range
 from service.http.routing import Router, check_known
+from service.http.tables import WantedFormat, as_file, json_answer
 from service.queue import Notification
 
 router = Router(prefix="/v1", tags=["experiments"])
@@ -107,9 +109,11 @@ async def _submit(
         return await parts.group_commit.write(store)
 
 
-@router.get("/experiments", responses=answers(Page(items=[examples.SUMMARY], next_cursor=examples.EXPERIMENT_ID)))
+@router.get("/experiments", response_model=Page[schemas.ExperimentSummary], responses=described.LISTED)
 def list_experiments(
+    request: Request,
     db: DatabaseDep,
+    format: WantedFormat,
     task: parameters.TaskName = None,
     profile: parameters.Profile = None,
     method: parameters.MethodName = None,
@@ -119,22 +123,25 @@ def list_experiments(
     label: parameters.Labels = [],  # noqa: B006
     limit: Limit = 50,
     cursor: Cursor = None,
-) -> Page[schemas.ExperimentSummary]:
+) -> Response:
     """Experiments, newest first."""
     check_known("task", task, TASKS)
     check_known("method", method, METHODS)
-    columns = {"task": task, "profile": profile, "method": method, "sweep_id": sweep}
+    exactly = {"task": task, "profile": profile, "method": method, "sweep_id": sweep}
     with db.snapshot() as session:
         rows = queries.experiments(
             session,
-            columns={name: value for name, value in columns.items() if value is not None},
+            columns={name: value for name, value in exactly.items() if value is not None},
             fingerprint=fingerprint,
             labels=[(key, value) for key, _, value in (text.partition(":") for text in label)],
             state=state,
             before=cursor,
             limit=limit + 1,
         )
-    return page(rows, limit, lambda e: e.id)
+    shown = page(rows, limit, lambda e: e.id)
+    if format == "json":
+        return json_answer(shown.model_dump_json())
+    return as_file(columns.experiments_table(shown.items), format, next_page(request, shown))
 
 
 @router.get("/experiments/{experiment_id}", responses=answers(examples.EXPERIMENT) | refusals(NotFound))
@@ -190,16 +197,24 @@ def get_run(run_id: parameters.RunId, db: DatabaseDep) -> schemas.RunOut:
         return queries.run(session, run_id)
 
 
-@router.get("/runs/{run_id}/measurements", responses=answers(examples.MEASUREMENTS) | refusals(NotFound))
+@router.get(
+    "/runs/{run_id}/measurements",
+    response_model=schemas.MeasurementsOut,
+    responses=described.MEASURED | refusals(NotFound),
+)
 def get_measurements(
     run_id: parameters.RunId,
     db: DatabaseDep,
+    format: WantedFormat,
     series: parameters.Series = [],  # noqa: B006
     max_points: parameters.MaxPoints = None,
-) -> schemas.MeasurementsOut:
+) -> Response:
     """Curves of a run: step, value, training seconds."""
     with db.snapshot() as session:
-        return queries.measurements(session, run_id, series=series, max_points=max_points)
+        measured = queries.measurements(session, run_id, series=series, max_points=max_points)
+        if format == "json":
+            return json_answer(measured.model_dump_json())
+        return as_file(columns.measurements_table(queries.run(session, run_id), measured), format)
 
 
 @router.get(

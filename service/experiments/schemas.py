@@ -127,8 +127,10 @@ class PlanOut(BaseModel):
     fingerprint: str
     runs: int
     measured_seeds: list[int] = Field(description="Seeds of this spec that have been measured here already.")
-    seconds_per_run: float | None = Field(description="Expected seconds of training of one run; null if unknown.")
-    total_seconds: float | None = Field(description="Expected seconds of training of all runs, one after the other.")
+    seconds_per_run: float | None = Field(
+        description="Expected seconds of one run, evaluation included; null if unknown."
+    )
+    total_seconds: float | None = Field(description="Expected seconds of all runs, one after the other.")
     basis: str | None = Field(description="What was measured on this service to expect that; null if nothing was.")
     queue_position: int = Field(description="Place of its first run in the queue; 1 is the next to be taken.")
 

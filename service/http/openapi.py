@@ -83,7 +83,8 @@ HEADERS: dict[str, str] = {
     "Content-Range": "Which bytes these are, and of how many.",
     "Cache-Control": "`no-cache`: who keeps it asks before using it whether it has changed.",
     "Content-Encoding": "`gzip`, for clients that accept it and answers that are long enough.",
-    "Vary": "`Accept-Encoding`: the answer may be compressed.",
+    "Link": 'The address of the page that follows, with `rel="next"`; none at the end.',
+    "Vary": "`Accept-Encoding`: the answer may be compressed. `Accept`: it may have another format.",
 }
 OF_CACHED = ("ETag", "Cache-Control")
 NEVER_COMPRESSED = ("204", "206", "304")

@@ -15,7 +15,9 @@ from service.errors import Invalid, NotFound
 from service.http.openapi import answers, refusals
 from service.http.parts import DatabaseDep, PartsDep
 from service.http.routing import Router, check_found, check_known
+from service.http.tables import WantedFormat, also_as_file, encoded, file_answer, json_answer
 from service.leaderboards import examples, overall, queries
+from service.leaderboards.columns import FILE_EXAMPLE, FILE_ROW, board_table
 from service.leaderboards.ranking import RankBy, TimeBy
 from service.leaderboards.schemas import LEADERBOARD, OVERALL, Leaderboard, LeaderboardList, Overall
 
@@ -52,11 +54,15 @@ def get_overall(
 @router.get(
     "/{task}",
     response_model=Leaderboard,
-    responses=answers(examples.LEADERBOARD, also={"published": examples.PUBLISHED}) | refusals(NotFound),
+    responses=also_as_file(
+        answers(examples.LEADERBOARD, also={"published": examples.PUBLISHED}), FILE_ROW, FILE_EXAMPLE
+    )
+    | refusals(NotFound),
 )
 def get_leaderboard(
     task: Annotated[str, Path(description="The task's name.", examples=["permuted_digits"])],
     parts: PartsDep,
+    format: WantedFormat,
     profile: Annotated[ProfileName, Query(description="The task's size.", examples=["small"])] = DEFAULT_PROFILE,
     rank_by: Annotated[RankBy, Query(description="What decides the rank.", examples=["steps_to_target"])] = "metric",
     baseline: Annotated[
@@ -104,9 +110,13 @@ def get_leaderboard(
     with parts.db.snapshot() as session:
 
         def made() -> bytes:
-            return LEADERBOARD.dump_json(queries.leaderboard(session, asked, as_of))
+            board = queries.leaderboard(session, asked, as_of)
+            return LEADERBOARD.dump_json(board) if format == "json" else encoded(board_table(board), format)
 
         if as_of is not None:
-            return Response(made(), media_type="application/json")
-        version = queries.version(session, task, profile)
-        return Response(parts.boards.get(asked, version, made), media_type="application/json")
+            content = made()
+        else:
+            content = parts.boards.get((asked, format), queries.version(session, task, profile), made)
+    if format == "json":
+        return json_answer(content)
+    return file_answer(f"{task}-{profile}", format, content)

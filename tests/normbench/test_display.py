@@ -75,7 +75,7 @@ def test_a_number_that_a_paper_quotes_says_whose_it_is() -> None:
     assert second.startswith("2 layer_norm BN-LSTM: RBN, Table 2 0.500")
 
 
-def entry(rank: int = 1, **parts: Any) -> dict[str, Any]:
+def entry(rank: int | None = 1, **parts: Any) -> dict[str, Any]:
     times = {"steps_to_target": None, "seconds_to_target": None, "speedup": None, "kernel": None}
     value = {"mean": 0.5, "ci95": [0.4, 0.6]}
     seeds = {"n_seeds": 3, "n_diverged": 0, "source": "measured", "split": "test", "over_budget": False}
@@ -87,7 +87,7 @@ def entry(rank: int = 1, **parts: Any) -> dict[str, Any]:
         "changes": {},
         "fingerprint": "0" * 64,
     }
-    about |= {"value": value, "values": {"accuracy": value}, "conflicting_seeds": []}
+    about |= {"value": value, "values": {"accuracy": value}, "conflicting_seeds": [], "contended": 0}
     return {**about, **seeds, **whose, **times, **parts}
 
 
@@ -179,3 +179,21 @@ def test_a_speedup_has_its_interval_or_is_a_bound(parts: dict[str, Any], rank_by
 def test_seeds_that_conflict_are_told_under_the_title() -> None:
     table, _ = shown(entry(1, conflicting_seeds=[3, 5]))
     assert table.note == "Seeds 3, 5 of layer_norm (00000000) gave different numbers on one machine."
+
+
+def test_a_board_says_which_seconds_do_not_count_and_what_to_do() -> None:
+    time = {"median": 3.5, "reached": 1, "tau": 40.0}
+    nothing = {"median": None, "reached": 0, "tau": 40.0}
+    some = entry(1, contended=1, seconds_to_target=time, n_seeds=3)
+    none = entry(method="none", rank=None, contended=3, seconds_to_target=nothing)
+    table, names = shown(some, none, entry(seconds_to_target={**time, "reached": 3}), rank_by="seconds_to_target")
+    assert [row[names.index("time")] for row in table.rows] == ["3.5 s (1 of 2)*", "–*", "3.5 s"]
+    assert table.note == (
+        "* Something else kept the machine busy during 1 of 3 runs of layer_norm (00000000), 3 of 3 runs of none"
+        " (00000000). The seconds of such runs do not count; an entry of no others has no rank here; their values and"
+        " steps do. For seconds, run them again on a machine that does nothing else."
+    )
+    table, _ = shown(some)
+    assert table.note is not None
+    assert "rank" not in table.note
+    assert shown(entry())[0].note is None

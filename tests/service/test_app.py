@@ -35,6 +35,11 @@ def test_the_api_describes_itself_as_openapi_3_1(document: Any) -> None:
         "POST /v1/experiments/{experiment_id}/cancel",
         "POST /v1/experiments/{experiment_id}/retry",
         "GET /v1/experiments/{experiment_id}/events",
+        "POST /v1/sweeps",
+        "GET /v1/sweeps",
+        "GET /v1/sweeps/{sweep_id}",
+        "POST /v1/sweeps/{sweep_id}/cancel",
+        "POST /v1/sweeps/{sweep_id}/retry",
         "GET /v1/runs/{run_id}",
         "GET /v1/runs/{run_id}/measurements",
         "GET /v1/runs/{run_id}/events",
@@ -157,8 +162,8 @@ def test_what_the_service_would_refuse_does_not_fit_the_schema(
     [
         "GET /v1",
         "GET /v1/nothing",
-        "POST /v1/sweeps",
         "GET /v1/sweeps/swp_1",
+        "POST /v1/sweeps/swp_1/cancel",
         "GET /v1/experiments/a/b",
     ],
 )

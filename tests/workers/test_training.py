@@ -9,15 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from normcore.data.registry import DatasetError
 from normcore.events import Evaluating, Event, Finished, Measured, Started, Stepped
-from normcore.probe import TIMES
+from normcore.probe import TIMES, probe
 from normcore.run import run
 from normcore.spec import parse
 from normcore.training import checkpoint
 from service.artifacts import Artifacts
 from service.experiments.machines import Start
+from service.statistics.certificate import certificate
+from tests.hog import hog, one_core
 from tests.service.given import QUIET, result_of, started, started_on, timing_of
 from tests.workers.test_trainer import job
 from workers import bundle
@@ -241,3 +244,13 @@ def test_a_run_that_goes_on_on_another_machine_has_moved_for_good(tmp_path: Path
     assert first.notes == (f"training goes on on {here.machine}, after {started_on('elsewhere').machine}",)
     assert here.moved
     assert end_of(told_by(replace(job(tmp_path, attempt=3), started_attempt=2, resumed_from=NEWEST))).start.moved
+
+
+def test_a_run_with_a_hog_on_its_core_has_not_been_alone(tmp_path: Path) -> None:
+    with one_core() as core:
+        quiet = min(min(probe(torch.device("cpu"))) for _ in range(3))
+        with hog(core):
+            end = end_of(told_by(job(tmp_path)))
+    found = certificate(end.start.probe, end.timing.probe, [quiet] * 5, end.timing.windows)
+    assert found.contended
+    assert found.kernel_ratio > 1.3

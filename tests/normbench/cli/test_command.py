@@ -29,6 +29,7 @@ def test_every_command_has_help_and_can_answer_in_json() -> None:
         "up",
         "demo",
         "submit",
+        "sweep",
         "watch",
         "status",
         "logs",
@@ -42,6 +43,10 @@ def test_every_command_has_help_and_can_answer_in_json() -> None:
         "report-card",
         "tasks",
         "methods",
+        "export board",
+        "export comparison",
+        "export experiments",
+        "export measurements",
         "data list",
         "data fetch",
         "data verify",
@@ -90,6 +95,7 @@ def test_without_a_service_it_says_how_to_start_one(nobody: None, spec_file: Pat
         ["claim", spec_file],
         ["claims"],
         ["withdraw", "res_1"],
+        ["export", "experiments"],
     ):
         assert "normbench up" in normbench(*arguments, status=2)
     assert "normbench up" in normbench("report-card", "x", status=2)

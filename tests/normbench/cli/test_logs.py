@@ -9,7 +9,7 @@ from service.experiments import lifecycle
 from service.settings import Settings
 from tests.normbench.cli.commands import from_json, normbench
 from tests.normbench.scripted import Answer, scripted
-from tests.service.given import claimed
+from tests.service.given import claimed, finished, timing_of
 
 
 def test_a_runs_history_and_log_lines_are_shown(api: str, spec_file: Path, db: Database, settings: Settings) -> None:
@@ -36,6 +36,7 @@ def test_the_logs_of_all_attempts_are_shown_the_earliest_first(monkeypatch: pyte
         "state": "succeeded",
         "attempt": 11,
         "history": [],
+        "timing": None,
         "created_at": "2026-11-22T01:00:00Z",
         "started_at": None,
         "finished_at": "2026-11-22T01:00:09Z",
@@ -55,3 +56,38 @@ def test_the_logs_of_all_attempts_are_shown_the_earliest_first(monkeypatch: pyte
     assert asked == ["1.log.txt", "2.log.txt", "10.log.txt", "log.txt"]
     assert "attempt 11:\nattempt 11\nsays [/x]\n" in shown
     assert "succeeded, from step 30: completed" in shown
+
+
+@pytest.mark.parametrize(
+    ("probe", "worth"),
+    [
+        (
+            (0.02,) * 9,
+            "count: it was alone (reference kernel 20.0 ms and 20.0 ms; 20.0 ms on this machine when it is quiet)",
+        ),
+        (
+            (0.03,) * 9,
+            "do not count on boards: the reference kernel took 1.50 times as long as on this machine when it is quiet",
+        ),
+    ],
+)
+def test_where_a_runs_time_went_is_shown_and_what_its_seconds_are_worth(
+    api: str, spec_file: Path, db: Database, probe: tuple[float, ...], worth: str
+) -> None:
+    experiment = from_json("submit", spec_file)
+    finished(db, claimed(db).lease, timing=timing_of(training=75.0, probe=probe))
+    run_id = experiment["runs"][0]["id"]
+    told = [line.strip() for line in normbench("logs", run_id).splitlines()]
+    at = told.index("Where its time went")
+    assert [" ".join(line.split()) for line in told[at + 1 : at + 7]] == [
+        "training 1 min 15 s",
+        "evaluation 0.5 s",
+        "reading and drawing data 0.1 s",
+        "building and compiling 0.2 s",
+        "warming up 0.1 s",
+        f"its seconds {worth}",
+    ]
+    assert from_json("logs", run_id)["timing"]["evaluation"] == 0.5
+    shown = normbench("status", experiment["id"])
+    assert ("1 min 15 s*" in shown) == ("do not count" in worth) == ("* not alone on its machine" in shown)
+    assert "1 min 15 s" in shown

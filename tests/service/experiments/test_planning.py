@@ -20,14 +20,16 @@ def plan(client: TestClient, *args: Any, **parts: Any) -> Any:
     return answer.json()
 
 
-def trained(db: Database, seconds: float, *, device: str = "cpu", step: int = 40) -> None:
+def trained(
+    db: Database, seconds: float, *, device: str = "cpu", step: int = 40, timing: dict[str, float] | None = None
+) -> None:
     """The next queued run has trained so long."""
     lease = claimed(db).lease
     begun(db, lease)
     recorded(db, lease, Measured(step, seconds, {"valid.loss": 1.0}))
     with db.transaction() as session:
         session.get_one(Run, lease.run_id).device = device
-        lifecycle.finish(session, lease, "completed", result_of(train_seconds=seconds))
+        lifecycle.finish(session, lease, "completed", result_of(train_seconds=seconds), timing=timing)
 
 
 def test_nothing_is_stored_and_nothing_is_known_yet(client: TestClient, db: Database) -> None:
@@ -46,6 +48,12 @@ def test_nothing_is_stored_and_nothing_is_known_yet(client: TestClient, db: Data
     with db.snapshot() as session:
         assert session.scalar(select(func.count()).select_from(Experiment)) == 0
         assert session.scalar(select(func.count()).select_from(Run)) == 0
+
+
+def test_what_belongs_to_a_run_besides_its_updates_is_time_as_well(client: TestClient, db: Database) -> None:
+    submitted(db)
+    trained(db, 2.0, timing={"training": 2.0, "evaluation": 1.0, "data": 0.5, "compile": 0.25, "warm_up": 0.125})
+    assert plan(client, seeds=[0])["seconds_per_run"] == 3.875
 
 
 def test_what_was_measured_of_this_spec_says_how_long_it_takes(client: TestClient, db: Database) -> None:

@@ -47,6 +47,7 @@ def test_a_submitted_spec_is_answered_resolved_with_its_queued_runs(client: Test
             "device": None,
             "kernel": None,
             "environment": None,
+            "timing": None,
             "error": None,
             "history": [],
             "created_at": experiment["created_at"],

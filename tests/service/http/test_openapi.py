@@ -14,6 +14,7 @@ from service.artifacts import Artifacts
 from service.db import Database
 from service.settings import Settings
 from tests.service.given import begun, claimed, finished, measured, recorded, submitted, written
+from tests.service.sweeps.given import posted
 
 SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 JSON = "application/json"
@@ -25,6 +26,8 @@ FREE_FORM = {  # JSON Schemas, options of any method or task, and what Plotly ta
     "ComparedEntry.changes",
     "Entry.changes",
     "Problem.options",
+    "PlannedCell.values",
+    "SweepCell.values",
     "FigureOut.data",
     "FigureOut.layout",
 }
@@ -177,6 +180,17 @@ def test_what_is_sent_is_what_is_described(client: TestClient, document: Any, en
         answers[f"POST result {status}"] = client.post("/v1/results", json=body, headers=keyed)
         assert answers[f"POST result {status}"].status_code == status
     result = answers["POST result 201"].headers["Location"]
+    sweep = posted({"norm.method": ["layer_norm", "none"]})
+    for status, path, content in (
+        (201, "", sweep),
+        (200, "?dry_run=true", sweep),
+        (422, "", {}),
+        (202, "/{sweep_id}/cancel", None),
+        (202, "/{sweep_id}/retry", None),
+    ):
+        path = path.format(sweep_id=answers["sweep 201"].json()["id"]) if content is None else path
+        answers[f"sweep {path or status}"] = client.post(f"/v1/sweeps{path}", json=content)
+        assert answers[f"sweep {path or status}"].status_code == status
     plan = client.post("/v1/experiments?dry_run=true", json=written())
     assert plan.json()["runs"] == 1
     read = [
@@ -193,6 +207,7 @@ def test_what_is_sent_is_what_is_described(client: TestClient, document: Any, en
             "/v1/workers",
         ),
         *("/v1/tasks", "/v1/tasks/char_lm", "/v1/methods", "/v1/methods/none", "/v1/methods/layer_norm/report-card"),
+        *("/v1/sweeps", f"/v1/sweeps/{answers['sweep 201'].json()['id']}"),
         *("/v1/datasets", "/v1/queue", "/metrics", "/healthz", "/readyz"),
     ]
     for path in read:
@@ -218,6 +233,7 @@ def test_what_is_sent_is_what_is_described(client: TestClient, document: Any, en
         f"/v1/runs/{ended_run}/figures/no",
         "/v1/experiments/exp_1",
         "/v1/results/res_1",
+        "/v1/sweeps/swp_1",
         "/v1/tasks/no",
         "/v1/methods/no/report-card",
     ):

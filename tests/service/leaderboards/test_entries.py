@@ -10,10 +10,11 @@ from sqlalchemy import select
 from starlette.testclient import TestClient
 
 from service.db import Database
+from service.experiments.tables import Run
 from service.leaderboards import entries
 from service.leaderboards.pooling import Pooled, RunResult, stored_pooled
 from service.leaderboards.tables import Entry
-from tests.service.given import MAX_STEPS, claimed, failed, finished, measured, recorded, submitted
+from tests.service.given import MAX_STEPS, claimed, failed, finished, measured, recorded, submitted, timing_of
 from tests.service.leaderboards.boards import board, trained_by
 
 DIGITS = {"name": "permuted_digits", "profile": "smoke"}
@@ -177,3 +178,50 @@ def test_an_entry_says_which_kernel_its_runs_had(client: TestClient, db: Databas
         }
     trained_by(db, "rms_norm", "fused", first_seed=1)
     assert {entry["method"]: entry["kernel"] for entry in board(client)["entries"]}["rms_norm"] == "mixed"
+
+
+IN_COMPANY = timing_of(probe=[0.03] * 9)
+
+
+def test_seconds_leave_boards_where_a_run_was_not_alone_and_steps_stay(client: TestClient, db: Database) -> None:
+    fingerprint = submitted(db, "layer_norm", seeds=[0, 1, 2]).fingerprint
+    for steps, timing in ((10, None), (20, IN_COMPANY), (30, None)):
+        finished(db, claimed(db).lease, steps_to_target=steps, seconds_to_target=steps / 10, timing=timing)
+    submitted(db, "none", seeds=[0, 1])
+    for steps in (10, 20):
+        finished(db, claimed(db).lease, steps_to_target=steps, seconds_to_target=steps / 10, timing=IN_COMPANY)
+    pooled = pooled_of(entry_of(db, fingerprint))
+    assert (pooled.contended, pooled.steps.reached, pooled.steps.median) == (1, 3, 20)
+    assert (pooled.seconds.reached, pooled.seconds.median) == (2, 2.0)
+
+    by_steps = {entry["method"]: entry for entry in board(client, rank_by="steps_to_target")["entries"]}
+    assert {method: (entry["rank"], entry["contended"]) for method, entry in by_steps.items()} == {
+        "none": (1, 2),
+        "layer_norm": (2, 1),
+    }
+    by_seconds = {entry["method"]: entry for entry in board(client, rank_by="seconds_to_target")["entries"]}
+    assert {method: entry["rank"] for method, entry in by_seconds.items()} == {"layer_norm": 1, "none": None}
+    assert by_seconds["none"]["seconds_to_target"]["median"] is None
+    assert (by_seconds["none"]["hardware"], by_seconds["none"]["contended"]) == (None, 2)
+
+
+def test_of_a_repeated_seed_the_run_that_was_alone_counts(db: Database) -> None:
+    fingerprint = submitted(db, "layer_norm", seeds=[0]).fingerprint
+    finished(db, claimed(db).lease, seconds_to_target=9.0, timing=IN_COMPANY)
+    submitted(db, "layer_norm", seeds=[0])
+    finished(db, claimed(db).lease, seconds_to_target=2.0)
+    entry = entry_of(db, fingerprint)
+    assert [(r["seconds"], r["contended"]) for r in entry.results] == [(2.0, False)]
+    assert (entry.n_runs, entry.conflicting_seeds) == (2, [])
+
+
+def test_a_run_that_nobody_certified_counts_as_contended(db: Database) -> None:
+    """As one that ended before there were certificates."""
+    fingerprint = submitted(db, "layer_norm").fingerprint
+    lease = claimed(db).lease
+    finished(db, lease)
+    with db.transaction() as session:
+        session.get_one(Run, lease.run_id).timing = None
+        session.flush()
+        entries.refresh(session, fingerprint)
+    assert pooled_of(entry_of(db, fingerprint)).contended == 1

@@ -1,6 +1,5 @@
 """A sweep becomes cells: every combination with every draw, each a spec of its own."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -56,13 +55,13 @@ def test_each_draw_meets_each_combination_of_the_grid() -> None:
 
 
 def test_draws_are_the_same_each_time_and_neither_more_samples_nor_another_field_changes_them() -> None:
-    def draws(samples: int, sampler_seed: int = 0, more: Mapping[str, Any] = {}) -> list[float]:
-        random = {LR: {"uniform": [1e-4, 1e-2]}, **more}
+    def draws(samples: int, sampler_seed: int = 0, also: Any = None) -> list[float]:
+        random = {LR: {"uniform": [1e-4, 1e-2]}, **(also or {})}
         body = posted({}, random=random, samples=samples, sampler_seed=sampler_seed)
         return [values[LR] for values in assignments(read(body))]
 
     assert draws(3) == draws(5)[:3]
-    assert draws(3, more={"norm.eps": {"choice": [1e-5, 1e-3]}}) == draws(3)
+    assert draws(3, also={"norm.eps": {"choice": [1e-5, 1e-3]}}) == draws(3)
     assert draws(3, sampler_seed=1) != draws(3)
     assert len(set(draws(50))) == 50
 
