@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from normcore.figures.figure import Figure, Theme, figure, themed
+from normcore.figures.figure import THEMES, Figure, Theme, figure, themed
 from normcore.figures.styles import style_of
 
 ROW, AROUND = 44, 110  # pixels of a row, and of what is around all rows
@@ -44,7 +44,8 @@ def intervals(
     if percent:
         axis["tickformat"] = ".1%"
     names = {"tickvals": list(range(len(rows))), "ticktext": [row.name for row in rows], "automargin": True}
-    dashed = {"type": "line", "x0": line, "x1": line, "y0": 0, "y1": 1, "yref": "paper", "line": {"dash": "dash"}}
+    dashed: dict[str, Any] = {"type": "line", "x0": line, "x1": line, "y0": 0, "y1": 1, "yref": "paper"}
+    dashed["line"] = {"dash": "dash", "width": 1.5, "color": THEMES[theme]["text"]}
     return themed(
         figure(
             traces,

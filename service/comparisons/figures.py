@@ -35,7 +35,7 @@ def of_board(session: Session, board: Leaderboard, name: str, by: By, theme: The
 def of_comparison(comparison: Comparison, name: str, by: By, theme: Theme) -> Figure:
     """The figure of a comparison that has this name, one of ``OF_COMPARISONS``."""
     if name == "curves":
-        curved = [_curved(entry) for entry in comparison.entries]
+        curved = [alone(entry) for entry in comparison.entries]
         return curves(curved, comparison.series.rpartition(".")[2], comparison.target, by, theme)
     if name == "differences":
         return _differences(comparison, theme)
@@ -80,7 +80,8 @@ def _short(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _curved(entry: ComparedEntry) -> Curved:
+def alone(entry: ComparedEntry) -> Curved:
+    """The curves of a compared entry."""
     first_end = min((run.points[-1][0] for run in entry.runs if run.points), default=0)
     return Curved(entry.fingerprint, entry.method, entry.changes, entry.curve, entry.curve_by_seconds, first_end)
 

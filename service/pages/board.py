@@ -9,27 +9,12 @@ from service.comparisons.figures import described
 from service.leaderboards.schemas import Entry, Leaderboard
 from service.pages import axes, formats
 from service.pages.axes import Axis
+from service.pages.marks import Mark, mark
 from service.pages.verdicts import Seeds
 
 Bracket = Literal["first", "inner", "last"]
 Section = Literal["ranked", "over", "claimed", "published"]
 Published = Literal["apart", "list", "no"]
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """Where a value stands on the axis, in per cent of its width.
-
-    Attributes:
-        limits: of its interval.
-        dots: single seeds.
-        beyond: at which end it is too far out.
-    """
-
-    at: float
-    limits: tuple[float, float] | None
-    dots: Sequence[float]
-    beyond: Literal["low", "high"] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +63,7 @@ def table(board: Leaderboard, entries: Sequence[Entry], seeds: Seeds, published:
     for entry in entries:
         row = BoardRow(
             entry=entry,
-            mark=_mark(entry, axis, seeds) if axis else None,
+            mark=_mark(axis, entry, seeds),
             bracket=brackets.get(id(entry)),
             changed=described(entry.changes),
             baseline=entry is baseline,
@@ -126,16 +111,10 @@ def _axis(board: Leaderboard, seeds: Seeds) -> Axis | None:
     return axes.linear(means, limits, partial(formats.level, metric=board.metric))
 
 
-def _mark(entry: Entry, axis: Axis, seeds: Seeds) -> Mark | None:
-    if entry.value is None:
+def _mark(axis: Axis | None, entry: Entry, seeds: Seeds) -> Mark | None:
+    if axis is None or entry.value is None:
         return None
-    limits = entry.value.ci95
-    return Mark(
-        at=axis.at(entry.value.mean),
-        limits=(axis.at(limits[0]), axis.at(limits[1])) if limits else None,
-        dots=[axis.at(dot) for dot in _dots(entry, seeds) if axis.beyond(dot) is None],
-        beyond=axis.beyond(entry.value.mean),
-    )
+    return mark(axis, entry.value.mean, entry.value.ci95, list(_dots(entry, seeds)))
 
 
 def _dots(entry: Entry, seeds: Seeds) -> Iterator[float]:

@@ -94,7 +94,7 @@ def _values(
         "facts": facts(board, _hidden(board, boards) if asked.best else 0),
         "table": table(board, shown, seeds, published),
         "pages": _Pages(len(board.entries), number),
-        "curves": _curves_as_table(curved, by),
+        "curves": curves_as_table(curved, by),
         "axis_title": AXES[by],
         "data_address": data_address(asked, as_of),
         "figure_address": figure_address(asked, by),
@@ -143,7 +143,7 @@ def figure_address(asked: Asked, by: By) -> str:
     )
 
 
-def _curves_as_table(curved: Sequence[Curved], by: By) -> list[tuple[str, str, list[tuple[float, float]]]]:
+def curves_as_table(curved: Sequence[Curved], by: By) -> list[tuple[str, str, list[tuple[float, float]]]]:
     """Name, method, and some points of each curve: where it is, and its mean."""
     return [
         (label, entry.method, points(entry.curve if by == "steps" else entry.curve_by_seconds, entry.first_end, by))

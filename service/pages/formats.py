@@ -9,6 +9,7 @@ from markupsafe import Markup, escape
 from normcore.spec.metric import is_share
 
 DASH = "–"
+WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 THIN = "\u202f"  # between the thousands; it does not break
 
 
@@ -102,6 +103,11 @@ def count(number: int, one: str, many: str | None = None) -> str:
     """So many of something: 1 run, 12 runs, 2 entries."""
     plural = many or (f"{one[:-1]}ies" if one.endswith("y") else f"{one}s")
     return f"{steps(number)} {one if number == 1 else plural}"
+
+
+def in_words(number: int) -> str:
+    """Small numbers as words: three."""
+    return WORDS[number] if number < len(WORDS) else str(number)
 
 
 def moment(at: datetime | None) -> str:

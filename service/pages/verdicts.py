@@ -34,11 +34,12 @@ def verdict(board: Leaderboard, seeds: Seeds) -> Verdict | None:
     if not others:
         return Verdict(f"{_named(first)} is alone here:", f"{_worth(board, first)}; nothing to hold it against yet.")
     if min(first.n_seeds, others[0].n_seeds) < FEWEST:
+        told = " and ".join(
+            f"{_named(entry)} has {_worth(board, entry)} over {formats.count(entry.n_seeds, 'seed')}"
+            for entry in (first, others[0])
+        )
         return Verdict(
-            "Too few seeds to rank:",
-            f"{_named(first)} has {_worth(board, first)} over {formats.count(first.n_seeds, 'seed')}, {_named(others[0])}"
-            f" {_worth(board, others[0])} over {formats.count(others[0].n_seeds, 'seed')}. {FEWEST} seeds each are the"
-            " least that tells anything, 5 are better.",
+            "Too few seeds to rank:", f"{told}. {FEWEST} seeds each are the least that tells anything, 5 are better."
         )
     tied = [entry for entry in others if entry.tie_group == first.tie_group]
     if tied:

@@ -35,7 +35,8 @@ async function draw(figure) {
       plot.className = "plot-area";
       figure.append(plot);
     }
-    const narrow = width < 480 ? { margin: { ...content.layout.margin, l: 48, r: 8 } } : {};
+    const { margin, yaxis } = content.layout;
+    const narrow = width < 480 ? { margin: { ...margin, l: 44, r: 8 }, yaxis: { ...yaxis, title: { text: "" } } } : {};
     await Plotly.react(plot, content.data, { ...content.layout, ...narrow, font, width: undefined, height }, QUIET);
     note?.remove();
     figure.dataset.drawn = "";
