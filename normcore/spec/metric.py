@@ -1,5 +1,6 @@
 """What a measured number means: its unit and which way is better."""
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -48,6 +49,14 @@ ERROR_RATE = Metric("error_rate", "", "minimize", "1 - 1 / classes", 0, 1)
 BITS_PER_CHAR = Metric("bits_per_char", "bits", "minimize", "log2(symbols)", 0)
 NATS = Metric("nats", "nats", "minimize", "that of a model that knows each pixel's frequency alone", 0)
 GRAD_NORM = Metric("grad_norm", "", "minimize")
+
+SHARES = re.compile(r"accuracy|error_rate|(.*_)?recall|.*_r\d+")
+
+
+def is_share(metric: str) -> bool:
+    """Whether the values of a metric of this name are shares of one, as people read them in per cent."""
+    return SHARES.fullmatch(metric) is not None
+
 
 OF_EVERY_TASK = (LOSS, GRAD_NORM)
 """What the training loop measures, whatever the task."""

@@ -1,6 +1,6 @@
 """Read entries and rank them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime
 from itertools import groupby
@@ -130,6 +130,13 @@ def rows_of_board(session: Session, task: str, profile: str, problem: str) -> li
 def row_of(entry: tables.Entry) -> Row:
     """What is stored of an entry."""
     return _row(**{name: getattr(entry, name) for name in READ})
+
+
+def seeds_of(session: Session, fingerprints: Collection[str]) -> dict[str, list[RunResult]]:
+    """The run of each seed that counts, of entries that are stored."""
+    entry = rows_of(tables.Entry).c
+    stored = session.execute(select(entry.fingerprint, entry.results).where(entry.fingerprint.in_(fingerprints)))
+    return {fingerprint: [RunResult(**result) for result in results] for fingerprint, results in stored}
 
 
 def _row(**stored: Any) -> Row:
