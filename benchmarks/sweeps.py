@@ -63,7 +63,7 @@ def _sweep(cells: int, seeds: int, sampler_seed: int) -> Request:
 
 
 def _looked_at(folder: Path) -> Number:
-    leaderboard.fill(folder, leaderboard.SMALL)
+    leaderboard.fill(leaderboard.on_sqlite(folder), leaderboard.SMALL).close()
     rates = [k * 1e-5 for k in range(1, leaderboard.ENTRIES // len(leaderboard.METHODS) + 1)]
     task, optimizer = SPEC["task"], {"name": "rmsprop", "lr": rates[0]}
     grid = {"norm.method": list(leaderboard.METHODS), RATE: rates}
