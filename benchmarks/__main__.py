@@ -22,8 +22,10 @@ from benchmarks import (
     mlflow,
     overhead,
     reporting,
+    scale,
     servers,
     submitting,
+    sweeps,
 )
 from benchmarks.number import Number, promises_kept
 from benchmarks.processes import ROOT
@@ -36,6 +38,8 @@ GROUPS: dict[str, Callable[[Path], list[Number]]] = {
     "overhead": overhead.measure,
     "latency": latency.measure,
     "leaderboard": leaderboard.measure,
+    "scale": scale.measure,
+    "sweeps": sweeps.measure,
     "feedforward": feedforward.measure,
     "faults": faults.measure,
 }

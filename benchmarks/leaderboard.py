@@ -43,7 +43,7 @@ SEARCH = post(
 
 def measure(scratch: Path) -> list[Number]:
     for name, experiments in (("small", SMALL), ("large", LARGE)):
-        fill(scratch / name, experiments)
+        fill(on_sqlite(scratch / name), experiments).close()
     with (
         ours.api(scratch / "small") as small,
         ours.api(scratch / "large") as large,
@@ -54,7 +54,7 @@ def measure(scratch: Path) -> list[Number]:
             "large": (Connection(large), BOARD),
         }
         if tracking is not None:
-            asked["mlflow"] = (_filled_mlflow(tracking), SEARCH)
+            asked["mlflow"] = (filled_mlflow(tracking), SEARCH)
         milliseconds: dict[str, list[float]] = {"small": [], "large": [], "mlflow": []}
         for connection, request in asked.values():
             connection.send(request)  # not counted: caches fill
@@ -83,13 +83,18 @@ def measure(scratch: Path) -> list[Number]:
     ]
 
 
-def fill(folder: Path, experiments: int) -> None:
+def on_sqlite(folder: Path) -> Settings:
+    """Of a service whose data is in ``folder``."""
+    return Settings(data_dir=folder, database_url=f"sqlite:///{folder / 'normbench.db'}")
+
+
+def fill(settings: Settings, experiments: int) -> Database:
     """A migrated database with all entries, each from so many experiments."""
-    db = prepare(Settings(data_dir=folder, database_url=f"sqlite:///{folder / 'normbench.db'}"))
+    db = prepare(settings)
     draw, specs = random.Random(0), islice(_specs(), ENTRIES)
     while chosen := list(islice(specs, PER_TRANSACTION)):
         _fill_with(db, chosen, experiments, draw)
-    db.close()
+    return db
 
 
 def _specs() -> Iterator[TrainingSpec]:
@@ -127,7 +132,6 @@ def _run(experiment_id: str, seed: int, draw: random.Random) -> dict[str, Any]:
     """A succeeded run; one in five does not reach the target."""
     value, reached = draw.uniform(0.6, 0.95), draw.random() < 0.8
     steps = 20.0 * draw.randint(3, 15) if reached else None
-    seconds = steps * 0.05 if steps else None
     return {
         "id": new_id("run"),
         "experiment_id": experiment_id,
@@ -142,23 +146,30 @@ def _run(experiment_id: str, seed: int, draw: random.Random) -> dict[str, Any]:
         "seconds": 15.0,
         "finished_at": utc_now(),
         "environment": {"host": "here", "cpu": "a processor", "threads": 1},
-        "result": asdict(
-            Result(
-                metric="accuracy",
-                values={"accuracy": value},
-                value=value,
-                valid_value=value,
-                no_skill=0.1,
-                step=300,
-                steps_to_target=steps,
-                seconds_to_target=seconds,
-                steps_below_target=None if reached else 300.0,
-                seconds_below_target=None if reached else 15.0,
-                train_seconds=15.0,
-            )
-        ),
+        "result": asdict(result(value, steps)),
         "created_at": utc_now(),
     }
+
+
+def result(value: float, steps: float | None) -> Result:
+    """Of a training of 300 updates, 20 a second.
+
+    Args:
+        steps: at which it reached the target; None if it did not.
+    """
+    return Result(
+        metric="accuracy",
+        values={"accuracy": value},
+        value=value,
+        valid_value=value,
+        no_skill=0.1,
+        step=300,
+        steps_to_target=steps,
+        seconds_to_target=None if steps is None else steps * 0.05,
+        steps_below_target=300.0 if steps is None else None,
+        seconds_below_target=15.0 if steps is None else None,
+        train_seconds=15.0,
+    )
 
 
 def _check(connection: Connection, request: Request, *, runs: int) -> None:
@@ -167,7 +178,8 @@ def _check(connection: Connection, request: Request, *, runs: int) -> None:
         raise RuntimeError(f"expected {ENTRIES} entries of {runs} runs in all")
 
 
-def _filled_mlflow(port: int) -> Connection:
+def filled_mlflow(port: int) -> Connection:
+    """A connection to an MLflow that has runs to search in."""
     connection, draw = Connection(port), random.Random(0)
     for k in range(MLFLOW_RUNS):
         run_id = mlflow.new_run(connection)

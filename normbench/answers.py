@@ -74,11 +74,12 @@ class ExperimentSummary(TypedDict):
 
 
 class Experiment(TypedDict):
-    """An experiment with its runs, in the order of its seeds."""
+    """An experiment with its runs, in the order of its seeds; ``sweep_id`` is None of one that is of no sweep."""
 
     id: str
     fingerprint: str
     state: State
+    sweep_id: str | None
     spec: Spec
     runs: list[Run]
     created_at: str
@@ -95,6 +96,68 @@ class Plan(TypedDict):
     total_seconds: float | None
     basis: str | None
     queue_position: int | None
+
+
+class SweepProgress(TypedDict):
+    """Runs that have ended, and all of them; ``eta_seconds`` is None until their pace is known."""
+
+    done: int
+    total: int
+    eta_seconds: float | None
+
+
+class SweepCell(TypedDict):
+    """A combination of values; ``entry`` is that of its board, None until a run has succeeded."""
+
+    values: dict[str, Any]
+    experiment_id: str
+    fingerprint: str
+    state: State
+    seeds: list[int]
+    reused_runs: int
+    entry: dict[str, Any] | None
+
+
+class SweepSummary(TypedDict):
+    """A sweep as a list shows it; ``n_runs`` counts those that were reused, too."""
+
+    id: str
+    state: State
+    n_experiments: int
+    n_runs: int
+    reused_runs: int
+    progress: SweepProgress
+    spec: Spec
+    grid: dict[str, list[Any]]
+    random: dict[str, dict[str, list[Any]]]
+    samples: int | None
+    sampler_seed: int
+    reuse: bool
+    adaptive: bool
+    created_at: str
+
+
+class Sweep(SweepSummary):
+    """A sweep with its cells. ``budget_curve`` has for each method [k, mean, low, high]: the test value of the best of
+    k of its cells, chosen by validation; ``budget_flips`` says where two methods' curves cross."""
+
+    cells: list[SweepCell]
+    best: SweepCell | None
+    budget_curve: dict[str, list[list[float]]]
+    budget_flips: list[dict[str, Any]]
+
+
+class SweepPlan(TypedDict):
+    """What submitting a sweep would do; ``total_seconds`` and ``basis`` are None if nothing is known."""
+
+    n_experiments: int
+    n_runs: int
+    most_runs: int
+    reused_runs: int
+    total_seconds: float | None
+    basis: str | None
+    queue_position: int
+    cells: list[dict[str, Any]]
 
 
 class Recipe(TypedDict):
@@ -180,6 +243,41 @@ class Leaderboard(TypedDict):
     baseline: str
     as_of: str | None
     entries: list[dict[str, Any]]
+
+
+class Overall(TypedDict):
+    """Methods over all tasks at one size, the largest area first; ``caution`` says what not to conclude."""
+
+    profile: str
+    rank_by: RankBy
+    widest: float
+    tasks: list[dict[str, Any]]
+    left_out: list[dict[str, str]]
+    methods: list[dict[str, Any]]
+    caution: str
+    flips: list[list[str]]
+
+
+ResultState = Literal["claimed", "confirmed", "disputed", "withdrawn"]
+
+
+class SubmittedResult(TypedDict):
+    """A result that was measured elsewhere; ``difference`` is from the seeds that this service measured besides."""
+
+    id: str
+    fingerprint: str
+    state: ResultState
+    problem: str
+    budget: int
+    metric: str
+    spec: Spec
+    values: list[dict[str, Any]]
+    value: dict[str, Any]
+    fresh_seeds: list[int]
+    difference: dict[str, Any] | None
+    provenance: dict[str, str | None]
+    created_at: str
+    withdrawn_at: str | None
 
 
 class Comparison(TypedDict):

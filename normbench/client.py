@@ -6,16 +6,17 @@ import os
 import re
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast
 from urllib.parse import quote
 
 import httpx
 
-from normbench import answers, frames, replaying
+from normbench import answers, files, frames, replaying
 from normbench.answers import ENDED
 from normbench.connection import Connection, pauses
 from normbench.download import save
@@ -25,19 +26,26 @@ from normbench.events import Event, Message, event, messages
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+Watched = TypeVar("Watched", answers.Experiment, answers.Sweep)
+
 DEFAULT_URL = "http://127.0.0.1:8000"
 PATIENCE = 30.0  # seconds
 OUTAGE_SECONDS = 600.0  # for how long waiting goes on while nothing answers; the service may be restarting
 SILENCE_SECONDS = 60.0  # without even a ping, after which a stream of events counts as broken
-POLL_SECONDS = 0.5
+POLL_SECONDS, LONGEST_POLL_SECONDS = 0.5, 5.0
+PATIENT = 4  # times what a look took until the next one, where that is longer
 IDEMPOTENCY_KEY = r"[!-~]([ -~]{0,253}[!-~])?"
 FIGURES = "figures/"
+EXPERIMENTS, RESULTS, COMPARISONS = "/v1/experiments", "/v1/results", "/v1/comparisons"
+MOST_ON_A_PAGE = 200
 NAMES = {
     "experiments": "an experiment's id",
+    "sweeps": "a sweep's id",
     "runs": "a run's id",
     "artifacts": "a file's name",
     "figures": "a figure's name",
     "leaderboards": "a task's name",
+    "results": "a result's id",
     "methods": "a method's name",
 }
 
@@ -86,14 +94,7 @@ class Client:
             Invalid: the spec is wrong; ``errors`` says where. Or the key is, and nothing was sent.
             Conflict: the key was used with another spec.
         """
-        key = str(uuid.uuid4()) if idempotency_key is None else idempotency_key
-        if not re.fullmatch(IDEMPOTENCY_KEY, key):
-            raise Invalid(
-                f"the idempotency key {key[:40]!r} cannot be sent;"
-                " use 1 to 255 printable ASCII characters, with no space at either end"
-            )
-        headers = {"Idempotency-Key": key}
-        return cast(answers.Experiment, self._post_spec(spec, headers=headers))
+        return cast(answers.Experiment, self._post(EXPERIMENTS, spec, headers=_keyed(idempotency_key)))
 
     def dry_run(self, spec: Mapping[str, Any]) -> answers.Plan:
         """What submitting the spec would do: runs, seconds, seeds that are measured already. Nothing is stored.
@@ -101,15 +102,15 @@ class Client:
         Raises:
             Invalid: the spec is wrong; ``errors`` says where.
         """
-        return cast(answers.Plan, self._post_spec(spec, params={"dry_run": "true"}))
+        return cast(answers.Plan, self._post(EXPERIMENTS, spec, params={"dry_run": "true"}))
 
-    def _post_spec(self, spec: Mapping[str, Any], headers: Mapping[str, str] = {}, **request: Any) -> Any:
+    def _post(self, path: str, content: Mapping[str, Any], headers: Mapping[str, str] = {}, **request: Any) -> Any:
         try:
-            body = json.dumps(spec, allow_nan=False)
+            body = json.dumps(content, allow_nan=False)
         except (TypeError, ValueError, RecursionError) as error:
             raise Invalid(f"the spec holds what JSON cannot: {error}") from None
         headers = {**headers, "Content-Type": "application/json"}
-        return self._service.call("POST", "/v1/experiments", safe=True, content=body, headers=headers, **request)
+        return self._service.call("POST", path, safe=True, content=body, headers=headers, **request)
 
     def experiment(self, experiment_id: str) -> answers.Experiment:
         """An experiment with its runs."""
@@ -127,15 +128,18 @@ class Client:
         method: str | None = None,
         state: answers.State | None = None,
         fingerprint: str | None = None,
+        sweep: str | None = None,
         labels: Mapping[str, str] | None = None,
         page_size: int = 50,
     ) -> Iterator[answers.ExperimentSummary]:
         """All experiments that fit, newest first; the next page is asked for when the iterator gets there."""
-        filters = _given(task=task, profile=profile, method=method, state=state, fingerprint=fingerprint)
-        filters |= {"limit": page_size, "label": [f"{key}:{value}" for key, value in (labels or {}).items()]}
+        filters = _given(task=task, profile=profile, method=method, state=state, fingerprint=fingerprint, sweep=sweep)
+        return self._pages(EXPERIMENTS, {**filters, "limit": page_size, "label": _labels(labels)})
+
+    def _pages(self, path: str, filters: Mapping[str, Any]) -> Iterator[Any]:
         cursor: str | None = None
         while True:
-            page = self._get("/v1/experiments", **filters, **_given(cursor=cursor))
+            page = self._get(path, **filters, **_given(cursor=cursor))
             yield from page["items"]
             cursor = page["next_cursor"]
             if cursor is None:
@@ -151,6 +155,49 @@ class Client:
         path = f"{_path('experiments', experiment_id)}/retry"
         return cast(answers.Experiment, self._service.call("POST", path, safe=False))
 
+    # -- sweeps ----------------------------------------------------------------------------------
+
+    def submit_sweep(self, sweep: Mapping[str, Any], *, idempotency_key: str | None = None) -> answers.Sweep:
+        """Submit a sweep: all of its experiments, or none. However often the request is repeated on the way, it is
+        submitted once.
+
+        Args:
+            sweep: as in a YAML file: a ``spec``, and a ``grid`` of values or ``random`` draws of some of its fields.
+            idempotency_key: as of ``submit``.
+
+        Raises:
+            Invalid: fields are wrong, or cells do not fit; ``errors`` names each. Or the key is wrong.
+            Conflict: the key was used with another sweep.
+        """
+        return cast(answers.Sweep, self._post("/v1/sweeps", sweep, headers=_keyed(idempotency_key)))
+
+    def dry_run_sweep(self, sweep: Mapping[str, Any]) -> answers.SweepPlan:
+        """What submitting the sweep would do: experiments, runs, seconds, what is measured already. Nothing is stored.
+
+        Raises:
+            Invalid: fields are wrong, or cells do not fit; ``errors`` names each.
+        """
+        return cast(answers.SweepPlan, self._post("/v1/sweeps", sweep, params={"dry_run": "true"}))
+
+    def sweep(self, sweep_id: str) -> answers.Sweep:
+        """A sweep: its progress, its cells and what they come to."""
+        return self._sweep(sweep_id)
+
+    def _sweep(self, sweep_id: str, within: float = math.inf) -> answers.Sweep:
+        return cast(answers.Sweep, self._service.call("GET", _path("sweeps", sweep_id), safe=True, within=within))
+
+    def sweeps(self, *, page_size: int = 50) -> Iterator[answers.SweepSummary]:
+        """All sweeps, newest first; the next page is asked for when the iterator gets there."""
+        return self._pages("/v1/sweeps", {"limit": page_size})
+
+    def cancel_sweep(self, sweep_id: str) -> answers.Sweep:
+        """Stop all of a sweep: queued runs at once, running ones within seconds."""
+        return cast(answers.Sweep, self._service.call("POST", f"{_path('sweeps', sweep_id)}/cancel", safe=True))
+
+    def retry_sweep(self, sweep_id: str) -> answers.Sweep:
+        """Open a new attempt of each failed and cancelled run of a sweep; it goes on from its last checkpoint."""
+        return cast(answers.Sweep, self._service.call("POST", f"{_path('sweeps', sweep_id)}/retry", safe=False))
+
     # -- waiting ---------------------------------------------------------------------------------
 
     def wait(self, experiment_id: str, *, timeout: float | None = None) -> answers.Experiment:
@@ -163,19 +210,11 @@ class Client:
             StillRunning: ``timeout`` seconds were not enough.
             Unreachable, Unavailable: the service never answered in that time, or was away for ten minutes.
         """
-        seen_last: answers.Experiment | None = None
-        for seen in self.looks([experiment_id], timeout=timeout):
-            if isinstance(seen, Unreachable | Unavailable):
-                away = seen
-            elif seen[0]["state"] in ENDED:
-                return seen[0]
-            else:
-                seen_last = seen[0]
-        if seen_last is None:
-            raise away
-        raise StillRunning(
-            f"{experiment_id} has not ended after {timeout:g} s ({seen_last['state']} when last seen); it goes on"
-        )
+        return _ended(experiment_id, self.looks([experiment_id], timeout=timeout), timeout)
+
+    def wait_for_sweep(self, sweep_id: str, *, timeout: float | None = None) -> answers.Sweep:
+        """The sweep once all its runs have ended, as ``wait`` has it of an experiment."""
+        return _ended(sweep_id, self.looks_at_sweep(sweep_id, timeout=timeout), timeout)
 
     def looks(
         self, experiment_ids: Sequence[str], *, timeout: float | None = None
@@ -188,21 +227,13 @@ class Client:
         Raises:
             Unreachable, Unavailable: it was away for ten minutes.
         """
-        outage = _Outage()
-        deadline = math.inf if timeout is None else time.monotonic() + timeout
-        while True:
-            try:
-                experiments = [self._experiment(id, deadline - time.monotonic()) for id in experiment_ids]
-            except (Unreachable, Unavailable) as error:
-                outage.lasts(error)
-                yield error
-            else:
-                outage.ends()
-                yield experiments
-            left = deadline - time.monotonic()
-            if left <= 0:
-                return
-            time.sleep(min(POLL_SECONDS, left))
+        return _looks([partial(self._experiment, id) for id in experiment_ids], timeout)
+
+    def looks_at_sweep(
+        self, sweep_id: str, *, timeout: float | None = None
+    ) -> Iterator[list[answers.Sweep] | Unreachable | Unavailable]:
+        """The same of one sweep."""
+        return _looks([partial(self._sweep, sweep_id)], timeout)
 
     def watch(self, id: str) -> Iterator[Event]:
         """What a run, or each run of an experiment, does, as it happens: ``StateChanged`` and ``Measured``.
@@ -320,6 +351,46 @@ class Client:
         """
         return self._get(_path("runs", run_id, "figures", name), **_given(theme=theme))
 
+    # -- what was measured elsewhere -------------------------------------------------------------
+
+    def claim(self, result: Mapping[str, Any], *, idempotency_key: str | None = None) -> answers.SubmittedResult:
+        """Submit a result that was measured elsewhere. Boards show it as claimed until three or more other seeds that
+        the service runs agree.
+
+        Args:
+            result: a spec without seeds, with ``values`` (a seed and a value each) and ``provenance``, whose ``source``
+                is an address.
+            idempotency_key: as of ``submit``.
+
+        Raises:
+            Invalid: the result is wrong; ``errors`` says where.
+            Conflict: the key was used with another result.
+        """
+        headers = _keyed(idempotency_key)
+        return cast(answers.SubmittedResult, self._post(RESULTS, result, headers=headers))
+
+    def claims(
+        self,
+        *,
+        task: str | None = None,
+        profile: str | None = None,
+        method: str | None = None,
+        state: answers.ResultState | None = None,
+        fingerprint: str | None = None,
+    ) -> Iterator[answers.SubmittedResult]:
+        """All submitted results that fit, newest first, each with its state as it is now."""
+        filters = _given(task=task, profile=profile, method=method, state=state, fingerprint=fingerprint)
+        return self._pages(RESULTS, filters)
+
+    def submitted_result(self, result_id: str) -> answers.SubmittedResult:
+        """A submitted result, and how it agrees with what the service measured."""
+        return cast(answers.SubmittedResult, self._get(_path("results", result_id)))
+
+    def withdraw(self, result_id: str) -> answers.SubmittedResult:
+        """Take a submitted result off its board."""
+        path = _path("results", result_id)
+        return cast(answers.SubmittedResult, self._service.call("DELETE", path, safe=True))
+
     # -- running again ---------------------------------------------------------------------------
 
     def recipe(self, experiment_id: str) -> answers.Recipe:
@@ -394,7 +465,7 @@ class Client:
             published=published or None,
             over_budget=over_budget or None,
             entries=entries,
-            as_of=as_of.isoformat() if isinstance(as_of, datetime) else as_of,
+            as_of=_moment(as_of),
         )
         return cast(answers.Leaderboard, self._get(_path("leaderboards", task), **options))
 
@@ -409,6 +480,20 @@ class Client:
         """
         return frames.leaderboard(self.leaderboard(task, **options))
 
+    def overall(
+        self,
+        *,
+        profile: str | None = None,
+        rank_by: Literal["steps_to_target", "seconds_to_target"] | None = None,
+    ) -> answers.Overall:
+        """Which method wins over all tasks: performance profiles, and the area beneath them.
+
+        Args:
+            profile: ``paper``, ``small`` or ``smoke``; the service's default if omitted.
+            rank_by: whose medians are held beside each other; ``steps_to_target`` if omitted.
+        """
+        return cast(answers.Overall, self._get("/v1/leaderboards/overall", **_given(profile=profile, rank_by=rank_by)))
+
     def leaderboards(self) -> list[dict[str, Any]]:
         """The boards that have entries: task, profile and problem."""
         return cast(list[dict[str, Any]], self._get("/v1/leaderboards")["items"])
@@ -422,7 +507,36 @@ class Client:
             series: whose curves; that of the metric that ranks, on validation data, if omitted.
         """
         options = _given(fingerprint=list(fingerprints), baseline=baseline, series=series)
-        return cast(answers.Comparison, self._get("/v1/comparisons", **options))
+        return cast(answers.Comparison, self._get(COMPARISONS, **options))
+
+    def export(
+        self,
+        what: Literal["board", "comparison", "experiments", "measurements"],
+        *names: str,
+        format: files.FileFormat = "csv",
+        **options: Any,
+    ) -> bytes:
+        """Rows as a file, for other programs; columns are named as the JSON's fields, as ``value.mean``.
+
+        Args:
+            what: ``board``, whose name is a task's; ``comparison``, whose names are fingerprints; ``experiments``, of
+                all pages; or ``measurements``, whose name is a run's id.
+            options: as of ``leaderboard``, ``compare``, ``experiments`` and ``measurements``.
+
+        Raises:
+            Missing: ``parquet`` of more than 200 experiments, and pyarrow is not installed.
+        """
+        params = _given(**options)
+        if what == "board":
+            path = _path("leaderboards", *names)
+            params |= _given(as_of=_moment(params.pop("as_of", None)))
+        elif what == "comparison":
+            path, params["fingerprint"] = COMPARISONS, list(names)
+        elif what == "experiments":
+            path, params["limit"], params["label"] = EXPERIMENTS, MOST_ON_A_PAGE, _labels(params.pop("labels", None))
+        else:
+            path = f"{_path('runs', *names)}/measurements"
+        return files.file_of(self._service, path, format, params)
 
     def report_card(self, method: str) -> answers.ReportCard:
         """What has been measured of a method."""
@@ -442,6 +556,49 @@ class Client:
 
     def _get(self, path: str, **params: Any) -> dict[str, Any]:
         return self._service.call("GET", path, safe=True, params=params)
+
+
+def _looks(
+    asked: Sequence[Callable[[float], Watched]], timeout: float | None
+) -> Iterator[list[Watched] | Unreachable | Unavailable]:
+    """
+    Args:
+        asked: what each gives within so many seconds.
+    """
+    outage = _Outage()
+    deadline = math.inf if timeout is None else time.monotonic() + timeout
+    while True:
+        began, pause = time.monotonic(), POLL_SECONDS
+        try:
+            found = [ask(deadline - time.monotonic()) for ask in asked]
+        except (Unreachable, Unavailable) as error:
+            outage.lasts(error)
+            yield error
+        else:
+            outage.ends()
+            pause = min(max(pause, PATIENT * (time.monotonic() - began)), LONGEST_POLL_SECONDS)
+            yield found
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return
+        time.sleep(min(pause, left))
+
+
+def _ended(id: str, looks: Iterator[list[Watched] | Unreachable | Unavailable], timeout: float | None) -> Watched:
+    """Raises:
+    StillRunning, Unreachable, Unavailable: the looks came to an end before it did.
+    """
+    seen_last: Watched | None = None
+    for seen in looks:
+        if isinstance(seen, Unreachable | Unavailable):
+            away = seen
+        elif seen[0]["state"] in ENDED:
+            return seen[0]
+        else:
+            seen_last = seen[0]
+    if seen_last is None:
+        raise away
+    raise StillRunning(f"{id} has not ended after {timeout:g} s ({seen_last['state']} when last seen); it goes on")
 
 
 class _Outage:
@@ -464,6 +621,29 @@ class _Outage:
 
 def _given(**options: Any) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
+
+
+def _labels(labels: Mapping[str, str] | None) -> list[str]:
+    return [f"{key}:{value}" for key, value in (labels or {}).items()]
+
+
+def _moment(moment: datetime | str | None) -> str | None:
+    return moment.isoformat() if isinstance(moment, datetime) else moment
+
+
+def _keyed(idempotency_key: str | None) -> dict[str, str]:
+    """The header with which a request that is repeated submits once.
+
+    Raises:
+        Invalid: the key cannot be sent.
+    """
+    key = str(uuid.uuid4()) if idempotency_key is None else idempotency_key
+    if not re.fullmatch(IDEMPOTENCY_KEY, key):
+        raise Invalid(
+            f"the idempotency key {key[:40]!r} cannot be sent;"
+            " use 1 to 255 printable ASCII characters, with no space at either end"
+        )
+    return {"Idempotency-Key": key}
 
 
 def _file(run_id: str, name: str) -> str:

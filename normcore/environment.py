@@ -2,17 +2,14 @@
 
 import os
 import platform
-import subprocess
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import numpy
 import torch
 
-SOURCE = Path(__file__).resolve().parent.parent
-COMMAND_TIMEOUT = 10.0  # seconds
+from normcore.code_version import code_version, output_of
 
 
 def environment(device: torch.device, threads: int, kernels: str | None = None) -> dict[str, Any]:
@@ -26,8 +23,7 @@ def environment(device: torch.device, threads: int, kernels: str | None = None) 
         "python": platform.python_version(),
         "torch": str(torch.__version__),  # a class of torch's own: whoever unpickles it would import torch
         "numpy": numpy.__version__,
-        "normbench": _normbench_version(),
-        "git": _git_commit(),
+        **code_version(),
         "os": platform.platform(),
         "host": platform.node(),
         "cpu": _cpu_model(),
@@ -38,22 +34,6 @@ def environment(device: torch.device, threads: int, kernels: str | None = None) 
         "cuda": torch.version.cuda if cuda else None,
         "driver": _driver_version() if cuda else None,
     }
-
-
-@cache
-def _normbench_version() -> str | None:
-    try:
-        return version("normbench")
-    except PackageNotFoundError:
-        return None
-
-
-@cache
-def _git_commit() -> str | None:
-    """The commit of the source, with ``-dirty`` if it was changed since; None if it is no checkout."""
-    if not (SOURCE / ".git").exists():
-        return None
-    return _output("git", "-C", str(SOURCE), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
 
 
 @cache
@@ -68,16 +48,8 @@ def _cpu_model() -> str:
 
 @cache
 def _driver_version() -> str | None:
-    found = _output("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")
+    found = output_of("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")
     return found.splitlines()[0] if found else None
-
-
-def _output(*command: str) -> str | None:
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=COMMAND_TIMEOUT, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout.strip() or None
 
 
 def usable_device(name: str | torch.device) -> torch.device:

@@ -5,7 +5,6 @@ from contextlib import asynccontextmanager
 from importlib.metadata import version
 
 from fastapi import Depends, FastAPI
-from fastapi_offline import FastAPIOffline
 
 from service import health, metrics
 from service.artifacts import Artifacts
@@ -25,11 +24,18 @@ from service.http.routing import refuse_parameters
 from service.http.strangers import RefuseStrangers
 from service.keys.guard import require_key
 from service.leaderboards import routes as leaderboards
+from service.leaderboards.submitted import routes as submitted_results
+from service.pages import boards, compare, overview, public
+from service.pages.refusals import ShowRefusals
+from service.pages.security import ProtectBrowsers
 from service.queue import Notifier, make_celery
 from service.report_cards import routes as report_cards
 from service.settings import Settings
 from service.store_check import StoreCheck
+from service.sweeps import routes as sweeps
 from service.workload import routes as workload
+
+PAGES = (overview, boards, compare)  # those that ask for a key where the API does
 
 
 def create_app(settings: Settings, *, require_keys: bool) -> FastAPI:
@@ -48,10 +54,10 @@ def create_app(settings: Settings, *, require_keys: bool) -> FastAPI:
         app.state.notifier.close()
         db.close()
 
-    app = FastAPIOffline(  # /docs works without internet
+    app = FastAPI(
+        docs_url=None,  # service.pages has one that works without internet
         redoc_url=None,
         redirect_slashes=False,  # only one form of an address works
-        static_url="/docs/static",
         title="normbench",
         version=version("normbench"),
         summary="A benchmark service for normalization in recurrent networks.",
@@ -66,11 +72,28 @@ def create_app(settings: Settings, *, require_keys: bool) -> FastAPI:
     for inner_first in (Revalidate, CompressGet, AnswerHead, RefuseNul):
         app.add_middleware(inner_first)
     app.add_middleware(RefuseStrangers, allowed_hosts=settings.hosts, require_keys=require_keys)
+    app.add_middleware(ShowRefusals)
+    app.add_middleware(ProtectBrowsers)
     metrics.install(app, db, settings)
     guard = [Depends(require_key)] if require_keys else []
-    for room in (experiments, leaderboards, comparisons, report_cards, catalogue, workload, metrics):
+    rooms = (
+        experiments,
+        sweeps,
+        leaderboards,
+        submitted_results,
+        comparisons,
+        report_cards,
+        catalogue,
+        workload,
+        metrics,
+    )
+    for room in rooms:
         app.include_router(room.router, dependencies=guard)
-    app.include_router(health.router)
+    app.include_router(comparisons.of_boards, dependencies=guard)
+    for page in PAGES:
+        app.include_router(page.router, dependencies=guard)
+    for for_everybody in (health, public):
+        app.include_router(for_everybody.router)
     refuse_parameters(app)
     translate_errors(app)
     openapi.complete(app)

@@ -9,7 +9,7 @@ _lock = threading.Lock()
 _last = 0
 
 
-def new_id(kind: Literal["exp", "run", "key", "wrk"]) -> str:
+def new_id(kind: Literal["exp", "run", "swp", "res", "key", "wrk"]) -> str:
     """A new id, greater than every one this process made before, whatever the clock does."""
     global _last
     with _lock:

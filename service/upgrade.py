@@ -7,27 +7,41 @@ from pydantic import ValidationError
 from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
-from normcore.spec import ExperimentSpec, parse
+from normcore.spec import ExperimentSpec, TrainingSpec, parse
 from normcore.spec.evolution import SPEC_VERSION
 from service.experiments.submission import columns_of
 from service.experiments.tables import Experiment
 from service.leaderboards import entries
+from service.leaderboards.submitted import storing
+from service.leaderboards.submitted.tables import SubmittedResult
 from service.leaderboards.tables import Entry
+from service.sweeps.tables import SweepCell
 
 log = logging.getLogger(__name__)
 
+SpecTable = type[Experiment] | type[SubmittedResult]
+
 
 def upgrade_specs(session: Session) -> None:
-    """Rewrite experiments whose spec is of an older version, and pool the entries anew that this moves.
+    """Rewrite experiments and submitted results whose spec is of an older version, and pool the entries anew that this
+    moves.
 
     One that cannot be read, as of a plug-in that is not installed, stays as it is and off the boards; the next call
     tries it again.
     """
-    for id, stored in session.execute(_outdated()).all():
+    for id, fingerprint, stored in session.execute(_outdated(Experiment)).all():
         spec = _read(id, stored)
         if spec is None:
             continue
-        session.execute(update(Experiment).where(Experiment.id == id).values(columns_of(spec)))
+        columns = columns_of(spec)
+        session.execute(update(Experiment).where(Experiment.id == id).values(columns))
+        of_cells = update(SweepCell).where(SweepCell.fingerprint == fingerprint)
+        session.execute(of_cells.values(fingerprint=columns["fingerprint"]))
+    for id, _, stored in session.execute(_outdated(SubmittedResult)).all():
+        spec = _read(id, stored)
+        if isinstance(spec, TrainingSpec):
+            own = SubmittedResult.id == id
+            session.execute(update(SubmittedResult).where(own).values(storing.columns_of(spec)))
     known = select(Experiment.fingerprint).where(Experiment.problem.is_not(None))
     session.execute(delete(Entry).where(Entry.fingerprint.not_in(known)))
     entries.refresh_missing(session)
@@ -35,11 +49,12 @@ def upgrade_specs(session: Session) -> None:
 
 def has_old_specs(session: Session) -> bool:
     """Whether there is something to upgrade."""
-    return session.execute(_outdated().limit(1)).first() is not None
+    kinds: tuple[SpecTable, ...] = (Experiment, SubmittedResult)
+    return any(session.execute(_outdated(kind).limit(1)).first() is not None for kind in kinds)
 
 
-def _outdated() -> Any:
-    return select(Experiment.id, Experiment.spec).where(Experiment.spec_version < SPEC_VERSION)
+def _outdated(kind: SpecTable) -> Any:
+    return select(kind.id, kind.fingerprint, kind.spec).where(kind.spec_version < SPEC_VERSION)
 
 
 def _read(id: str, stored: dict[str, Any]) -> ExperimentSpec | None:

@@ -10,9 +10,10 @@ from types import FrameType
 
 from starlette.testclient import TestClient
 
+from service.app import create_app
 from service.db import Database
 from service.queue import Notifier, make_celery
-from service.settings import read_settings
+from service.settings import Settings, read_settings
 from tests.workers.test_trainer import job
 from tests.workers.test_training import told_by
 from workers.node import identify
@@ -51,15 +52,16 @@ def entered(stops: list[str]) -> Iterator[list[str]]:
         order += found
 
 
-def test_a_spec_walks_from_post_to_board_as_the_page_says(tmp_path: Path, client: TestClient, db: Database) -> None:
+def test_a_spec_walks_from_post_to_board_as_the_page_says(tmp_path: Path, settings: Settings, db: Database) -> None:
     stops = STOP.findall((ROOT / "docs/architecture.md").read_text())
     assert 2 < len(stops) <= MOST
     assert len(set(stops)) == len(stops)
-    settings = read_settings(WorkerSettings, data_dir=tmp_path)
-    notifier = Notifier(make_celery(settings))
-    with entered(stops) as walk:
+    of_worker = read_settings(WorkerSettings, data_dir=tmp_path)
+    notifier = Notifier(make_celery(of_worker))
+    app = create_app(settings, require_keys=False)
+    with entered(stops) as walk, TestClient(app) as client:
         assert client.post("/v1/experiments", json=SPEC).status_code == 201
-        Executor(db, settings, identify("cpu", "wrk_1"), notifier).execute_next()
+        Executor(db, of_worker, identify("cpu", "wrk_1"), notifier).execute_next()
         [entry] = client.get("/v1/leaderboards/permuted_digits?profile=smoke").json()["entries"]
     notifier.close()
     assert entry["method"] == "layer_norm"

@@ -13,16 +13,19 @@ import typer
 
 from normbench.cli import (
     catalogue,
+    claims,
     comparisons,
     data,
     demo,
     experiments,
+    export,
     keys,
     leaderboards,
     logs,
     replay,
     report_cards,
     servers,
+    sweeps,
     watching,
 )
 from normbench.cli.command import guarded
@@ -31,6 +34,7 @@ COMMANDS = (
     servers.up,
     demo.demo,
     experiments.submit,
+    sweeps.sweep,
     watching.watch,
     experiments.status,
     logs.logs,
@@ -38,6 +42,9 @@ COMMANDS = (
     experiments.retry,
     leaderboards.leaderboard,
     comparisons.compare,
+    claims.claim,
+    claims.claims,
+    claims.withdraw,
     replay.replay,
     report_cards.report_card,
     catalogue.tasks,
@@ -51,6 +58,7 @@ COMMANDS = (
 app = typer.Typer(name="normbench", no_args_is_help=True, add_completion=False)
 for function in COMMANDS:
     app.command()(guarded(function))
+app.add_typer(export.app, name="export")
 app.add_typer(keys.app, name="keys")
 app.add_typer(data.app, name="data")
 

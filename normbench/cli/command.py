@@ -3,18 +3,21 @@
 import functools
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Annotated, Any, Literal, ParamSpec
 
 import typer
 from rich.console import Console
 
 from normbench.client import Client
-from normbench.errors import Missing, NormbenchError
+from normbench.errors import Invalid, Missing, NormbenchError
+from normcore.spec import read_spec
 from normcore.variables import MisspeltVariable, check_variables
 
 PATIENCE = 2.0  # seconds that a command tries to reach the service
+STANDARD_INPUT = Path("/dev/stdin")
 PIPE_WIDTH = 100_000  # columns of text for another program: whatever it takes
 FAILED, MISUSED, DIFFERS, INTERRUPTED = 1, 2, 3, 130  # exit statuses
 NEEDED = {"server": ("fastapi", "sqlalchemy", "uvicorn"), "worker": ("sklearn", "sqlalchemy", "torch")}
@@ -54,13 +57,53 @@ def experiment_id(id: str) -> str:
     return id
 
 
+def is_sweep(id: str) -> bool:
+    return id.startswith("swp_")
+
+
 def run_id(id: str) -> str:
     """Raises:
-    NormbenchError: it is the id of an experiment.
+    NormbenchError: it is the id of an experiment or of a sweep.
     """
     if id.startswith("exp_"):
         raise NormbenchError(f"{id} is an experiment, and this takes a run; `normbench status {id}` shows its runs")
+    if is_sweep(id):
+        raise NormbenchError(f"{id} is a sweep, and this takes a run; `normbench status {id}` shows its experiments")
     return id
+
+
+def standard_input_or(file: Path) -> Path:
+    """The file, or standard input for ``-``."""
+    return STANDARD_INPUT if str(file) == "-" else file
+
+
+def read(file: Path) -> Any:
+    """What a YAML or JSON file holds.
+
+    Raises:
+        Invalid: the file cannot be read; the message names it.
+    """
+    try:
+        return read_spec(file)
+    except OSError as error:
+        raise Invalid(f"{file}: {error.strerror}") from None
+    except ValueError as error:
+        raise Invalid(str(error)) from None
+
+
+def naming(file: Path, error: NormbenchError) -> NormbenchError:
+    """The error, each line with the file that it is about."""
+    return NormbenchError("\n".join(f"{file}: {line}" for line in str(error).splitlines()))
+
+
+def labels(written: Sequence[str]) -> dict[str, str]:
+    """Raises:
+    NormbenchError: one is not written as KEY:VALUE.
+    """
+    wrong = next((text for text in written if ":" not in text), None)
+    if wrong is not None:
+        raise NormbenchError(f"--label {wrong}: write it as KEY:VALUE")
+    return dict(text.split(":", 1) for text in written)
 
 
 def complain(text: str) -> None:

@@ -11,18 +11,18 @@ from rich.text import Text
 
 from normbench.answers import ENDED, Experiment, Plan, State
 from normbench.cli import command, watching
+from normbench.cli import sweeps as of_sweeps
 from normbench.cli.command import Json
 from normbench.client import Client
 from normbench.display import experiments as display
 from normbench.display.numbers import seeds
 from normbench.display.queue import Queue
+from normbench.display.sweeps import sweeps as display_sweeps
 from normbench.errors import Invalid, NormbenchError, Refused, Unauthorized, Unavailable
-from normcore.spec import read_spec
 
 MOST_ON_A_PAGE = 200
-STANDARD_INPUT = Path("/dev/stdin")
 
-ExperimentId = Annotated[str, typer.Argument(metavar="ID", help="An experiment, exp_…")]
+ExperimentId = Annotated[str, typer.Argument(metavar="ID", help="An experiment, exp_…, or a sweep, swp_…")]
 
 
 def submit(
@@ -45,7 +45,7 @@ def submit(
         raise NormbenchError("--dry-run submits nothing that --wait could wait for; leave one of them out")
     client = command.client()
     submitted = []
-    for file, spec, plan in _planned(client, [STANDARD_INPUT if str(file) == "-" else file for file in files]):
+    for file, spec, plan in _planned(client, [command.standard_input_or(file) for file in files]):
         wanted = _new_seeds(file, spec, plan) if only_new else spec
         if wanted is None:
             command.show(as_json, plan)
@@ -72,25 +72,13 @@ def _planned(client: Client, files: Sequence[Path]) -> list[tuple[Path, Mapping[
     planned, refusals = [], []
     for file in files:
         try:
-            spec = _read(file)
+            spec = command.read(file)
             planned.append((file, spec, _plan(client, file, spec)))
         except Invalid as refusal:
             refusals.append(str(refusal))
     if refusals:
         raise NormbenchError("\n".join(refusals))
     return planned
-
-
-def _read(file: Path) -> Any:
-    """Raises:
-    Invalid: the file cannot be read; the message names it.
-    """
-    try:
-        return read_spec(file)
-    except OSError as error:
-        raise Invalid(f"{file}: {error.strerror}") from None
-    except ValueError as error:
-        raise Invalid(str(error)) from None
 
 
 def _plan(client: Client, file: Path, spec: Mapping[str, Any]) -> Plan:
@@ -102,12 +90,7 @@ def _plan(client: Client, file: Path, spec: Mapping[str, Any]) -> Plan:
     except (Unauthorized, Unavailable):
         raise
     except Refused as refusal:
-        raise Invalid(_naming(file, refusal)) from None
-
-
-def _naming(file: Path, error: NormbenchError) -> str:
-    """The error, each line with the file that it is about."""
-    return "\n".join(f"{file}: {line}" for line in str(error).splitlines())
+        raise Invalid(str(command.naming(file, refusal))) from None
 
 
 def _submit(client: Client, file: Path, spec: Mapping[str, Any], idempotency_key: str | None) -> Experiment:
@@ -117,7 +100,7 @@ def _submit(client: Client, file: Path, spec: Mapping[str, Any], idempotency_key
     try:
         return client.submit(spec, idempotency_key=idempotency_key)
     except NormbenchError as error:
-        raise NormbenchError(_naming(file, error)) from None
+        raise command.naming(file, error) from None
 
 
 def _new_seeds(file: Path, spec: Mapping[str, Any], plan: Plan) -> Mapping[str, Any] | None:
@@ -153,8 +136,10 @@ def _tell_of_missing_workers(client: Client, submitted: Sequence[Experiment]) ->
 
 def status(
     experiment_id: Annotated[
-        str | None, typer.Argument(metavar="ID", help="One experiment; the newest ones if omitted.")
+        str | None, typer.Argument(metavar="ID", help="One experiment or sweep; the newest experiments if omitted.")
     ] = None,
+    sweeps: Annotated[bool, typer.Option("--sweeps", help="The newest sweeps.")] = False,
+    sweep: Annotated[str | None, typer.Option(metavar="ID", help="Only experiments of this sweep.")] = None,
     task: Annotated[str | None, typer.Option(help="Only of this task.")] = None,
     profile: Annotated[str | None, typer.Option(help="Only at this size: paper, small or smoke.")] = None,
     method: Annotated[str | None, typer.Option(help="Only with this method.")] = None,
@@ -164,13 +149,20 @@ def status(
     limit: Annotated[int, typer.Option(min=1, help="How many to show.")] = 20,
     as_json: Json = False,
 ) -> None:
-    """Show an experiment's runs, or the newest experiments."""
+    """Show an experiment's runs, a sweep's cells, the newest experiments, or the newest sweeps."""
     client = command.client()
+    if experiment_id is not None and command.is_sweep(experiment_id):
+        of_sweeps.status(client, experiment_id, as_json)
+        return
     if experiment_id is not None:
         experiment = client.experiment(command.experiment_id(experiment_id))
         waits = not as_json and display.waits(experiment)
         reason = [Text(f"waiting: {Queue(client).why(experiment)}")] if waits else []
         command.show(as_json, experiment, display.runs(experiment), *reason)
+        return
+    if sweeps:
+        newest = list(islice(client.sweeps(page_size=min(limit, MOST_ON_A_PAGE)), limit))
+        command.show(as_json, newest, display_sweeps(newest, datetime.now(UTC)))
         return
     found = client.experiments(
         task=task,
@@ -178,29 +170,29 @@ def status(
         method=method,
         state=cast(State | None, state),
         fingerprint=fingerprint,
-        labels=_labels(label or []),
+        sweep=sweep,
+        labels=command.labels(label or []),
         page_size=min(limit, MOST_ON_A_PAGE),
     )
     summaries = list(islice(found, limit))
     command.show(as_json, summaries, display.experiments(summaries, datetime.now(UTC)))
 
 
-def _labels(written: list[str]) -> dict[str, str]:
-    wrong = next((text for text in written if ":" not in text), None)
-    if wrong is not None:
-        raise NormbenchError(f"--label {wrong}: write it as KEY:VALUE")
-    return dict(text.split(":", 1) for text in written)
-
-
 def cancel(experiment_id: ExperimentId, as_json: Json = False) -> None:
-    """Cancel an experiment: queued runs at once, running ones within seconds."""
+    """Cancel an experiment or all of a sweep: queued runs at once, running ones within seconds."""
+    if command.is_sweep(experiment_id):
+        of_sweeps.cancel(command.client(), experiment_id, as_json)
+        return
     experiment = command.client().cancel(command.experiment_id(experiment_id))
     ended = experiment["state"] in ENDED
     _say(experiment, experiment["state"] if ended else "being cancelled; its running runs stop within seconds", as_json)
 
 
 def retry(experiment_id: ExperimentId, as_json: Json = False) -> None:
-    """Try an experiment's failed and cancelled runs again, from their last checkpoints."""
+    """Try the failed and cancelled runs of an experiment or sweep again, from their last checkpoints."""
+    if command.is_sweep(experiment_id):
+        of_sweeps.retry(command.client(), experiment_id, as_json)
+        return
     experiment = command.client().retry(command.experiment_id(experiment_id))
     _say(experiment, experiment["state"], as_json)
 

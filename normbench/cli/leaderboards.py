@@ -1,6 +1,7 @@
 """Which method wins."""
 
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -9,10 +10,22 @@ from normbench.cli import command
 from normbench.cli.command import Json
 from normbench.client import Client
 from normbench.display.leaderboard import leaderboard as display
+from normbench.display.overall import overall as display_overall
+from normbench.errors import NormbenchError
+
+OVERALL = "overall"
+OF_A_TASK = {
+    "baseline": "baseline",
+    "problem": "problem",
+    "best": "entries",
+    "as-of": "as_of",
+    "published": "published",
+    "over-budget": "over_budget",
+}
 
 
 def leaderboard(
-    task: Annotated[str, typer.Argument(metavar="TASK", help="`normbench tasks` shows them.")],
+    task: Annotated[str, typer.Argument(metavar="TASK", help="`normbench tasks` shows them; overall: all of them.")],
     profile: Annotated[str | None, typer.Option(help="paper, small or smoke.")] = None,
     rank_by: Annotated[str | None, typer.Option(help="metric, steps_to_target or seconds_to_target.")] = None,
     baseline: Annotated[str | None, typer.Option(help="The method that speed-ups are measured against.")] = None,
@@ -29,10 +42,16 @@ def leaderboard(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Show which method wins a task."""
+    """Show which method wins a task, or all of them."""
     client = command.client()
-    options: dict[str, Any] = {"profile": profile, "rank_by": rank_by, "baseline": baseline, "problem": problem}
+    options: dict[str, Any] = {"baseline": baseline, "problem": problem}
     options |= {"entries": "best" if best else None, "as_of": as_of}
+    if task == OVERALL:
+        _check_of_a_task({**options, "published": published or None, "over_budget": over_budget or None})
+        found = client.overall(profile=profile, rank_by=cast(Any, rank_by))
+        command.show(as_json, found, display_overall(found))
+        return
+    options |= {"profile": profile, "rank_by": rank_by}
     board = client.leaderboard(task, published=published, over_budget=over_budget, **options)
     command.show(as_json, board, *([display(board)] if board["entries"] else []))
     if not board["entries"]:
@@ -45,6 +64,15 @@ def leaderboard(
             f"no paper has published numbers for this problem of {task} at {board['profile']}; they stand beside the"
             " problem and the profile that they were measured on (--profile paper)"
         )
+
+
+def _check_of_a_task(options: Mapping[str, Any]) -> None:
+    """Raises:
+    NormbenchError: one was given, which is of a single task's board.
+    """
+    given = [f"--{name}" for name, value in OF_A_TASK.items() if options[value] is not None]
+    if given:
+        raise NormbenchError(f"{', '.join(given)}: of a single task's board; leave it out of overall")
 
 
 def _nothing_here(client: Client, board: Leaderboard) -> str:

@@ -6,21 +6,28 @@ from typing import Annotated
 import typer
 
 from normbench.answers import Experiment
-from normbench.cli import command
+from normbench.cli import command, sweeps
 from normbench.cli.command import FAILED, INTERRUPTED, Json
 from normbench.client import Client
 from normbench.display import progress
 from normbench.display.findings import findings
+from normbench.errors import NormbenchError
 
 
 def watch(
-    experiment_ids: Annotated[list[str], typer.Argument(metavar="ID", help="Experiments, exp_…")],
+    experiment_ids: Annotated[list[str], typer.Argument(metavar="ID", help="Experiments, exp_…, or a sweep, swp_…")],
     as_json: Json = False,
 ) -> None:
-    """Show experiments' progress until every run has ended; exit status 1 if one failed or was cancelled.
+    """Show the progress of experiments or of a sweep until every run has ended; exit status 1 if one failed or was
+    cancelled.
 
     Ctrl-C stops the watching, not the training. With --json: an object a line for each experiment.
     """
+    if any(map(command.is_sweep, experiment_ids)):
+        if len(experiment_ids) > 1:
+            raise NormbenchError("a sweep is watched by itself; give one ID")
+        sweeps.wait_for(command.client(), experiment_ids[0], as_json)
+        return
     wait(command.client(), [command.experiment_id(id) for id in experiment_ids], as_json)
 
 

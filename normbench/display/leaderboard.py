@@ -90,10 +90,12 @@ def _rank(entry: Mapping[str, Any]) -> str | None:
 
 def _differs(entry: Mapping[str, Any]) -> str | None:
     """What an entry is, besides its method: whose number, or in what it departs from the profile."""
+    changes = [f"{path}={value}" for path, value in entry["changes"].items()]
+    if entry["source"] == "submitted":
+        return ", ".join([f"{entry['state']}: {entry['provenance']['source']}", *changes])
     if entry["citation"]:
         quoted = f", quoted from {entry['origin']}" if entry["origin"] else ""
         return f"{entry['model']}: {entry['citation']}{quoted}"
-    changes = [f"{path}={value}" for path, value in entry["changes"].items()]
     return ", ".join([*changes, *(["over budget"] if entry["over_budget"] else [])]) or None
 
 

@@ -1,8 +1,8 @@
-"""Experiments while they run: a bar for each, over all of its seeds, until all have ended."""
+"""Experiments and sweeps while they run: a bar for each, over all of its runs, until all have ended."""
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -10,12 +10,13 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from normbench.answers import ENDED, Experiment, Run
-from normbench.client import Client
+from normbench.answers import ENDED, Experiment, Run, Sweep
+from normbench.client import Client, Watched
 from normbench.display.experiments import subject, value_of, waits
 from normbench.display.numbers import counted, duration
 from normbench.display.queue import Queue
-from normbench.errors import NormbenchError
+from normbench.display.sweeps import title as sweep_title
+from normbench.errors import NormbenchError, Unavailable, Unreachable
 
 STATE_STYLES = {"succeeded": "green", "failed": "red", "cancelled": "yellow", "running": "cyan", "queued": "dim"}
 BAR_WIDTH = 16
@@ -30,30 +31,56 @@ def watch(client: Client, experiment_ids: Sequence[str], console: Console) -> li
     Raises:
         NormbenchError: there is no such experiment, or the service was away for ten minutes.
     """
+    metrics, queue = dict[str, str](), Queue(client)
+
+    def show(experiment: Experiment) -> RenderableType:
+        metrics.update({} if metrics else _metrics(client))
+        return _shown(client, queue, experiment, metrics.get(experiment["spec"]["task"]["name"]))
+
+    return _watch(client.looks(experiment_ids), show, console)
+
+
+def watch_sweep(client: Client, sweep_id: str, console: Console) -> Sweep:
+    """Show a sweep until all of its runs have ended, and give it as it ended.
+
+    Raises:
+        NormbenchError: there is no such sweep, or the service was away for ten minutes.
+    """
+    [sweep] = _watch(client.looks_at_sweep(sweep_id), _shown_sweep, console)
+    return sweep
+
+
+def _watch(
+    looks: Iterator[list[Watched] | Unreachable | Unavailable],
+    show: Callable[[Watched], RenderableType],
+    console: Console,
+) -> list[Watched]:
     shown = list[RenderableType]()
     try:
-        return _ended(client, experiment_ids, console, shown)
+        return _until_ended(looks, show, console, shown)
     finally:
         if shown and not console.is_terminal:
             console.line()  # rich ends a live display with a line only on a terminal
 
 
-def _ended(
-    client: Client, experiment_ids: Sequence[str], console: Console, shown: list[RenderableType]
-) -> list[Experiment]:
-    """What ``watch`` returns; ``shown`` holds what is on the console."""
-    metrics = dict[str, str]()
-    queue, heard = Queue(client), time.monotonic()
+def _until_ended(
+    looks: Iterator[list[Watched] | Unreachable | Unavailable],
+    show: Callable[[Watched], RenderableType],
+    console: Console,
+    shown: list[RenderableType],
+) -> list[Watched]:
+    """What was watched, as it ended; ``shown`` holds what is on the console."""
+    heard = time.monotonic()
     with Live(console=console, refresh_per_second=4) as live:
-        for seen in client.looks(experiment_ids):
-            if isinstance(seen, NormbenchError):
+        for seen in looks:
+            if isinstance(seen, Unreachable | Unavailable):
                 away = duration(time.monotonic() - heard)
                 live.update(Group(*shown, Text(f"The service has not answered for {away}; trying on.", "yellow")))
                 continue
-            heard, metrics = time.monotonic(), metrics or _metrics(client)
-            shown[:] = [_shown(client, queue, e, metrics.get(e["spec"]["task"]["name"])) for e in seen]
+            heard = time.monotonic()
+            shown[:] = [show(one) for one in seen]
             live.update(Group(*shown))
-            if all(experiment["state"] in ENDED for experiment in seen):
+            if all(one["state"] in ENDED for one in seen):
                 return seen
     raise AssertionError("unreachable")
 
@@ -68,12 +95,25 @@ def _metrics(client: Client) -> dict[str, str]:
 
 def _shown(client: Client, queue: Queue, experiment: Experiment, metric: str | None) -> RenderableType:
     done, total = steps(experiment["runs"])
+    line = _line(done, total, _note(client, queue, experiment, metric))
+    return Group(Text(f"{experiment['id']}  {subject(experiment['spec'])}"), line)
+
+
+def _shown_sweep(sweep: Sweep) -> RenderableType:
+    done, total, left = sweep["progress"]["done"], sweep["progress"]["total"], sweep["progress"]["eta_seconds"]
+    note = Text.assemble(
+        (sweep["state"], STATE_STYLES[sweep["state"]]), f"  {duration(left)} left" if left is not None else ""
+    )
+    return Group(Text(sweep_title(sweep)), _line(done, total, note))
+
+
+def _line(done: int, total: int, note: Text) -> RichTable:
     line = RichTable.grid(padding=(0, 1, 0, 0))
     line.add_column(width=BAR_WIDTH)
     line.add_column(no_wrap=True)
     line.add_column(overflow="fold")
-    line.add_row(ProgressBar(total, done, BAR_WIDTH), f"{done}/{total}", _note(client, queue, experiment, metric))
-    return Group(Text(f"{experiment['id']}  {subject(experiment['spec'])}"), line)
+    line.add_row(ProgressBar(total, done, BAR_WIDTH), f"{done}/{total}", note)
+    return line
 
 
 def steps(runs: Sequence[Run]) -> tuple[int, int]:

@@ -11,9 +11,10 @@ Theme = Literal["light", "dark"]
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c8c8c")
 """Okabe and Ito 2008, without yellow, which cannot be seen on white."""
 THEMES: Mapping[Theme, Mapping[str, str]] = {
-    "light": {"text": "#1f2328", "ground": "#ffffff", "grid": "#d0d7de"},
-    "dark": {"text": "#e6edf3", "ground": "#0d1117", "grid": "#30363d"},
+    "light": {"text": "#14181d", "ground": "#ffffff", "grid": "#d6dce2"},
+    "dark": {"text": "#e9edf1", "ground": "#171b21", "grid": "#2d353e"},
 }
+"""The text, cards and rules of the pages."""
 
 
 LINE = 20  # pixels of a title's

@@ -11,10 +11,12 @@ from importlib.metadata import version
 import torch
 from torch import nn
 
-from normcore.kernels import cpu
+from normcore.kernels import cpu, trials
 from normcore.recurrent.stack import Recurrent
 from normcore.recurrent.unroll import Unrolled, unroll
+from normcore.spec.cells import CELLS
 from normcore.spec.kernels import why_not_fused
+from normcore.spec.methods import METHODS
 from normcore.spec.methods.method import Method
 from normcore.spec.models.recurrent import RecurrentModel
 
@@ -34,17 +36,19 @@ def choose(
     """The name of the implementation that runs, and the implementation.
 
     Fused kernels for the CPU are compiled here, if that has not been done on this machine yet. Those for CUDA devices
-    run where they are asked for by name: they were tested without a device.
+    have to be tried on a device of that kind before ``auto`` takes them, as ``normbench worker`` does.
 
     Args:
         kernel: ``reference``, ``fused``, or ``auto`` for the fastest there is that is known to work.
 
     Raises:
-        KernelUnavailable: it was asked for by name, and there is none.
+        KernelUnavailable: it was asked for by name, and there is none, or it was tried and is wrong.
     """
-    if kernel == "reference" or (kernel == "auto" and device.type == "cuda"):  # where none has ever run on a device
+    if kernel == "reference":
         return "reference", unroll
     missing = why_not_fused(cell, method) or _missing_on(device, dtype)
+    if missing is None and device.type == "cuda":
+        missing = _failed_on(device, cell, method, needs_trial=kernel == "auto")
     if missing is None:
         try:
             return "fused", _fused_on(device, type(cell).__name__, dtype)
@@ -83,6 +87,20 @@ def _fused_on(device: torch.device, cell_name: str, dtype: torch.dtype) -> Unrol
         return gpu.unroll
     cpu.load(cell_name, dtype)
     return cpu.unroll
+
+
+def _failed_on(device: torch.device, cell: RecurrentModel, method: Method, *, needs_trial: bool) -> str | None:
+    """Why the kernels must not run on a device, after what trials on its kind have found.
+
+    Args:
+        needs_trial: only those run that were tried, and were faster than the reference.
+    """
+    verdict = trials.verdicts(device).get((CELLS.tag_of(cell), METHODS.tag_of(method)))
+    if verdict is not None and verdict.wrong is not None:
+        return f"the fused kernel is wrong on this device: {verdict.wrong}"
+    if needs_trial and (verdict is None or not verdict.passed):
+        return "the fused kernel is not known to be faster on this device"
+    return None
 
 
 def _missing_on(device: torch.device, dtype: torch.dtype) -> str | None:

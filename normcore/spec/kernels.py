@@ -1,8 +1,10 @@
 """Which recurrences have a fused kernel; whether a machine can run it is decided there."""
 
+from normcore.spec.cells import CELLS
 from normcore.spec.cells.gru import GRU
 from normcore.spec.cells.lstm import LSTM
 from normcore.spec.cells.rnn import RNN
+from normcore.spec.methods import METHODS
 from normcore.spec.methods.layer_norm import LayerNorm
 from normcore.spec.methods.method import Method
 from normcore.spec.methods.none import NoNorm
@@ -13,6 +15,8 @@ from normcore.spec.models.model import Model
 
 FUSED_CELLS = (LSTM, GRU, RNN)
 FUSED_METHODS = (NoNorm, LayerNorm, RecurrentBatchNorm, RMSNorm, SequenceBatchNorm)
+FUSED_PAIRS = tuple((CELLS.tag_of(cell), METHODS.tag_of(method)) for cell in FUSED_CELLS for method in FUSED_METHODS)
+"""All that have fused kernels, as tags of a cell and of a method."""
 TRITON = ("3.7", "3.8")
 """Versions that compile all kernels for CUDA devices: 3.6 refuses one, and the compiler of 3.9.0 aborts."""
 

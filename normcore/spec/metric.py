@@ -1,5 +1,6 @@
 """What a measured number means: its unit and which way is better."""
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,12 +13,15 @@ class Metric:
 
     Attributes:
         no_skill: what a model gets that ignores its input, in words; None for what no model is judged by.
+        least, most: what it cannot go beyond; None where there is no such limit.
     """
 
     name: str
     unit: str
     direction: Direction
     no_skill: str | None = None
+    least: float | None = None
+    most: float | None = None
 
     def is_better(self, value: float, than: float) -> bool:
         """Whether ``value`` strictly beats ``than``."""
@@ -27,13 +31,32 @@ class Metric:
         """Whether ``value`` is at least as good as ``target``."""
         return not self.is_better(target, value)
 
+    def can_be(self, value: float) -> bool:
+        """Whether there is such a value."""
+        return (self.least is None or value >= self.least) and (self.most is None or value <= self.most)
+
+    @property
+    def limits(self) -> str:
+        """What there is, in words."""
+        if self.least is None or self.most is None:
+            return "any number" if self.least is None else f"{self.least:g} or more"
+        return f"{self.least:g} to {self.most:g}"
+
 
 LOSS = Metric("loss", "nats", "minimize")
-ACCURACY = Metric("accuracy", "", "maximize", "1 / classes")
-ERROR_RATE = Metric("error_rate", "", "minimize", "1 - 1 / classes")
-BITS_PER_CHAR = Metric("bits_per_char", "bits", "minimize", "log2(symbols)")
-NATS = Metric("nats", "nats", "minimize", "that of a model that knows each pixel's frequency alone")
+ACCURACY = Metric("accuracy", "", "maximize", "1 / classes", 0, 1)
+ERROR_RATE = Metric("error_rate", "", "minimize", "1 - 1 / classes", 0, 1)
+BITS_PER_CHAR = Metric("bits_per_char", "bits", "minimize", "log2(symbols)", 0)
+NATS = Metric("nats", "nats", "minimize", "that of a model that knows each pixel's frequency alone", 0)
 GRAD_NORM = Metric("grad_norm", "", "minimize")
+
+SHARES = re.compile(r"accuracy|error_rate|(.*_)?recall|.*_r\d+")
+
+
+def is_share(metric: str) -> bool:
+    """Whether the values of a metric of this name are shares of one, as people read them in per cent."""
+    return SHARES.fullmatch(metric) is not None
+
 
 OF_EVERY_TASK = (LOSS, GRAD_NORM)
 """What the training loop measures, whatever the task."""

@@ -1,5 +1,6 @@
 """What the description of the API shows: two entries of one seed each."""
 
+from service.comparisons import figures
 from service.comparisons.schemas import (
     ComparedEntry,
     ComparedRun,
@@ -63,3 +64,4 @@ COMPARISON = Comparison(
         _entry(OTHER, "none", None, None),
     ],
 )
+FIGURE = figures.of_comparison(COMPARISON, "differences", "steps", "light")

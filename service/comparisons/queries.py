@@ -74,6 +74,30 @@ def comparison(
     )
 
 
+def curved(session: Session, fingerprints: Sequence[str]) -> list[schemas.Curved]:
+    """The curves of entries of one task, of the metric that ranks on validation data.
+
+    Args:
+        fingerprints: in full; one without an entry is left out.
+    """
+    stored = session.scalars(select(Entry).where(Entry.fingerprint.in_(fingerprints)))
+    found = {entry.fingerprint: entry for entry in stored}
+    return [_curved(session, found[fingerprint]) for fingerprint in fingerprints if fingerprint in found]
+
+
+def _curved(session: Session, entry: Entry) -> schemas.Curved:
+    row = leaderboards.row_of(entry)
+    own = _curves(session, row.results, f"valid.{BENCHMARKS[entry.task].metric().name}")
+    return schemas.Curved(
+        fingerprint=row.fingerprint,
+        method=row.method,
+        changes=row.changes,
+        curve=_curve(by_steps(own)),
+        curve_by_seconds=_curve(by_seconds(own)),
+        first_end=min((points[-1].step for points in own.values() if points), default=0),
+    )
+
+
 def _entry(session: Session, given: str) -> Entry:
     found = session.scalars(select(Entry).where(Entry.fingerprint.between(given, given + AFTER_HEX)).limit(2)).all()
     if not found:

@@ -1,52 +1,137 @@
 """Comparisons over HTTP."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
-from fastapi import Query, Response
+from fastapi import Path, Query, Response
 
-from service.comparisons import examples, queries
+from normcore.figures import Theme
+from normcore.spec.methods import METHODS
+from normcore.spec.task import DEFAULT_PROFILE, ProfileName
+from normcore.spec.tasks import BENCHMARKS
+from service.comparisons import examples, figures, queries
+from service.comparisons.columns import FILE_EXAMPLE, FILE_ROW, comparison_table
 from service.comparisons.schemas import COMPARISON, Comparison
 from service.errors import NotFound
 from service.experiments.examples import FINGERPRINT
-from service.experiments.parameters import Beginning
+from service.experiments.parameters import NO_NUL, Beginning
+from service.experiments.schemas import FigureOut
 from service.http.openapi import answers, refusals
 from service.http.parts import DatabaseDep
-from service.http.routing import Router
+from service.http.routing import Router, check_found, check_known
+from service.http.tables import WantedFormat, also_as_file, as_file, json_answer
+from service.leaderboards import queries as leaderboards
+from service.leaderboards.ranking import RankBy
 
 MOST = 12  # entries, of which a picture can be told apart
 router = Router(prefix="/v1/comparisons", tags=["comparisons"])
+of_boards = Router(prefix="/v1/leaderboards", tags=["leaderboards"])
+
+Fingerprints = Annotated[
+    list[Beginning],
+    Query(
+        min_length=2,
+        max_length=MOST,
+        description="The entries' fingerprints, or their first 8 or more characters; give it several times.",
+        examples=[[FINGERPRINT[:12], examples.OTHER[:12]]],
+    ),
+]
+Baseline = Annotated[
+    Beginning | None,
+    Query(
+        description="The fingerprint of the one that others are compared with; that without normalization if"
+        " omitted, else the first.",
+        examples=[examples.OTHER[:12]],
+    ),
+]
+Series = Annotated[
+    str | None,
+    Query(
+        max_length=64,
+        description="Whose curves; that of the metric that ranks, on validation data, if omitted.",
+        examples=["valid.accuracy"],
+    ),
+]
+FigureTheme = Annotated[Theme, Query(description="Its colours.", examples=["dark"])]
+X = Annotated[figures.By, Query(description="What curves go over.", examples=["seconds"])]
 
 
-@router.get("", response_model=Comparison, responses=answers(examples.COMPARISON) | refusals(NotFound))
+@router.get(
+    "",
+    response_model=Comparison,
+    responses=also_as_file(answers(examples.COMPARISON), FILE_ROW, FILE_EXAMPLE) | refusals(NotFound),
+)
 def get_comparison(
-    db: DatabaseDep,
-    fingerprint: Annotated[
-        list[Beginning],
-        Query(
-            min_length=2,
-            max_length=MOST,
-            description="The entries' fingerprints, or their first 8 or more characters; give it several times.",
-            examples=[[FINGERPRINT[:12], examples.OTHER[:12]]],
-        ),
-    ],
-    baseline: Annotated[
-        Beginning | None,
-        Query(
-            description="The fingerprint of the one that others are compared with; that without normalization if"
-            " omitted, else the first.",
-            examples=[examples.OTHER[:12]],
-        ),
-    ] = None,
-    series: Annotated[
-        str | None,
-        Query(
-            max_length=64,
-            description="Whose curves; that of the metric that ranks, on validation data, if omitted.",
-            examples=["valid.accuracy"],
-        ),
-    ] = None,
+    db: DatabaseDep, format: WantedFormat, fingerprint: Fingerprints, baseline: Baseline = None, series: Series = None
 ) -> Response:
     """Entries of one board side by side: curves with bands, differences, speed-ups and what they are made of."""
     with db.snapshot() as session:
         found = queries.comparison(session, fingerprint, baseline, series)
-    return Response(COMPARISON.dump_json(found), media_type="application/json")
+    if format == "json":
+        return json_answer(COMPARISON.dump_json(found))
+    return as_file(comparison_table(found), format)
+
+
+@router.get("/figures/{name}", response_model=FigureOut, responses=answers(examples.FIGURE) | refusals(NotFound))
+def get_figure(
+    db: DatabaseDep,
+    name: Annotated[
+        str,
+        Path(
+            pattern=NO_NUL,
+            description="`curves`, `differences`, `speedups` or `survival`.",
+            examples=["differences"],
+        ),
+    ],
+    fingerprint: Fingerprints,
+    baseline: Baseline = None,
+    series: Series = None,
+    x: X = "steps",
+    theme: FigureTheme = "light",
+) -> Response:
+    """A figure of a comparison as Plotly JSON, as the pages draw it."""
+    check_found("figure of a comparison", name, figures.OF_COMPARISONS)
+    with db.snapshot() as session:
+        comparison = queries.comparison(session, fingerprint, baseline, series)
+    figure = figures.of_comparison(comparison, name, x, theme)
+    return Response(figures.as_json(figure), media_type="application/json")
+
+
+@of_boards.get(
+    "/{task}/figures/{name}", response_model=FigureOut, responses=answers(examples.FIGURE) | refusals(NotFound)
+)
+def get_figure_of_a_board(
+    db: DatabaseDep,
+    task: Annotated[str, Path(description="The task's name.", examples=["permuted_digits"])],
+    name: Annotated[str, Path(pattern=NO_NUL, description="`curves` or `intervals`.", examples=["curves"])],
+    profile: Annotated[ProfileName, Query(description="The task's size.", examples=["small"])] = DEFAULT_PROFILE,
+    problem: Annotated[
+        str | None,
+        Query(
+            description="The id of one of the board's problems; the profile's own if omitted.",
+            examples=[examples.PROBLEM.id],
+        ),
+    ] = None,
+    rank_by: Annotated[RankBy, Query(description="What decides the rank.", examples=["steps_to_target"])] = "metric",
+    baseline: Annotated[
+        str,
+        Query(
+            description="The method whose value is marked.",
+            json_schema_extra={"enum": sorted(METHODS)},
+            examples=["none"],
+        ),
+    ] = "none",
+    entries: Annotated[
+        Literal["all", "best"],
+        Query(description="`best`: one entry a method, that with the best validation value.", examples=["best"]),
+    ] = "all",
+    x: X = "steps",
+    theme: FigureTheme = "light",
+) -> Response:
+    """A figure of a board as Plotly JSON, as the pages draw it; curves are those of the best eight entries."""
+    check_found("leaderboard of", task, BENCHMARKS)
+    check_found("figure of a board", name, figures.OF_BOARDS)
+    check_known("baseline", baseline, METHODS)
+    asked = leaderboards.Asked(task, profile, problem, rank_by, baseline, best=entries == "best")
+    with db.snapshot() as session:
+        figure = figures.of_board(session, leaderboards.leaderboard(session, asked), name, x, theme)
+    return Response(figures.as_json(figure), media_type="application/json")

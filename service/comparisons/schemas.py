@@ -39,6 +39,22 @@ class ComparedRun:
 
 
 @dataclass(slots=True)
+class Curved:
+    """An entry's curves alone.
+
+    Attributes:
+        first_end: the step at which the first of its seeds ends; a mean of later ones is one of survivors.
+    """
+
+    fingerprint: str
+    method: str
+    changes: dict[str, Any]
+    curve: Curve
+    curve_by_seconds: Curve
+    first_end: int
+
+
+@dataclass(slots=True)
 class Difference:
     """Own test value minus the baseline's, of seeds that converged.
 

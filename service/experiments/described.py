@@ -1,7 +1,7 @@
 """Descriptions of calls about experiments for the OpenAPI document, where the routes alone do not say enough."""
 
 from service.errors import BadRange, Conflict, NotFound, TooLarge
-from service.experiments import examples, schemas
+from service.experiments import columns, examples, schemas
 from service.http.bodies import YAML_TYPES
 from service.http.openapi import (
     JSON,
@@ -14,6 +14,8 @@ from service.http.openapi import (
     refusals,
     verbatim,
 )
+from service.http.pages import Page
+from service.http.tables import also_as_file
 
 WRITTEN = {"schema": reference("WrittenSpec"), "example": examples.WRITTEN}
 SPEC_BODY: Document = {"requestBody": {"required": True, "content": dict.fromkeys((JSON, *YAML_TYPES), WRITTEN)}}
@@ -42,6 +44,12 @@ SUBMITTED: Responses = {
     ),
     **refusals(Conflict, TooLarge),
 }
+LISTED = also_as_file(
+    answers(Page(items=[examples.SUMMARY], next_cursor=examples.EXPERIMENT_ID)),
+    columns.EXPERIMENTS_ROW,
+    columns.EXPERIMENTS_EXAMPLE,
+)
+MEASURED = also_as_file(answers(examples.MEASUREMENTS), columns.MEASUREMENTS_ROW, columns.MEASUREMENTS_EXAMPLE)
 EVENT = {  # of the stream
     "type": "object",
     "properties": {

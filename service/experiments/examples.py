@@ -13,6 +13,7 @@ from service.experiments.schemas import State
 
 WRITTEN = {"task": {"name": "permuted_digits", "profile": "small"}, "norm": {"method": "layer_norm"}}
 EXPERIMENT_ID = "exp_01KAJ3V1Z8Q4N7M2X5C6B9D0EF"
+SWEEP_ID = "swp_01KAJ3V1Z8Q4N7M2X5C6B9D0EH"
 RUN_ID = "run_01KAJ3V1Z8Q4N7M2X5C6B9D0EG"
 FINGERPRINT = resolve(WRITTEN).fingerprint()
 CREATED = datetime(2025, 11, 21, 2, 28, 7, 272000, UTC)
@@ -103,6 +104,7 @@ def experiment(state: State, run: schemas.RunOut) -> schemas.ExperimentOut:
         state=state,
         problem=problem_of(spec.task).id,
         budget=spec.budget,
+        sweep_id=None,
         spec=spec.model_dump(mode="json"),
         runs=[run],
         created_at=CREATED,

@@ -14,7 +14,9 @@ from service.errors import NotFound
 from service.experiments import examples, schemas
 
 
-def _no_runs_id(experiment_id: str) -> str:
+def _experiments_id(experiment_id: str) -> str:
+    if experiment_id.startswith("swp_"):
+        raise NotFound(f"no experiment {quoted(experiment_id)}; this is a sweep's id, see /v1/sweeps/{experiment_id}")
     if experiment_id.startswith("run_"):
         raise NotFound(f"no experiment {quoted(experiment_id)}; this is a run's id, see /v1/runs/{experiment_id}")
     return experiment_id
@@ -30,7 +32,7 @@ NO_NUL = r"^[^\x00]*$"
 ETAG = '"6f3a1c0e9b2d4857"'
 
 ExperimentId = Annotated[
-    str, AfterValidator(_no_runs_id), Path(description="The experiment's id.", examples=[examples.EXPERIMENT_ID])
+    str, AfterValidator(_experiments_id), Path(description="The experiment's id.", examples=[examples.EXPERIMENT_ID])
 ]
 RunId = Annotated[
     str, AfterValidator(_no_experiments_id), Path(description="The run's id.", examples=[examples.RUN_ID])
@@ -65,6 +67,10 @@ Fingerprint = Annotated[
     Query(description="The fingerprint, or its first 8 or more characters.", examples=[examples.FINGERPRINT[:12]]),
 ]
 State = Annotated[schemas.State | None, Query(description="The experiment's state.", examples=["succeeded"])]
+SweepId = Annotated[
+    str | None,
+    Query(pattern=NO_NUL, description="Only the experiments of this sweep.", examples=[examples.SWEEP_ID]),
+]
 Label = Annotated[str, Form(r"^[^\x00]*:[^\x00]*$", "give key:value, as team:vision")]
 Labels = Annotated[
     list[Label], Query(description="`key:value`; repeat it to ask for several.", examples=[["team:vision"]])

@@ -7,7 +7,7 @@ from typing import Any, cast
 from sqlalchemy import Row, select
 from sqlalchemy.orm import Session
 
-from normcore.spec import ExperimentSpec
+from normcore.spec import ExperimentSpec, digest
 from service.experiments import fused_kernels, schemas
 from service.experiments.certificates import PARTS
 from service.experiments.tables import Experiment, Run
@@ -26,7 +26,7 @@ def plan(session: Session, spec: ExperimentSpec) -> schemas.PlanOut:
         .distinct()
         .order_by(Run.seed)
     )
-    seconds, basis = _expected(session, spec, fingerprint)
+    seconds, basis = Estimates(session).of(spec, fingerprint)
     return schemas.PlanOut(
         spec=spec.model_dump(mode="json"),
         fingerprint=fingerprint,
@@ -39,20 +39,38 @@ def plan(session: Session, spec: ExperimentSpec) -> schemas.PlanOut:
     )
 
 
-def _expected(session: Session, spec: ExperimentSpec, fingerprint: str) -> tuple[float | None, str | None]:
-    """Expected seconds of one run, and what the estimate is based on: runs of the same spec, or else of the same model
-    on the same task."""
-    same, device = _of_one_device(_newest(session, spec, Experiment.fingerprint == fingerprint))
-    if same:
-        return _median([_all_seconds(run) for run in same]), f"measured: {_runs(same)} of this spec on {device}"
-    task = spec.task
-    alike = _newest(session, spec, Experiment.task == task.name, Experiment.profile == task.profile, Run.step > 0)
-    model = spec.model_dump(mode="json")["model"]
-    alike, device = _of_one_device([run for run in alike if run.spec["model"] == model])
-    if not alike:
-        return None, None
-    seconds = _median([_all_seconds(run) / run.step * spec.max_steps for run in alike])
-    return seconds, f"measured: {_runs(alike)} of {task.name}, {task.profile}, with this model on {device}, by steps"
+class Estimates:
+    """Expected seconds of runs. Specs that differ in little are estimated from the same runs, which are read once."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._alike: dict[str, tuple[Sequence[Row[Any]], str]] = {}
+
+    def of(self, spec: ExperimentSpec, fingerprint: str) -> tuple[float | None, str | None]:
+        """Expected seconds of one run, and what the estimate is based on: runs of the same spec, or else of the same
+        model on the same task."""
+        same, device = _of_one_device(_newest(self._session, spec, Experiment.fingerprint == fingerprint))
+        if same:
+            return _median([_all_seconds(run) for run in same]), f"measured: {_runs(same)} of this spec on {device}"
+        task = spec.task
+        alike, device = self._of_model(spec)
+        if not alike:
+            return None, None
+        seconds = _median([_all_seconds(run) / run.step * spec.max_steps for run in alike])
+        return (
+            seconds,
+            f"measured: {_runs(alike)} of {task.name}, {task.profile}, with this model on {device}, by steps",
+        )
+
+    def _of_model(self, spec: ExperimentSpec) -> tuple[Sequence[Row[Any]], str]:
+        """Runs of the same model on the same task, and on which kind of device they were."""
+        task, model = spec.task, spec.model_dump(mode="json")["model"]
+        key = digest([task.name, task.profile, spec.device, model])
+        if key not in self._alike:
+            of_task = (Experiment.task == task.name, Experiment.profile == task.profile, Run.step > 0)
+            newest = _newest(self._session, spec, *of_task)
+            self._alike[key] = _of_one_device([run for run in newest if run.spec["model"] == model])
+        return self._alike[key]
 
 
 def _newest(session: Session, spec: ExperimentSpec, *conditions: Any) -> Sequence[Row[Any]]:

@@ -1,21 +1,20 @@
 """Experiments and runs over HTTP."""
 
 from functools import partial
-from pathlib import Path
-from typing import Any
 
-from fastapi import Response, status
+from fastapi import Request, Response, status
 from fastapi.responses import StreamingResponse
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
-from normcore.data.registry import DatasetError, pin
-from normcore.spec import TASKS, ExperimentSpec, InvalidSpec, SpecError, digest, resolve
+from normcore.spec import TASKS, ExperimentSpec, digest
 from normcore.spec.methods import METHODS
 from service.db import Database
-from service.errors import Invalid, NotFound
+from service.errors import NotFound
 from service.experiments import (
+    checks,
+    columns,
     described,
     examples,
     figures,
@@ -29,16 +28,16 @@ from service.experiments import (
     schemas,
     stream,
     submission,
-    trained,
 )
 from service.experiments.tables import Run
 from service.http.bodies import SpecBody
 from service.http.conditional import etag_matches
 from service.http.openapi import JSON, answers, refusals
-from service.http.pages import Cursor, Limit, Page, page
+from service.http.pages import Cursor, Limit, Page, next_page, page
 from service.http.parts import DatabaseDep, Parts, PartsDep
 from service.http.ranges import read_range
 from service.http.routing import Router, check_known
+from service.http.tables import WantedFormat, as_file, json_answer
 from service.queue import Notification
 
 router = Router(prefix="/v1", tags=["experiments"])
@@ -67,7 +66,7 @@ async def submit_experiment(
     idempotency_key: parameters.IdempotencyKey = None,
 ) -> Response:
     """Submit a spec. Anything it omits comes from the task's profile; the answer shows the resolved spec."""
-    spec = await run_in_threadpool(_checked, body, parts.settings.datasets_dir)
+    spec = await run_in_threadpool(checks.accepted, body, parts.settings.datasets_dir)
     if dry_run:
         return await run_in_threadpool(_plan, parts, spec)
     experiment, created = await _submit(parts, spec, digest(body), idempotency_key)
@@ -82,27 +81,10 @@ async def submit_experiment(
     )
 
 
-def _checked(body: Any, datasets_dir: Path | None) -> ExperimentSpec:
-    try:
-        return pin(resolve(body), datasets_dir)
-    except InvalidSpec as error:
-        raise Invalid(error.errors) from None
-    except DatasetError as error:
-        raise Invalid([SpecError(error.field, str(error), "dataset")]) from None
-
-
 def _plan(parts: Parts, spec: ExperimentSpec) -> Response:
     with parts.db.snapshot() as session:
-        _check(session, parts, spec)
+        checks.check_at_hand(session, spec, parts.settings.heartbeat_seconds)
         return Response(planning.plan(session, spec).model_dump_json(), media_type=JSON)
-
-
-def _check(session: Session, parts: Parts, spec: ExperimentSpec) -> None:
-    """Raises:
-    Invalid: what the spec asks for is not there, be it a trained model or a kernel.
-    """
-    trained.check(session, spec)
-    fused_kernels.check(session, spec, parts.settings.heartbeat_seconds)
 
 
 async def _submit(
@@ -117,7 +99,7 @@ async def _submit(
             spec,
             request_digest=request_digest,
             idempotency_key=idempotency_key,
-            check=partial(_check, session, parts, spec),
+            check=partial(checks.check_at_hand, session, spec, parts.settings.heartbeat_seconds),
         )
 
     try:
@@ -128,33 +110,39 @@ async def _submit(
         return await parts.group_commit.write(store)
 
 
-@router.get("/experiments", responses=answers(Page(items=[examples.SUMMARY], next_cursor=examples.EXPERIMENT_ID)))
+@router.get("/experiments", response_model=Page[schemas.ExperimentSummary], responses=described.LISTED)
 def list_experiments(
+    request: Request,
     db: DatabaseDep,
+    format: WantedFormat,
     task: parameters.TaskName = None,
     profile: parameters.Profile = None,
     method: parameters.MethodName = None,
     fingerprint: parameters.Fingerprint = None,
     state: parameters.State = None,
+    sweep: parameters.SweepId = None,
     label: parameters.Labels = [],  # noqa: B006
     limit: Limit = 50,
     cursor: Cursor = None,
-) -> Page[schemas.ExperimentSummary]:
+) -> Response:
     """Experiments, newest first."""
     check_known("task", task, TASKS)
     check_known("method", method, METHODS)
-    columns = {"task": task, "profile": profile, "method": method}
+    exactly = {"task": task, "profile": profile, "method": method, "sweep_id": sweep}
     with db.snapshot() as session:
         rows = queries.experiments(
             session,
-            columns={name: value for name, value in columns.items() if value is not None},
+            columns={name: value for name, value in exactly.items() if value is not None},
             fingerprint=fingerprint,
             labels=[(key, value) for key, _, value in (text.partition(":") for text in label)],
             state=state,
             before=cursor,
             limit=limit + 1,
         )
-    return page(rows, limit, lambda e: e.id)
+    shown = page(rows, limit, lambda e: e.id)
+    if format == "json":
+        return json_answer(shown.model_dump_json())
+    return as_file(columns.experiments_table(shown.items), format, next_page(request, shown))
 
 
 @router.get("/experiments/{experiment_id}", responses=answers(examples.EXPERIMENT) | refusals(NotFound))
@@ -219,16 +207,24 @@ def get_run(run_id: parameters.RunId, db: DatabaseDep) -> schemas.RunOut:
         return queries.run(session, run_id)
 
 
-@router.get("/runs/{run_id}/measurements", responses=answers(examples.MEASUREMENTS) | refusals(NotFound))
+@router.get(
+    "/runs/{run_id}/measurements",
+    response_model=schemas.MeasurementsOut,
+    responses=described.MEASURED | refusals(NotFound),
+)
 def get_measurements(
     run_id: parameters.RunId,
     db: DatabaseDep,
+    format: WantedFormat,
     series: parameters.Series = [],  # noqa: B006
     max_points: parameters.MaxPoints = None,
-) -> schemas.MeasurementsOut:
+) -> Response:
     """Curves of a run: step, value, training seconds."""
     with db.snapshot() as session:
-        return queries.measurements(session, run_id, series=series, max_points=max_points)
+        measured = queries.measurements(session, run_id, series=series, max_points=max_points)
+        if format == "json":
+            return json_answer(measured.model_dump_json())
+        return as_file(columns.measurements_table(queries.run(session, run_id), measured), format)
 
 
 @router.get(

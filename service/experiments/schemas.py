@@ -114,6 +114,7 @@ class ExperimentOut(BaseModel):
     state: State
     problem: str | None = Field(description="What its board ranks, see `/v1/leaderboards`; null for an analysis.")
     budget: int | None = Field(description="Examples that each training may see; null for an analysis.")
+    sweep_id: str | None = Field(description="The sweep that it is a part of; null if it is of none.")
     spec: ResolvedSpec
     runs: list[RunOut]
     created_at: datetime
@@ -233,6 +234,7 @@ def experiment_out(experiment: Experiment) -> ExperimentOut:
         state=derived_state([(run.state, run.started_at is not None) for run in experiment.runs]),
         problem=experiment.problem,
         budget=experiment.budget,
+        sweep_id=experiment.sweep_id,
         spec=experiment.spec,
         runs=[run_out(run) for run in experiment.runs],
         created_at=experiment.created_at,

@@ -1,8 +1,7 @@
 """Store a submitted spec: an experiment, with one queued run for each seed."""
 
-from collections.abc import Callable
-from datetime import datetime
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
@@ -14,7 +13,7 @@ from service.errors import Conflict
 from service.experiments import fused_kernels
 from service.experiments.schemas import ExperimentOut, experiment_out, submitted_out
 from service.experiments.tables import Experiment, Label, Run
-from service.experiments.turns import ROUND, Line, next_turn
+from service.experiments.turns import Line, Turns
 from service.ids import new_id
 
 NEW_EXPERIMENT = insert(rows_of(Experiment))
@@ -49,26 +48,57 @@ def submit(
             return experiment_out(known), False
     check()
 
-    row: dict[str, Any] = {
+    row = experiment_row(spec, request_digest=request_digest, idempotency_key=idempotency_key)
+    runs = store(session, [New(row, spec)])
+    return submitted_out(row, runs), True
+
+
+class New(NamedTuple):
+    """An experiment that is not stored yet."""
+
+    row: dict[str, Any]
+    spec: ExperimentSpec
+
+
+def experiment_row(
+    spec: ExperimentSpec, *, request_digest: str, idempotency_key: str | None = None, sweep_id: str | None = None
+) -> dict[str, Any]:
+    """What is to be stored of an experiment besides its runs and labels."""
+    return {
         "id": new_id("exp"),
         **columns_of(spec),
         "idempotency_key": idempotency_key,
         "request_digest": request_digest,
+        "sweep_id": sweep_id,
         "created_at": utc_now(),
     }
-    first = next_turn(session, Line(spec.device, fused_kernels.needed_by(spec)), spec.priority)
-    turns = range(first, first + ROUND * len(spec.seeds), ROUND)
+
+
+def store(session: Session, experiments: Sequence[New]) -> list[dict[str, Any]]:
+    """Store experiments of one priority with a queued run for each seed. Together they take turns with others as one
+    experiment does: first comes the first seed of each, then the second, and so on.
+
+    Returns:
+        The rows of the runs, in this order.
+    """
+    turns = Turns(session, experiments[0].spec.priority)
     runs = [
-        _queued_run(row["id"], seed, turn, spec, row["created_at"])
-        for seed, turn in zip(spec.seeds, turns, strict=True)
+        _queued_run(new, new.spec.seeds[k], turns)
+        for k in range(max(len(new.spec.seeds) for new in experiments))
+        for new in experiments
+        if k < len(new.spec.seeds)
     ]
-    labels = [{"key": key, "value": value, "experiment_id": row["id"]} for key, value in spec.labels.items()]
+    labels = [
+        {"key": key, "value": value, "experiment_id": new.row["id"]}
+        for new in experiments
+        for key, value in new.spec.labels.items()
+    ]
     connection = session.connection()
-    connection.execute(NEW_EXPERIMENT, row)
+    connection.execute(NEW_EXPERIMENT, [new.row for new in experiments])
     connection.execute(NEW_RUN, runs)
     if labels:
         connection.execute(NEW_LABEL, labels)
-    return submitted_out(row, runs), True
+    return runs
 
 
 def columns_of(spec: ExperimentSpec) -> dict[str, Any]:
@@ -88,14 +118,15 @@ def columns_of(spec: ExperimentSpec) -> dict[str, Any]:
     }
 
 
-def _queued_run(experiment_id: str, seed: int, turn: int, spec: ExperimentSpec, now: datetime) -> dict[str, Any]:
+def _queued_run(new: New, seed: int, turns: Turns) -> dict[str, Any]:
+    spec, needs_fused = new.spec, fused_kernels.needed_by(new.spec)
     return {
         "id": new_id("run"),
-        "experiment_id": experiment_id,
+        "experiment_id": new.row["id"],
         "seed": seed,
-        "turn": turn,
+        "turn": turns.next(Line(spec.device, needs_fused)),
         "queue": spec.device,
-        "needs_fused": fused_kernels.needed_by(spec),
+        "needs_fused": needs_fused,
         "priority": spec.priority,
         "max_steps": spec.max_steps,
         "state": "queued",
@@ -106,5 +137,5 @@ def _queued_run(experiment_id: str, seed: int, turn: int, spec: ExperimentSpec, 
         "step": 0,
         "seconds": 0.0,
         "cancel_requested": False,
-        "created_at": now,
+        "created_at": new.row["created_at"],
     }

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, Float, ForeignKey, Index, Integer, String, false, text
+from sqlalchemy import BigInteger, ColumnElement, Float, ForeignKey, Index, Integer, String, false, select, text
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from service.db import Base, Json, UTCDateTime
@@ -28,11 +28,22 @@ class Experiment(Base):
     spec: Mapped[dict[str, Any]] = mapped_column(Json)
     idempotency_key: Mapped[str | None] = mapped_column(String(255), unique=True)
     request_digest: Mapped[str] = mapped_column(String(64))
+    sweep_id: Mapped[str | None] = mapped_column(ID, index=True)  # that it is a part of
     created_at: Mapped[datetime] = mapped_column(UTCDateTime)
 
     runs: Mapped[list["Run"]] = relationship(order_by="Run.id", back_populates="experiment")
 
     __table_args__ = (Index("ix_experiments_task_profile_id", "task", "profile", "id"),)
+
+
+def of_experiment(experiment_id: str) -> ColumnElement[bool]:
+    """The condition that a run is of this experiment."""
+    return Run.experiment_id == experiment_id
+
+
+def of_sweep(sweep_id: str) -> ColumnElement[bool]:
+    """The condition that a run is of an experiment of this sweep."""
+    return Run.experiment_id.in_(select(Experiment.id).where(Experiment.sweep_id == sweep_id))
 
 
 class Label(Base):

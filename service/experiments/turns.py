@@ -2,13 +2,15 @@
 
 The queue is worked off in rounds, and each experiment has one run in each round. ``turn`` counts half rounds. The first
 run of a new experiment is placed half a round after the run that is next at that moment, so it waits for at most one
-run of every other experiment. Newcomers are never placed before the run that is next, so no run waits for ever.
+run of every other experiment. Newcomers are never placed before the run that is next, so no run waits for ever. The
+experiments of a sweep take one turn together, so that nobody waits behind all of it.
 
 Which run is next depends on who asks: workers differ in their kind of device and in whether they have fused kernels,
 and each kind takes other runs. Runs that no live worker takes, for want of a device or of kernels, are nobody's next.
 
 A run that its worker gives back goes before all others, as it has had its turn. A run that waits for trouble to pass is
-not in the queue; it comes back behind the other runs of its experiment, so that a thousand of them delay nobody else.
+not in the queue; it comes back behind the other runs of its experiment or sweep, so that a thousand of them delay no
+other.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +20,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, Select, bindparam, false, func, select, tuple_
 from sqlalchemy.orm import Session
 
-from service.experiments.tables import Run
+from service.experiments.tables import Experiment, Run, of_experiment, of_sweep
 from service.fleet import registration
 
 SERVED_TOGETHER = {"cpu": ("auto", "cpu"), "cuda": ("auto", "cuda")}  # the queues of a worker, by its kind of device
@@ -120,9 +122,25 @@ def _waiting(lines: tuple[Line, ...], kinds: tuple[Kind, ...]) -> Select[Any]:
     return select(*least, *(registration.any_on(kind.device, fused=kind.fused) for kind in kinds))
 
 
+class Turns:
+    """The turns of runs that come into the queue together and take turns with others as those of one experiment do."""
+
+    def __init__(self, session: Session, priority: int) -> None:
+        self._session, self._priority = session, priority
+        self._next: dict[Line, int] = {}
+
+    def next(self, line: Line) -> int:
+        """The turn of the next run that comes into a line."""
+        turn = self._next[line] if line in self._next else next_turn(self._session, line, self._priority)
+        self._next[line] = turn + ROUND
+        return turn
+
+
 def turn_behind_its_own(session: Session, run: Run) -> int:
-    """The turn of a run that comes into the queue behind all other runs of its experiment."""
-    its_own = select(func.max(Run.turn)).where(*READY, Run.experiment_id == run.experiment_id)
+    """The turn of a run that comes into the queue behind all other runs of its experiment, or of its sweep."""
+    sweep_id = session.scalars(select(Experiment.sweep_id).where(Experiment.id == run.experiment_id)).one()
+    company = of_experiment(run.experiment_id) if sweep_id is None else of_sweep(sweep_id)
+    its_own = select(func.max(Run.turn)).where(*READY, company)
     last = session.scalars(its_own).one()
     behind = AT_ONCE if last is None else last + ROUND
     return max(behind, next_turn(session, Line(run.queue, run.needs_fused), run.priority))

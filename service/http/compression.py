@@ -6,7 +6,9 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware.gzip import DEFAULT_EXCLUDED_CONTENT_TYPES, GZipResponder
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-EXCLUDED = (*DEFAULT_EXCLUDED_CONTENT_TYPES, "application/octet-stream")
+from service.http.tables import PARQUET
+
+EXCLUDED = (*DEFAULT_EXCLUDED_CONTENT_TYPES, "application/octet-stream", PARQUET)  # which has its own compression
 REFUSED = re.compile(r"\s*q=0(\.0*)?\s*", re.IGNORECASE)
 
 

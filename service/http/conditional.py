@@ -5,11 +5,15 @@ import hashlib
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from service.http.tables import MEDIA_TYPES
+
+TAGGED = set(MEDIA_TYPES.values())
 KEPT_IN_304 = ("etag", "cache-control", "vary", "date")
 
 
 class Revalidate:
-    """Gives each JSON answer to a ``GET`` an ``ETag`` made from its content, and 304 to whoever has that content.
+    """Gives each answer to a ``GET`` that is JSON or a table an ``ETag`` made from its content, and 304 to whoever has
+    that content.
 
     The tag is weak, because it is the same for the answer compressed and as it is.
     """
@@ -46,7 +50,8 @@ def etag_matches(if_none_match: str, etag: str) -> bool:
 
 def _can_be_tagged(start: Message) -> bool:
     headers = Headers(raw=start["headers"])
-    return start["status"] == 200 and headers.get("content-type") == "application/json" and "etag" not in headers
+    media_type = headers.get("content-type", "").partition(";")[0]
+    return start["status"] == 200 and media_type in TAGGED and "etag" not in headers
 
 
 def _revalidated(start: Message, body: Message, if_none_match: str) -> tuple[Message, Message]:

@@ -75,7 +75,7 @@ WITH_HEADERS: dict[type[ServiceError], tuple[str, ...]] = {
 HEADERS: dict[str, str] = {
     "Allow": "The methods that the address takes.",
     "ETag": "Stands for this content; send it as `If-None-Match` to hear only of changes.",
-    "Location": "Where the experiment is.",
+    "Location": "Where it is.",
     "Retry-After": "Seconds to wait before trying again.",
     "WWW-Authenticate": "`Bearer`.",
     "Content-Disposition": "The file's name.",
@@ -83,7 +83,8 @@ HEADERS: dict[str, str] = {
     "Content-Range": "Which bytes these are, and of how many.",
     "Cache-Control": "`no-cache`: who keeps it asks before using it whether it has changed.",
     "Content-Encoding": "`gzip`, for clients that accept it and answers that are long enough.",
-    "Vary": "`Accept-Encoding`: the answer may be compressed.",
+    "Link": 'The address of the page that follows, with `rel="next"`; none at the end.',
+    "Vary": "`Accept-Encoding`: the answer may be compressed. `Accept`: it may have another format.",
 }
 OF_CACHED = ("ETag", "Cache-Control")
 NEVER_COMPRESSED = ("204", "206", "304")
@@ -132,6 +133,23 @@ class Environment(BaseModel):
 
 def reference(name: str) -> dict[str, str]:
     return {"$ref": REFERENCE.format(model=name)}
+
+
+def inlined(kind: type[BaseModel]) -> Document:
+    """The schema of a body that a route reads itself, with all that it refers to in its place."""
+    schema = kind.model_json_schema()
+    parts = schema.pop("$defs", {})
+    return {name: _in_place(inner, parts) for name, inner in schema.items()}
+
+
+def _in_place(node: Any, parts: Mapping[str, Any]) -> Any:
+    if isinstance(node, list):
+        return [_in_place(inner, parts) for inner in node]
+    if not isinstance(node, dict):
+        return node
+    if "$ref" in node:
+        return _in_place(parts[node["$ref"].rpartition("/")[2]], parts)
+    return {name: _in_place(inner, parts) for name, inner in node.items()}
 
 
 def described_as(name: str) -> WithJsonSchema:

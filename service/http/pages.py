@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Annotated, Generic, TypeVar
 
-from fastapi import Query
+from fastapi import Query, Request
 from pydantic import BaseModel, Field
 
 from normcore.spec.messages import Form
@@ -23,6 +23,14 @@ def page(rows: Sequence[Item], limit: int, id_of: Callable[[Item], str]) -> Page
     """The page of the first ``limit`` rows; one row more was asked for, to know whether there is a next page."""
     shown = list(rows[:limit])
     return Page(items=shown, next_cursor=id_of(shown[-1]) if len(rows) > limit else None)
+
+
+def next_page(request: Request, shown: Page[Item]) -> str | None:
+    """The address of the page that follows, for a format that has no place for a cursor."""
+    if shown.next_cursor is None:
+        return None
+    url = request.url.include_query_params(cursor=shown.next_cursor)
+    return f"{url.path}?{url.query}"
 
 
 AnId = Annotated[str, Form(ID, "give `next_cursor` of the page before, as it is, or leave it out")]

@@ -2,16 +2,22 @@
 
 from normcore.problem import own_budget, own_problem
 from service.experiments.examples import EXPERIMENT_ID, FINGERPRINT
+from service.leaderboards.overall import CAUTION
 from service.leaderboards.pooling import Estimate
 from service.leaderboards.schemas import (
     Entry,
     Leaderboard,
     LeaderboardList,
     LeaderboardSummary,
+    LeftOut,
+    MethodProfile,
+    Overall,
     Problem,
+    RankedTask,
     Speedup,
     TimeToTarget,
 )
+from service.statistics.profiles import WIDEST
 
 LAYER_NORM = Entry(
     rank=1,
@@ -92,6 +98,27 @@ PUBLISHED = Leaderboard(
             values={"bits_per_char": Estimate(1.32)},
         ),
     ],
+)
+OVERALL = Overall(
+    profile="small",
+    rank_by="steps_to_target",
+    widest=WIDEST,
+    tasks=[RankedTask("permuted_digits", 0.5, 91.4, None)],
+    left_out=[LeftOut("char_lm", "no entries")],
+    methods=[
+        MethodProfile(
+            rank=1,
+            method="layer_norm",
+            area=1.0,
+            fastest=1,
+            times={"permuted_digits": 91.4},
+            ratios={"permuted_digits": 1.0},
+            profile=[(1.0, 1.0), (WIDEST, 1.0)],
+            untried=[],
+        )
+    ],
+    caution=CAUTION,
+    flips=[],
 )
 LEADERBOARDS = LeaderboardList(
     items=[LeaderboardSummary(task="permuted_digits", profile="small", problem=PROBLEM, n_entries=1, n_runs=1)]

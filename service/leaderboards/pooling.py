@@ -54,6 +54,11 @@ class RunResult:
         """The value, unless the run diverged, whatever it had reached before."""
         return None if self.diverged else self.value
 
+    @property
+    def worth(self) -> float | None:
+        """What it counts in a score: diverged, as much as a model that ignores its input."""
+        return self.no_skill if self.diverged else self.value
+
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
@@ -154,8 +159,8 @@ def pool(results: Sequence[RunResult], metrics: Sequence[Metric]) -> Pooled:
         n_seeds=len(results),
         n_diverged=sum(result.diverged for result in results),
         diverged_ci95=first.diverged_ci95,
-        value=_estimate(first),
-        values={name: estimate for name, found in of_metrics.items() if (estimate := _estimate(found)) is not None},
+        value=estimate(first),
+        values={name: shown for name, found in of_metrics.items() if (shown := estimate(found)) is not None},
         valid_value=sum(chosen_by) / len(chosen_by) if chosen_by else None,
         score=first.score,
         contended=sum(result.contended for result in results),
@@ -212,7 +217,8 @@ def _value(results: Sequence[RunResult], metric: Metric) -> Value:
     return value(values, sum(result.diverged for result in results), metric.direction, no_skill)
 
 
-def _estimate(found: Value) -> Estimate | None:
+def estimate(found: Value) -> Estimate | None:
+    """A value as boards show it."""
     return None if found.mean is None else Estimate(found.mean, found.std, found.ci95, found.n, found.iqm)
 
 

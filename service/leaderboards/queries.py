@@ -1,6 +1,6 @@
 """Read entries and rank them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime
 from itertools import groupby
@@ -22,6 +22,8 @@ from service.leaderboards.board import Row, Rules, best_of_each_method, main_har
 from service.leaderboards.pooling import RunResult, stored_pooled
 from service.leaderboards.published import published_entries
 from service.leaderboards.ranking import RankBy
+from service.leaderboards.submitted import queries as submitted
+from service.leaderboards.submitted.entries import submitted_entries
 
 READ = [field.name for field in fields(Row)]
 
@@ -45,12 +47,12 @@ def leaderboards(session: Session) -> list[schemas.LeaderboardSummary]:
     return list(boards.values())
 
 
-def version(session: Session, task: str, profile: ProfileName) -> tuple[int, int]:
-    """Another one after each run that is added to a task's boards at this profile."""
+def version(session: Session, task: str, profile: ProfileName) -> tuple[int, ...]:
+    """Another one after each run and each result that is added to a task's boards at this profile, or withdrawn."""
     entry = tables.Entry
     counts = select(func.count(), func.coalesce(func.sum(entry.n_runs), 0))
     n_entries, n_runs = session.execute(counts.where(entry.task == task, entry.profile == profile)).one()
-    return n_entries, n_runs
+    return n_entries, n_runs, *submitted.version(session, task, profile)
 
 
 class Asked(NamedTuple):
@@ -88,13 +90,16 @@ def leaderboard(session: Session, asked: Asked, as_of: datetime | None = None) -
     problems = _problems(session, task, profile)
     chosen = _chosen(problems, asked.problem)
     here = (task, profile, chosen.id)
-    rows = _rows(session, *here) if as_of is None else _rows_as_of(session, *here, as_of)
+    rows = rows_of_board(session, *here) if as_of is None else _rows_as_of(session, *here, as_of)
     best = best_of_each_method(rows, metric, budget)
     shown = [row for row in rows if not asked.best or row.fingerprint in best]
     papers = published_entries(task, chosen.id, metric) if asked.published and profile == "paper" else []
-    found = ranked(shown, papers, Rules(metric, budget, asked.rank_by, asked.baseline, asked.over_budget))
+    measured = {row.fingerprint: row.results for row in rows}
+    claims = submitted_entries(submitted.on_board(session, *here, as_of), measured, metric.name, budget)
+    rules = Rules(metric, budget, asked.rank_by, asked.baseline, asked.over_budget)
+    found = ranked(shown, [*claims, *papers], rules)
     for entry in found if asked.best else ():
-        entry.best_of = best.get(entry.fingerprint or "", 1)
+        entry.best_of = best.get(entry.fingerprint or "", 1) if entry.source == "measured" else 1
     return schemas.Leaderboard(
         task=task,
         profile=profile,
@@ -113,8 +118,9 @@ def leaderboard(session: Session, asked: Asked, as_of: datetime | None = None) -
     )
 
 
-def _rows(session: Session, task: str, profile: str, problem: str) -> list[Row]:
-    """Core's rows: looking names up in SQLAlchemy's took a third of the time of a board of a thousand entries."""
+def rows_of_board(session: Session, task: str, profile: str, problem: str) -> list[Row]:
+    """All entries of a board before they are ranked. Core's rows: looking names up in SQLAlchemy's took a third of the
+    time of a board of a thousand entries."""
     entry = rows_of(tables.Entry).c
     here = (entry.task == task, entry.profile == profile, entry.problem == problem)
     found = session.execute(select(*(entry[name] for name in READ)).where(*here))
@@ -124,6 +130,13 @@ def _rows(session: Session, task: str, profile: str, problem: str) -> list[Row]:
 def row_of(entry: tables.Entry) -> Row:
     """What is stored of an entry."""
     return _row(**{name: getattr(entry, name) for name in READ})
+
+
+def seeds_of(session: Session, fingerprints: Collection[str]) -> dict[str, list[RunResult]]:
+    """The run of each seed that counts, of entries that are stored."""
+    entry = rows_of(tables.Entry).c
+    stored = session.execute(select(entry.fingerprint, entry.results).where(entry.fingerprint.in_(fingerprints)))
+    return {fingerprint: [RunResult(**result) for result in results] for fingerprint, results in stored}
 
 
 def _row(**stored: Any) -> Row:
@@ -146,7 +159,7 @@ def _rows_as_of(session: Session, task: str, profile: str, problem: str, moment:
 
 
 def _problems(session: Session, task: str, profile: ProfileName) -> list[schemas.Problem]:
-    """The profile's own problem, and all others that have entries."""
+    """The profile's own problem, and all others that have entries or submitted results."""
     own, entry = own_problem(task, profile), tables.Entry
     here = (entry.task == task, entry.profile == profile)
     others = set(session.scalars(select(entry.problem).where(*here).distinct())) - {own.id}  # which the index holds
@@ -154,7 +167,9 @@ def _problems(session: Session, task: str, profile: ProfileName) -> list[schemas
         id: session.scalars(select(entry.options).where(*here, entry.problem == id).limit(1)).one()
         for id in sorted(others)
     }
-    return [shown_problem(task, profile, id, given) for id, given in ((own.id, own.options), *options.items())]
+    options = {**submitted.problems(session, task, profile), **options, own.id: own.options}
+    ids = [own.id, *sorted(options.keys() - {own.id})]
+    return [shown_problem(task, profile, id, options[id]) for id in ids]
 
 
 def shown_problem(task: str, profile: str, id: str, options: Mapping[str, Any]) -> schemas.Problem:

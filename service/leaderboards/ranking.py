@@ -9,6 +9,7 @@ from service.statistics.differences import pairs
 from service.statistics.order import Key, Place, board
 from service.statistics.times import restricted_mean, time_pairs
 
+TimeBy = Literal["steps_to_target", "seconds_to_target"]
 RankBy = Literal["metric", "steps_to_target", "seconds_to_target"]
 
 

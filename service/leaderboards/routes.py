@@ -15,9 +15,11 @@ from service.errors import Invalid, NotFound
 from service.http.openapi import answers, refusals
 from service.http.parts import DatabaseDep, PartsDep
 from service.http.routing import Router, check_found, check_known
-from service.leaderboards import examples, queries
-from service.leaderboards.ranking import RankBy
-from service.leaderboards.schemas import LEADERBOARD, Leaderboard, LeaderboardList
+from service.http.tables import WantedFormat, also_as_file, encoded, file_answer, json_answer
+from service.leaderboards import examples, overall, queries
+from service.leaderboards.columns import FILE_EXAMPLE, FILE_ROW, board_table
+from service.leaderboards.ranking import RankBy, TimeBy
+from service.leaderboards.schemas import LEADERBOARD, OVERALL, Leaderboard, LeaderboardList, Overall
 
 OWN_PROBLEM = own_problem("permuted_digits", "small").id
 router = Router(prefix="/v1/leaderboards", tags=["leaderboards"])
@@ -30,14 +32,37 @@ def list_leaderboards(db: DatabaseDep) -> LeaderboardList:
         return LeaderboardList(items=queries.leaderboards(session))
 
 
+@router.get("/overall", response_model=Overall, responses=answers(examples.OVERALL))
+def get_overall(
+    parts: PartsDep,
+    profile: Annotated[ProfileName, Query(description="The tasks' size.", examples=["small"])] = DEFAULT_PROFILE,
+    rank_by: Annotated[
+        TimeBy, Query(description="Whose medians are held beside each other.", examples=["seconds_to_target"])
+    ] = "steps_to_target",
+) -> Response:
+    """Performance profiles over all tasks: how often a method's default spec is within a factor of the fastest, and the
+    area beneath (Dolan and More 2002, Dahl et al. 2023)."""
+    with parts.db.snapshot() as session:
+        version = overall.version(session, profile)
+        asked = ("overall", profile, rank_by)
+        content = parts.boards.get(
+            asked, version, lambda: OVERALL.dump_json(overall.overall(session, profile, rank_by))
+        )
+    return Response(content, media_type="application/json")
+
+
 @router.get(
     "/{task}",
     response_model=Leaderboard,
-    responses=answers(examples.LEADERBOARD, also={"published": examples.PUBLISHED}) | refusals(NotFound),
+    responses=also_as_file(
+        answers(examples.LEADERBOARD, also={"published": examples.PUBLISHED}), FILE_ROW, FILE_EXAMPLE
+    )
+    | refusals(NotFound),
 )
 def get_leaderboard(
     task: Annotated[str, Path(description="The task's name.", examples=["permuted_digits"])],
     parts: PartsDep,
+    format: WantedFormat,
     profile: Annotated[ProfileName, Query(description="The task's size.", examples=["small"])] = DEFAULT_PROFILE,
     rank_by: Annotated[RankBy, Query(description="What decides the rank.", examples=["steps_to_target"])] = "metric",
     baseline: Annotated[
@@ -85,9 +110,13 @@ def get_leaderboard(
     with parts.db.snapshot() as session:
 
         def made() -> bytes:
-            return LEADERBOARD.dump_json(queries.leaderboard(session, asked, as_of))
+            board = queries.leaderboard(session, asked, as_of)
+            return LEADERBOARD.dump_json(board) if format == "json" else encoded(board_table(board), format)
 
         if as_of is not None:
-            return Response(made(), media_type="application/json")
-        version = queries.version(session, task, profile)
-        return Response(parts.boards.get(asked, version, made), media_type="application/json")
+            content = made()
+        else:
+            content = parts.boards.get((asked, format), queries.version(session, task, profile), made)
+    if format == "json":
+        return json_answer(content)
+    return file_answer(f"{task}-{profile}", format, content)

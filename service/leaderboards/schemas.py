@@ -8,7 +8,9 @@ from typing import Any, Literal
 from pydantic import BaseModel, TypeAdapter
 
 from service.leaderboards.pooling import Estimate
-from service.leaderboards.ranking import RankBy
+from service.leaderboards.ranking import RankBy, TimeBy
+from service.leaderboards.submitted.schemas import Provenance
+from service.statistics.agreement import Verdict
 from service.statistics.values import Interval
 
 
@@ -49,17 +51,19 @@ class Speedup:
 
 @dataclass(slots=True, kw_only=True)
 class Entry:
-    """All succeeded runs that share a fingerprint, or a paper's number, which has a mean only.
+    """All succeeded runs that share a fingerprint; or a paper's number, which has a mean only; or a submitted result,
+    which has the values of its seeds.
 
     Attributes:
         rank: None if it had more than the board's budget, and of a board by seconds if it ran on other hardware; a
-            paper's number is ranked among the measured ones, and moves none of them. One of validation data has no
-            rank, nor has one without the board's metric.
+            paper's number or a submitted result is ranked among the measured ones, and moves none of them. One of
+            validation data has no rank, nor has one without the board's metric.
         rank_ci: the ranks that it may truly have, 95% for all entries of the board at once.
         tie_group: the first entry of a group is better than that of the next; those of one group cannot be told apart
             from its first.
         split: the data that a paper's numbers are of; ours are of the test data.
         method: None for a paper's number of a model that no method of ours describes.
+        result_id, state, provenance: of a submitted result; it is claimed until runs of this service agree.
         citation, model: where the number stands, and what the paper calls its model.
         origin: the work that the paper quotes the number from; None if the number is its own.
         note: what else to know of a paper's number.
@@ -80,9 +84,12 @@ class Entry:
     rank_ci: tuple[int, int] | None = None
     tie_group: int | None = None
     method: str | None
-    source: Literal["measured", "published"]
+    source: Literal["measured", "published", "submitted"]
     split: Literal["test", "valid"] = "test"
     fingerprint: str | None = None
+    result_id: str | None = None
+    state: Verdict | None = None
+    provenance: Provenance | None = None
     citation: str | None = None
     model: str | None = None
     origin: str | None = None
@@ -150,6 +157,76 @@ class Leaderboard:
 
 
 LEADERBOARD = TypeAdapter(Leaderboard)
+
+
+@dataclass(slots=True)
+class RankedTask:
+    """A task that somebody has reached the target of.
+
+    Attributes:
+        least: the median time of the fastest method.
+        hardware: on which seconds were spent; null where updates are counted.
+    """
+
+    task: str
+    target: float
+    least: float
+    hardware: str | None
+
+
+@dataclass(slots=True)
+class LeftOut:
+    """A task that says nothing of any method, and why."""
+
+    task: str
+    reason: Literal["no target", "no entries", "target not reached"]
+
+
+@dataclass(slots=True)
+class MethodProfile:
+    """How often a method is within a factor of the fastest.
+
+    Attributes:
+        rank: 1 + the methods with a larger area.
+        area: beneath the profile from a factor of 1 to 4; 1 if it is the fastest of all tasks.
+        fastest: tasks of which it is.
+        times: its median to each task's target; null if it does not reach it in half of its seeds, or was not tried.
+        ratios: to the fastest; null likewise.
+        profile: factors, and the share of the tasks in which it is within them.
+        untried: tasks of which it has no entry.
+    """
+
+    rank: int
+    method: str
+    area: float
+    fastest: int
+    times: dict[str, float | None]
+    ratios: dict[str, float | None]
+    profile: list[tuple[float, float]]
+    untried: list[str]
+
+
+@dataclass(slots=True)
+class Overall:
+    """Methods over all tasks at one size, by the times of their default specs.
+
+    Attributes:
+        widest: the factor beyond which a method gains nothing.
+        caution: what not to conclude.
+        flips: pairs of methods that stand the other way round if they are held beside each other alone.
+    """
+
+    profile: str
+    rank_by: TimeBy
+    widest: float
+    tasks: list[RankedTask]
+    left_out: list[LeftOut]
+    methods: list[MethodProfile]
+    caution: str
+    flips: list[tuple[str, str]]
+
+
+OVERALL = TypeAdapter(Overall)
 
 
 class LeaderboardSummary(BaseModel):

@@ -1,5 +1,5 @@
 """Notice what was lost: runs whose worker is gone, messages that never arrived, workers that fell silent. And put runs
-whose pause is over back into the queue.
+whose pause is over back into the queue, and take the next step of adaptive sweeps.
 
 Every step locks the rows that it changes, so any number of schedulers may run; one is enough.
 """
@@ -18,6 +18,7 @@ from service.fleet import registration
 from service.processes.startup import exit_on_signals, prepare
 from service.queue import Notification, Notifier, make_celery
 from service.settings import Settings
+from service.sweeps import adaptive
 from service.workload import queries
 
 log = logging.getLogger(__name__)
@@ -75,6 +76,7 @@ def look(db: Database, settings: Settings, *, take_back: bool = True) -> list[No
         if take_back:
             notifications += lifecycle.take_back(session, max_attempts=settings.max_attempts)
         lifecycle.end_pauses(session)
+        notifications += adaptive.advance(session)
         registration.remove_silent(session, settings.heartbeat_seconds)
         idle = queries.idle(session, settings.heartbeat_seconds)
         notifications += lifecycle.notify_again(session, idle=idle, after_seconds=settings.notify_again_seconds)

@@ -95,7 +95,8 @@ def _standings(session: Session, method: str) -> list[StandingOut]:
 
 
 def _standing(board: Leaderboard, method: str) -> StandingOut | None:
-    own = next((entry for entry in board.entries if entry.method == method), None)
+    measured = [entry for entry in board.entries if entry.source == "measured"]
+    own = next((entry for entry in measured if entry.method == method), None)
     if own is None or own.fingerprint is None:
         return None
     return StandingOut(
@@ -104,7 +105,7 @@ def _standing(board: Leaderboard, method: str) -> StandingOut | None:
         problem=board.problem,
         rank=own.rank,
         rank_ci=own.rank_ci,
-        of=sum(not entry.over_budget for entry in board.entries),
+        of=sum(not entry.over_budget for entry in measured),
         metric=board.metric,
         unit=board.unit,
         direction=board.direction,

@@ -2,9 +2,13 @@
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import combinations
 from typing import NamedTuple
 
+import numpy as np
+
+from service.statistics.differences import holm
 from service.statistics.spread import LEVEL, check_numbers, has_spread
 from service.statistics.values import Interval
 
@@ -21,6 +25,25 @@ class Anytime(NamedTuple):
     e_value: float
     p_value: float
     ci95: Interval | None
+
+
+def undecided(values: Sequence[Mapping[int, float]]) -> list[int]:
+    """Which of some entries still have one among the others that they may be better or worse than.
+
+    Args:
+        values: of each entry, by seed.
+
+    Raises:
+        ValueError: one is NaN.
+    """
+    pairs = list(combinations(range(len(values)), 2))
+    p_values = np.array([_p_value(values[one], values[other]) for one, other in pairs])
+    is_open = holm(p_values) > 1 - LEVEL
+    return sorted({entry for pair, still in zip(pairs, is_open, strict=True) if still for entry in pair})
+
+
+def _p_value(one: Mapping[int, float], other: Mapping[int, float]) -> float:
+    return anytime([one[seed] - other[seed] for seed in sorted(one.keys() & other.keys())]).p_value
 
 
 def anytime(differences: Sequence[float]) -> Anytime:

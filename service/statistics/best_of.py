@@ -2,7 +2,7 @@
 
 import math
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from itertools import groupby
 from typing import NamedTuple
@@ -41,6 +41,17 @@ class Flip(NamedTuple):
     is_uncertain: bool
 
 
+class _Ranked(NamedTuple):
+    """Trials from the worst to the best; those that are chosen alike are one group, worth its mean."""
+
+    values: list[float]
+    counts: list[int]
+
+    @property
+    def n(self) -> int:
+        return sum(self.counts)
+
+
 def best_of(trials: Sequence[Trial], k: int, direction: Direction) -> BestOf:
     """Choose k of n trials at random, keep the one with the best validation value, and look at its test value.
 
@@ -49,34 +60,70 @@ def best_of(trials: Sequence[Trial], k: int, direction: Direction) -> BestOf:
     """
     if not 1 <= k <= len(trials):
         raise ValueError(f"expected 1 to {len(trials)} trials to choose, received {k}")
-    check_numbers(value for trial in trials for value in trial if value is not None)
-    chosen_by = partial(_chosen_by, direction=direction)
-    equal = [[trial.test for trial in same] for _, same in groupby(sorted(trials, key=chosen_by), key=chosen_by)]
-    values, weights = [statistics.fmean(tests) for tests in equal], list(_weights(map(len, equal), len(trials), k))
-    low, high = np.quantile(values, [0.05, 0.95], method="inverted_cdf", weights=weights)
-    expected = math.fsum(weight * value for weight, value in zip(weights, values, strict=True))
-    return BestOf(expected, float(low), float(high))
+    return _best_of(_ranked(trials, direction), k)
+
+
+def best_of_each_number(trials: Sequence[Trial], direction: Direction) -> list[BestOf]:
+    """The same of 1, 2, … and all trials.
+
+    Raises:
+        ValueError: a value is NaN.
+    """
+    ranked = _ranked(trials, direction)
+    return [_best_of(ranked, k) for k in range(1, len(trials) + 1)]
 
 
 def budget_flips(a: Sequence[Trial], b: Sequence[Trial], direction: Direction) -> list[Flip]:
-    """Where the one that is better after k trials is no longer the one that was after fewer."""
+    """Where the one that is better after k trials is no longer the one that was after fewer.
+
+    Raises:
+        ValueError: a value is NaN.
+    """
+    return flips(best_of_each_number(a, direction), best_of_each_number(b, direction))
+
+
+def flips(a: Sequence[BestOf], b: Sequence[BestOf]) -> list[Flip]:
+    """The same, of what ``best_of_each_number`` found."""
     most = min(len(a), len(b))
-    flips, before = [], 0.0
-    for k in range(1, most + 1):
-        difference = best_of(a, k, direction).expected - best_of(b, k, direction).expected
+    found, before = [], 0.0
+    for k, (own, other) in enumerate(zip(a, b, strict=False), start=1):
+        difference = own.expected - other.expected
         if difference and before and (difference > 0) != (before > 0):
-            flips.append(Flip(k, 2 * k > most))
+            found.append(Flip(k, 2 * k > most))
         before = difference or before
-    return flips
+    return found
+
+
+def _ranked(trials: Sequence[Trial], direction: Direction) -> _Ranked:
+    check_numbers(value for trial in trials for value in trial if value is not None)
+    chosen_by = partial(_chosen_by, direction=direction)
+    equal = [[trial.test for trial in same] for _, same in groupby(sorted(trials, key=chosen_by), key=chosen_by)]
+    return _Ranked([statistics.fmean(tests) for tests in equal], [len(tests) for tests in equal])
 
 
 def _chosen_by(trial: Trial, direction: Direction) -> float:
     return -math.inf if trial.valid is None else gain(trial.valid, direction)
 
 
-def _weights(counts: Iterable[int], n: int, k: int) -> Iterator[float]:
-    """How often the best of k is in each group of equally good trials, from the worst on; a group is worth its mean."""
-    begin = 0
-    for count in counts:
-        yield sum(math.comb(i, k - 1) for i in range(begin, begin + count)) / math.comb(n, k)
-        begin += count
+def _best_of(ranked: _Ranked, k: int) -> BestOf:
+    weights = _weights(ranked, k)
+    low, high = np.quantile(ranked.values, [0.05, 0.95], method="inverted_cdf", weights=weights)
+    return BestOf(_expected(ranked, weights), float(low), float(high))
+
+
+def _expected(ranked: _Ranked, weights: Sequence[float]) -> float:
+    return math.fsum(weight * value for weight, value in zip(weights, ranked.values, strict=True))
+
+
+def _weights(ranked: _Ranked, k: int) -> list[float]:
+    """How often the best of k is in each group. The i-th trial from below is the best of C(i - 1, k - 1) choices; each
+    of these numbers is made from the one before, which takes a tenth of the time of computing it."""
+    of_all, weights, i, choices = math.comb(ranked.n, k), [], 0, 0
+    for count in ranked.counts:
+        of_group = 0
+        for _ in range(count):
+            i += 1
+            choices = choices * (i - 1) // (i - k) if i > k else int(i == k)
+            of_group += choices
+        weights.append(of_group / of_all)
+    return weights

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from typing import NamedTuple
 
 WIDEST = 4.0
@@ -34,12 +35,32 @@ def profiles(times: Mapping[str, Mapping[str, float | None]], taus: Sequence[flo
     least = [min(column) for column in zip(*of_method.values(), strict=True)]
     found = {}
     for method, own in of_method.items():
-        ratios = [time / best for time, best in zip(own, least, strict=True) if math.isfinite(best)]
+        ratios = [_ratio(time, best) for time, best in zip(own, least, strict=True) if math.isfinite(best)]
         if ratios:
             rho = [sum(ratio <= tau for ratio in ratios) / len(ratios) for tau in taus]
             area = math.fsum(max(0.0, (WIDEST - ratio) / (WIDEST - 1)) for ratio in ratios) / len(ratios)
             found[method] = Profile(ratios, rho, area)
     return found
+
+
+def flips(times: Mapping[str, Mapping[str, float | None]]) -> list[tuple[str, str]]:
+    """Pairs of methods, the one with more area first, that stand the other way round if they are held beside each other
+    alone: ratios are to the fastest, whoever that is (Gould and Scott 2016)."""
+    area = {method: found.area for method, found in profiles(times, ()).items()}
+    ordered = sorted(area, key=lambda method: (-area[method], method))
+    return [(a, b) for a, b in combinations(ordered, 2) if area[a] > area[b] and _is_behind(times, a, b)]
+
+
+def _is_behind(times: Mapping[str, Mapping[str, float | None]], a: str, b: str) -> bool:
+    alone = profiles({a: times[a], b: times[b]}, ())
+    return bool(alone) and alone[a].area < alone[b].area
+
+
+def _ratio(time: float, least: float) -> float:
+    """To a least time of 0, nothing but 0 is near."""
+    if time == least:
+        return 1.0
+    return time / least if least else math.inf
 
 
 def _known(time: float | None) -> float:

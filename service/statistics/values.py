@@ -5,7 +5,8 @@ import statistics
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from scipy.stats import binomtest, trim_mean, ttest_1samp
+from scipy.special import stdtrit
+from scipy.stats import binomtest, trim_mean
 
 from normcore.spec.metric import Direction
 from service.statistics.spread import LEVEL, check_numbers, gain, has_spread
@@ -72,8 +73,9 @@ def interval(values: Sequence[float], level: float) -> Interval | None:
     if not has_spread(values):
         mean = statistics.fmean(values)
         return mean, mean
-    low, high = ttest_1samp(values, 0).confidence_interval(level)
-    return float(low), float(high)
+    n, mean = len(values), statistics.fmean(values)
+    half = statistics.stdev(values, mean) / math.sqrt(n) * float(stdtrit(n - 1, (1 + level) / 2))
+    return mean - half, mean + half
 
 
 def of_exp(logs: Interval | None) -> Interval | None:

@@ -12,10 +12,10 @@ from service.settings import Settings
 
 def test_the_board_has_all_entries_of_all_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leaderboard, "ENTRIES", 7)
-    leaderboard.fill(tmp_path, experiments=2)
     settings = Settings(
         data_dir=tmp_path, database_url=f"sqlite:///{tmp_path / 'normbench.db'}", allowed_hosts="testserver"
     )
+    leaderboard.fill(settings, experiments=2).close()
     with TestClient(create_app(settings, require_keys=False)) as client:
         entries = client.get(leaderboard.BOARD.path).json()["entries"]
     assert [entry["n_runs"] for entry in entries] == [2 * leaderboard.SEEDS] * 7

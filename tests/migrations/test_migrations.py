@@ -16,6 +16,7 @@ from service.db import Base, Database
 from service.experiments import tables as experiments
 from service.fleet import tables as fleet
 from service.keys import tables as keys  # noqa: F401
+from service.leaderboards.submitted import tables as submitted_results  # noqa: F401
 from service.processes.migrate import migrate
 from tests.processes import until
 from tests.service.given import claimed, finished, submitted

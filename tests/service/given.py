@@ -14,6 +14,9 @@ from service.experiments.lifecycle import Claim, Lease
 from service.experiments.machines import Start
 from service.experiments.schemas import ExperimentOut
 from service.experiments.tables import Measurement, Run
+from service.leaderboards.submitted import storing
+from service.leaderboards.submitted.reading import read
+from service.leaderboards.submitted.tables import SubmittedResult
 
 LEASE_SECONDS = 60.0
 MAX_STEPS = TASKS["permuted_digits"].profiles["smoke"].training["max_steps"]
@@ -64,6 +67,16 @@ def finished(
     start = Start.of(run_of(db, lease.run_id).environment or {}).probed(QUIET)
     with db.transaction() as session:
         results.finish(session, lease, outcome, result_of(**result), timing or timing_of(), start)
+
+
+def submitted_result(db: Database, method: str = "layer_norm", values: Sequence[float] = (0.5,)) -> SubmittedResult:
+    """A stored result that was measured elsewhere."""
+    body = written(method)
+    del body["seeds"]
+    body |= {"values": [{"seed": seed, "value": value} for seed, value in enumerate(values)]}
+    body |= {"provenance": {"source": "https://example.org/log"}}
+    with db.transaction() as session:
+        return storing.store(session, read(body), request_digest=digest(body), idempotency_key=None)[0]
 
 
 def submitted_analysis(db: Database, spec: Mapping[str, Any]) -> ExperimentOut:

@@ -16,10 +16,11 @@ import pytest
 from service.artifacts import Artifacts
 from service.db import Database
 from service.settings import Settings
-from tests.service.given import begun, claimed, finished, measured, recorded, submitted
+from tests.service.given import begun, claimed, finished, measured, recorded, submitted, submitted_result
 from tests.service.live import live_api
+from tests.service.sweeps.given import posted, stored
 
-CALLS = 27
+CALLS = 37
 CASES = int(os.environ.get("NORMBENCH_TEST_SCHEMA_CASES", "500"))
 MOST = math.ceil(1.4 * CASES / CALLS)  # of one call; those without parameters get a few only
 CONFIG = """\
@@ -27,9 +28,19 @@ CONFIG = """\
 "path.experiment_id" = "{experiment_id}"
 "path.run_id" = "{run_id}"
 "path.task" = "permuted_digits"
+"path.result_id" = "{result_id}"
+"path.sweep_id" = "{sweep_id}"
 
 [[operations]]  # no JSON Schema can say which parts of a spec go together, or which data is at hand
 include-name = "POST /v1/experiments"
+checks.positive_data_acceptance.expected-statuses = ["2xx", "409", "422"]
+
+[[operations]]  # as little can it say it of a result's spec, or how good the task's metric can be
+include-name = "POST /v1/results"
+checks.positive_data_acceptance.expected-statuses = ["2xx", "409", "422"]
+
+[[operations]]  # nor which fields a spec has
+include-name = "POST /v1/sweeps"
 checks.positive_data_acceptance.expected-statuses = ["2xx", "409", "422"]
 
 [[operations]]  # which series a run has, it says itself
@@ -60,7 +71,8 @@ def test_the_api_answers_as_it_is_described(settings: Settings, db: Database, tm
     finished(db, lease)
     Artifacts(settings.artifacts_url).write(run_id, 1, "log.txt", bytes(100))
     config = tmp_path / "schemathesis.toml"
-    config.write_text(CONFIG.format(experiment_id=experiment.id, run_id=run_id))
+    ids = {"experiment_id": experiment.id, "run_id": run_id}
+    config.write_text(CONFIG.format(**ids, result_id=submitted_result(db).id, sweep_id=stored(db, posted())))
     with live_api(settings) as url:
         command: list[str | Path] = [
             Path(sys.executable).with_name("schemathesis"),

@@ -8,7 +8,7 @@ from normcore.spec.metric import Metric
 from normcore.spec.task import Profile
 from normcore.spec.tasks.benchmark import Benchmark, Best, LastMean
 
-ERROR = Metric("mean_squared_error", "", "minimize", "1/6, the variance of the sum")
+ERROR = Metric("mean_squared_error", "", "minimize", "1/6, the variance of the sum", 0)
 
 
 def _profile(description: str, length: int, hidden_size: int, **budget: int) -> Profile:

@@ -12,7 +12,7 @@ from normcore.spec.task import Need, Profile
 from normcore.spec.tasks.benchmark import Benchmark, Best
 
 DATASETS = {"cnn": "cnn_questions", "cnn_sample": "cnn_sample", "novels": "gutenberg_books"}
-WRONG = Metric("error_rate", "", "minimize", "that of always naming the same entity")
+WRONG = Metric("error_rate", "", "minimize", "that of always naming the same entity", 0, 1)
 WORDS = {"cnn": 65_830, "cnn_sample": 5_000, "novels": 20_000}
 """About how many a vocabulary has that is not cut short."""
 TEXT, QUESTION = {"four_sentences": 150, "full": 780}, 20  # words on average, of CNN's

@@ -12,11 +12,11 @@ from normcore.spec.tasks.benchmark import Benchmark, Best
 
 CHANCE = "that of an order by chance"
 PLACES = (1, 5, 10)
-IMAGE_RECALL = Metric("image_recall", "", "maximize", CHANCE)
+IMAGE_RECALL = Metric("image_recall", "", "maximize", CHANCE, 0, 1)
 METRICS = (
     IMAGE_RECALL,
-    *(Metric(f"{of}_r{k}", "", "maximize", CHANCE) for of in ("image", "caption") for k in PLACES),
-    *(Metric(f"{of}_mean_rank", "", "minimize", CHANCE) for of in ("image", "caption")),
+    *(Metric(f"{of}_r{k}", "", "maximize", CHANCE, 0, 1) for of in ("image", "caption") for k in PLACES),
+    *(Metric(f"{of}_mean_rank", "", "minimize", CHANCE, 1) for of in ("image", "caption")),
 )
 WORDS = {"coco_karpathy": 10_000, "flickr8k_1000": 2_000}  # about how many a vocabulary has
 FEATURES = {"coco_karpathy": 4096, "flickr8k_1000": 1000}

@@ -14,10 +14,10 @@ NOTHING = "0: that of vectors that say nothing"
 HALF = "the share of the commoner label"
 OPINIONS = ("mr", "cr", "subj", "mpqa")
 METRICS = (
-    Metric("sick_pearson", "", "maximize", NOTHING),
-    Metric("sick_spearman", "", "maximize", NOTHING),
-    Metric("sick_mse", "", "minimize", "the variance of the scores"),
-    *(Metric(name, "", "maximize", HALF) for name in OPINIONS),
+    Metric("sick_pearson", "", "maximize", NOTHING, -1, 1),
+    Metric("sick_spearman", "", "maximize", NOTHING, -1, 1),
+    Metric("sick_mse", "", "minimize", "the variance of the scores", 0),
+    *(Metric(name, "", "maximize", HALF, 0, 1) for name in OPINIONS),
 )
 STEPS = 14  # words of a sentence on average, and its end
 

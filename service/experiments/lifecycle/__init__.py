@@ -26,7 +26,7 @@ from service.experiments.lifecycle.attempt import (
 from service.experiments.lifecycle.claiming import Claim, claim
 from service.experiments.lifecycle.lease import Lease, LeaseLost
 from service.experiments.lifecycle.notifying import notify_again
-from service.experiments.lifecycle.requests import cancel, retry
+from service.experiments.lifecycle.requests import cancel, cancel_all, retry, retry_all
 from service.experiments.lifecycle.returning import defer, end_pauses, lose, release, take_back, take_back_from
 from service.experiments.lifecycle.states import ENDED, WAITING
 
@@ -37,6 +37,7 @@ __all__ = [
     "Lease",
     "LeaseLost",
     "cancel",
+    "cancel_all",
     "cancelled",
     "claim",
     "defer",
@@ -50,6 +51,7 @@ __all__ = [
     "record",
     "release",
     "retry",
+    "retry_all",
     "start",
     "take_back",
     "take_back_from",

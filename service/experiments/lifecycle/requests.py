@@ -1,18 +1,20 @@
-"""What users ask for: to cancel an experiment's runs, and to retry them."""
+"""What users ask for: to cancel the runs of an experiment or of a sweep, and to retry them."""
 
 from typing import Any
 
-from sqlalchemy import case, update
+from sqlalchemy import ColumnElement, bindparam, case, update
 from sqlalchemy.orm import Session
 
-from service.db import epoch_now, utc_now
+from service.db import epoch_now, rows_of, utc_now
 from service.errors import NotFound
 from service.experiments.lifecycle.history import ending_entry, with_entries
 from service.experiments.lifecycle.lease import locked
 from service.experiments.lifecycle.states import WAITING
-from service.experiments.tables import Experiment, Run
-from service.experiments.turns import ROUND, Line, next_turn
+from service.experiments.tables import Experiment, Run, of_experiment
+from service.experiments.turns import Line, Turns
 from service.queue import Notification
+
+RETRIED = update(rows_of(Run)).where(Run.id == bindparam("of_run")).values(notified_at=epoch_now())
 
 
 def cancel(session: Session, experiment_id: str) -> None:
@@ -22,7 +24,12 @@ def cancel(session: Session, experiment_id: str) -> None:
         NotFound: no such experiment.
     """
     _require(session, experiment_id)
-    waiting = [run.id for run in locked(session, Run.experiment_id == experiment_id, Run.state.in_(WAITING))]
+    cancel_all(session, of_experiment(experiment_id))
+
+
+def cancel_all(session: Session, which: ColumnElement[bool]) -> None:
+    """The same of all runs that meet a condition."""
+    waiting = [run.id for run in locked(session, which, Run.state.in_(WAITING))]
     is_queued = Run.state == "queued"
     session.execute(
         update(Run)
@@ -44,10 +51,15 @@ def retry(session: Session, experiment_id: str) -> list[Notification]:
         NotFound: no such experiment.
     """
     _require(session, experiment_id)
-    ended = locked(session, Run.experiment_id == experiment_id, Run.state.in_(("failed", "cancelled")))
+    return retry_all(session, of_experiment(experiment_id))
+
+
+def retry_all(session: Session, which: ColumnElement[bool]) -> list[Notification]:
+    """The same of all runs that meet a condition, which take turns with others as those of one experiment do."""
+    ended = locked(session, which, Run.state.in_(("failed", "cancelled")))
     if not ended:
         return []
-    first = next_turn(session, Line(ended[0].queue, ended[0].needs_fused), ended[0].priority)
+    turns = Turns(session, ended[0].priority)
     again: dict[str, Any] = {
         "state": "queued",
         "times_lost": 0,
@@ -56,20 +68,18 @@ def retry(session: Session, experiment_id: str) -> list[Notification]:
         "cancel_requested": False,
         "error": None,
         "finished_at": None,
-        "notified_at": epoch_now(),
     }
-    for k, run in enumerate(ended):
-        session.execute(
-            update(Run)
-            .where(Run.id == run.id)
-            .values(
-                **again,
-                turn=first + ROUND * k,
-                attempt=run.attempt + 1,
-                history=with_entries(run.history, ending_entry(run)),
-            )
-            .execution_options(synchronize_session=False)
-        )
+    changed = [
+        {
+            **again,
+            "of_run": run.id,
+            "turn": turns.next(Line(run.queue, run.needs_fused)),
+            "attempt": run.attempt + 1,
+            "history": with_entries(run.history, ending_entry(run)),
+        }
+        for run in ended
+    ]
+    session.connection().execute(RETRIED, changed)
     return [Notification.of(run.id, run.queue, needs_fused=run.needs_fused) for run in ended]
 
 

@@ -16,7 +16,7 @@ from service.db import Database
 from service.experiments import lifecycle, submission
 from tests.normbench.cli.commands import from_json, normbench
 from tests.service.given import claimed, finished
-from tests.service.leaderboards.boards import measured
+from tests.service.leaderboards.boards import measured, result
 
 
 def test_a_leaderboard_is_shown_as_a_table_or_as_json(api: str, spec_file: Path, db: Database) -> None:
@@ -117,3 +117,19 @@ def test_the_catalogue_is_shown(api: str) -> None:
     assert [method["name"] for method in from_json("methods")] == list(METHODS)
     assert "permuted_digits" in normbench("tasks")
     assert "recurrent_batch_norm" in normbench("methods")
+
+
+def test_methods_over_all_tasks_are_shown_with_what_is_left_out(api: str, db: Database) -> None:
+    result(db, "layer_norm", [0.8, 0.8], [10, 10])
+    result(db, "none", [0.8, 0.8], [25, 25])
+    shown = normbench("leaderboard", "overall", "--profile", "smoke")
+    assert shown.splitlines()[0].startswith("all tasks (smoke): updates to the target over the fastest's")
+    rows = [line.split() for line in shown.splitlines()]
+    assert ["1", "layer_norm", "1.000", "1", "of", "1", "1.00x"] in rows
+    assert ["2", "none", "0.500", "0", "of", "1", "2.50x"] in rows
+    assert "a third method can turn two others round" in shown
+    assert "Left out (no entries): " in shown
+    assert from_json("leaderboard", "overall", "--profile", "smoke") == Client(api).overall(profile="smoke")
+    told = normbench("leaderboard", "overall", "--best", "--baseline", "none", status=2)
+    assert "--baseline, --best: of a single task's board" in told
+    assert "rank_by" in normbench("leaderboard", "overall", "--rank-by", "metric", status=2)

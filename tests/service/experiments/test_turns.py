@@ -13,6 +13,7 @@ from service.fleet import registration
 from service.fleet.registration import WorkerIdentity
 from service.queue import Notification
 from tests.service.given import claimed, failed, run_of, submitted
+from tests.service.sweeps.given import LR, posted, stored
 
 
 def claimed_experiments(db: Database, count: int) -> list[str]:
@@ -262,3 +263,14 @@ def test_a_newcomers_place_in_the_queue(
             claim = lifecycle.claim(session, queues=served, worker_id="wrk_1", lease_seconds=60)
     assert claim is not None
     assert claim.lease.run_id == newcomer.runs[0].id
+
+
+def test_runs_of_a_sweep_that_come_back_from_a_pause_delay_nobody_else(db: Database) -> None:
+    stored(db, posted({LR: [1e-4, 1e-3, 1e-2, 1e-1]}))
+    leases = [claimed(db).lease for _ in range(4)]
+    for lease in leases:
+        deferred(db, lease)
+    pauses_are_over(db)
+    alone = submitted(db, "none").runs[0].id
+    order = [claimed(db).lease.run_id for _ in range(3)]
+    assert order.index(alone) == 1

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import jsonschema
@@ -14,6 +15,7 @@ from service.artifacts import Artifacts
 from service.db import Database
 from service.settings import Settings
 from tests.service.given import begun, claimed, finished, measured, recorded, submitted, written
+from tests.service.sweeps.given import posted
 
 SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 JSON = "application/json"
@@ -25,6 +27,8 @@ FREE_FORM = {  # JSON Schemas, options of any method or task, and what Plotly ta
     "ComparedEntry.changes",
     "Entry.changes",
     "Problem.options",
+    "PlannedCell.values",
+    "SweepCell.values",
     "FigureOut.data",
     "FigureOut.layout",
 }
@@ -142,14 +146,23 @@ def answered_as_described(document: Any, answer: Any) -> None:
 
 @pytest.fixture
 def ended_run(db: Database, settings: Settings) -> str:
-    """A run that has succeeded, with a curve and files."""
+    """A run that has succeeded, with a curve and files; another one has, too."""
     run_id, lease = submitted(db).runs[0].id, claimed(db).lease
     begun(db, lease)
     recorded(db, lease, measured(5), measured(10))
     finished(db, lease)
+    submitted(db, "none")
+    other = claimed(db).lease
+    recorded(db, other, measured(5), measured(10))
+    finished(db, other)
     for name, content in {"log.txt": b"a log\n" * 500, "environment.json": b'{"python": "3"}', "x.bin": b"12"}.items():
         Artifacts(settings.artifacts_url).write(run_id, 1, name, content)
     return run_id
+
+
+def fingerprints(client: TestClient) -> list[str]:
+    board = client.get("/v1/leaderboards/permuted_digits", params={"profile": "smoke"}).json()
+    return [entry["fingerprint"] for entry in board["entries"] if entry["source"] == "measured"]
 
 
 @SQLITE
@@ -170,14 +183,41 @@ def test_what_is_sent_is_what_is_described(client: TestClient, document: Any, en
     for status, request in of_posts.items():
         answers[f"POST {status}"] = client.post("/v1/experiments", **request)  # type: ignore[arg-type]
         assert answers[f"POST {status}"].status_code == status
+    claim = {**written(), "values": [{"seed": 0, "value": 0.5}], "provenance": {"source": "https://example.org"}}
+    del claim["seeds"]
+    of_results = {201: claim, 200: claim, 409: {**claim, "norm": {}}, 422: {}}
+    for status, body in of_results.items():
+        answers[f"POST result {status}"] = client.post("/v1/results", json=body, headers=keyed)
+        assert answers[f"POST result {status}"].status_code == status
+    result = answers["POST result 201"].headers["Location"]
+    sweep = posted({"norm.method": ["layer_norm", "none"]})
+    for status, path, content in (
+        (201, "", sweep),
+        (200, "?dry_run=true", sweep),
+        (422, "", {}),
+        (202, "/{sweep_id}/cancel", None),
+        (202, "/{sweep_id}/retry", None),
+    ):
+        path = path.format(sweep_id=answers["sweep 201"].json()["id"]) if content is None else path
+        answers[f"sweep {path or status}"] = client.post(f"/v1/sweeps{path}", json=content)
+        assert answers[f"sweep {path or status}"].status_code == status
     plan = client.post("/v1/experiments?dry_run=true", json=written())
     assert plan.json()["runs"] == 1
     read = [
         *(f"{experiment}{rest}" for rest in ("", "/events")),
         *(f"/v1/runs/{ended_run}{rest}" for rest in ("", "/events", "/measurements", "/artifacts", "/figures/curves")),
         *(f"{files}/{name}" for name in ("log.txt", "environment.json", "x.bin")),
-        *("/v1/experiments", "/v1/leaderboards", "/v1/leaderboards/permuted_digits?profile=smoke", "/v1/workers"),
+        *(
+            "/v1/results",
+            result,
+            "/v1/experiments",
+            "/v1/leaderboards",
+            "/v1/leaderboards/permuted_digits?profile=smoke",
+            "/v1/leaderboards/overall?profile=smoke",
+            "/v1/workers",
+        ),
         *("/v1/tasks", "/v1/tasks/char_lm", "/v1/methods", "/v1/methods/none", "/v1/methods/layer_norm/report-card"),
+        *("/v1/sweeps", f"/v1/sweeps/{answers['sweep 201'].json()['id']}"),
         *("/v1/datasets", "/v1/queue", "/metrics", "/healthz", "/readyz"),
     ]
     for path in read:
@@ -202,11 +242,26 @@ def test_what_is_sent_is_what_is_described(client: TestClient, document: Any, en
         f"{files}/no",
         f"/v1/runs/{ended_run}/figures/no",
         "/v1/experiments/exp_1",
+        "/v1/results/res_1",
+        "/v1/sweeps/swp_1",
         "/v1/tasks/no",
         "/v1/methods/no/report-card",
     ):
         answers[path] = client.get(path)
         assert answers[path].status_code == 404
+    tables = (
+        "/v1/experiments",
+        f"/v1/runs/{ended_run}/measurements",
+        "/v1/leaderboards/permuted_digits",
+        "/v1/comparisons",
+    )
+    compared = fingerprints(client)
+    for path, media_type in product(tables, ("text/csv", "application/vnd.apache.parquet")):
+        params = {"fingerprint": compared} if path == "/v1/comparisons" else {}
+        answers[f"{path} as {media_type}"] = client.get(path, params=params, headers={"Accept": media_type})
+        assert answers[f"{path} as {media_type}"].headers["content-type"].startswith(media_type)
+    answers["withdrawn"] = client.delete(result)
+    assert answers["withdrawn"].status_code == 200
     for verb in ("cancel", "retry"):
         answers[verb] = client.post(f"{experiment}/{verb}")
         assert answers[verb].status_code == 202

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from service.statistics.anytime import anytime
+from service.statistics.anytime import anytime, undecided
 from tests.service.statistics.cases import is_as_expected, named
 
 
@@ -42,3 +42,22 @@ def test_who_stops_when_it_looks_good_is_wrong_in_one_of_twenty() -> None:
 def test_what_is_no_number_is_refused() -> None:
     with pytest.raises(ValueError, match="not a number"):
         anytime([0.1, float("nan")])
+
+
+def test_the_order_of_two_is_open_until_their_difference_is_sure() -> None:
+    values = np.random.default_rng(7).normal([[0], [1], [1]], scale=0.01, size=(3, 8))
+    far, near, other = (dict(enumerate(row)) for row in values.tolist())
+    assert undecided([far, near, other]) == [1, 2]
+    assert undecided([far, near]) == []
+    first_two = [{seed: of[seed] for seed in (0, 1)} for of in (far, near)]
+    assert undecided(first_two) == [0, 1], "two seeds tell little"
+    assert undecided([far]) == []
+
+
+def test_only_common_seeds_are_compared_and_all_pairs_count_as_tests() -> None:
+    assert undecided([{0: 0.0, 1: 0.1, 2: 0.05}, {3: 1.0, 4: 1.1, 5: 1.05}]) == [0, 1]
+    pair = [dict.fromkeys(range(4), 0.0), {seed: 1 + seed / 100 for seed in range(4)}]
+    assert 0.05 / 45 < anytime([-value for value in pair[1].values()]).p_value < 0.05
+    assert undecided(pair) == []
+    others = [{seed: float(seed) for seed in range(4)} for _ in range(8)]
+    assert undecided([*pair, *others])[:2] == [0, 1]

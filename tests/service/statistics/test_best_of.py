@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from service.statistics.best_of import Trial, best_of, budget_flips
+from service.statistics.best_of import Trial, best_of, best_of_each_number, budget_flips
 from tests.service.statistics.cases import CASES, is_as_expected, named
 
 
@@ -60,3 +60,10 @@ def test_where_both_are_equal_in_between_the_order_flips_after_it() -> None:
 def test_more_than_there_are_cannot_be_chosen(k: int) -> None:
     with pytest.raises(ValueError, match="expected 1 to 2 trials"):
         best_of([Trial(0.1, 0.1), Trial(0.2, 0.2)], k, "maximize")
+
+
+def test_each_number_at_once_is_each_by_itself() -> None:
+    valid, test = np.random.default_rng(4).normal(size=(2, 9)).round(1).tolist()
+    given = [Trial(None, 0.0), *map(Trial, valid, test)]
+    assert best_of_each_number(given, "minimize") == [best_of(given, k, "minimize") for k in range(1, 11)]
+    assert best_of_each_number([], "minimize") == []

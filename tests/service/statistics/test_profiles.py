@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from service.statistics.profiles import WIDEST, profiles
+import pytest
+
+from service.statistics.profiles import WIDEST, flips, profiles
 from tests.service.statistics.cases import is_as_expected, named
 
 
@@ -23,3 +25,22 @@ def test_a_task_that_a_method_was_not_tried_on_counts_as_not_reached() -> None:
 def test_where_nobody_reaches_anything_there_is_no_profile() -> None:
     assert profiles({"a": {"t1": None}}, [1.0]) == {}
     assert profiles({}, [1.0]) == {}
+
+
+def test_who_is_there_at_once_is_fastest_and_nobody_else_is_near() -> None:
+    found = profiles({"a": {"t": 0.0}, "b": {"t": 0.0}, "c": {"t": 1.0}}, [WIDEST])
+    assert {method: one.area for method, one in found.items()} == {"a": 1.0, "b": 1.0, "c": 0.0}
+
+
+def test_a_third_method_may_turn_two_others_round() -> None:
+    """Alone, a has ratios 1 and 3.1, b 3 and 1. Of one that is four times as fast as b on t2, b has no more there."""
+    times: dict[str, dict[str, float | None]] = {"a": {"t1": 10.0, "t2": 31.0}, "b": {"t1": 30.0, "t2": 10.0}}
+    alone = profiles(times, ())
+    assert alone["a"].area == pytest.approx((1 + 0.9 / 3) / 2)
+    assert alone["b"].area == pytest.approx((1 / 3 + 1) / 2)
+    assert flips(times) == []
+    times["c"] = {"t1": 20.0, "t2": 2.5}
+    beside = profiles(times, ())
+    assert beside["a"].area == pytest.approx(1 / 2)
+    assert beside["b"].area == pytest.approx((1 / 3 + 0) / 2)
+    assert flips(times) == [("a", "b")]

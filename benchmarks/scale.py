@@ -1,0 +1,204 @@
+"""100,000 runs and 10 million measurements, on SQLite and on PostgreSQL: what reading them takes, and the end of a run.
+
+Rows go straight into the tables; entries are then pooled by the service's own ``entries.refresh``. One fingerprint has
+3,000 experiments, and one run a curve of 25,000 points. The same calls are measured with a tenth of the runs.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import sqlalchemy
+from sqlalchemy import Integer, String, cast, column, insert, make_url, select, text, true, values
+from sqlalchemy.orm import Session
+
+from benchmarks import leaderboard, mlflow, ours
+from benchmarks.browser import first_paints
+from benchmarks.load import Connection, Request, get
+from benchmarks.number import Number, Target, number, percentile
+from normcore.events import Started, Timing
+from normcore.spec import digest, resolve
+from service import results
+from service.db import Database
+from service.experiments import lifecycle, submission
+from service.experiments.machines import Start
+from service.experiments.tables import Measurement, Run
+from service.leaderboards.tables import Entry
+from service.processes.startup import prepare
+from service.settings import Settings
+from tests.servers import private_postgres
+
+TENTH, WHOLE = 1, 10  # experiments of each of the board's entries
+STEPS, SERIES = 50, ("train.loss", "valid.accuracy")  # so many measurements of a run each
+LONG_CURVE = 25_000
+OF_ONE_FINGERPRINT = 3_000
+ROUNDS, ENDS = 60, 40
+QUIET = (0.02,) * 9  # seconds of the reference kernel
+SPENT = Timing(compile=0.2, data=0.1, warm_up=0.05, training=15.0, evaluation=0.5, windows=(1.0,) * 15, probe=QUIET)
+BOARD = "/v1/leaderboards/permuted_digits?profile=small"
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A database, and what to ask of it."""
+
+    url: str
+    experiment: str
+    run: str
+    long_run: str
+    fingerprints: tuple[str, str]
+
+    @property
+    def calls(self) -> dict[str, tuple[str, float]]:
+        """By name: what is asked, and milliseconds that 95 of 100 answers must take less than."""
+        first, second = self.fingerprints
+        return {
+            "board, JSON": (BOARD, 50),
+            "curve of 25,000 points": (f"/v1/runs/{self.long_run}/measurements?series=train.loss&max_points=500", 30),
+            "page of the board": ("/boards/permuted_digits?profile=small", 150),
+            "page of the overview": ("/", 150),
+            "page of the experiments": ("/experiments", 150),
+            "page of an experiment": (f"/experiments/{self.experiment}", 150),
+            "page of a run": (f"/runs/{self.run}", 150),
+            "page of a comparison": (f"/compare?fingerprint={first}&fingerprint={second}", 150),
+        }
+
+
+def measure(scratch: Path) -> list[Number]:
+    """Both databases, one after the other."""
+    with mlflow.server(scratch / "mlflow") as tracking:
+        search = None if tracking is None else (leaderboard.filled_mlflow(tracking), leaderboard.SEARCH)
+        numbers = _on("SQLite", _sqlite(scratch), scratch, search)
+        with private_postgres() as url:
+            numbers += _on("PostgreSQL", _databases(url), scratch, search)
+    return numbers
+
+
+def _sqlite(scratch: Path) -> Iterator[str]:
+    yield f"sqlite:///{scratch / 'tenth.db'}"
+    yield f"sqlite:///{scratch / 'whole.db'}"
+
+
+def _databases(server: str) -> Iterator[str]:
+    """The maintenance database serves as the second."""
+    yield _new_database(server, "tenth")
+    yield server
+
+
+def _on(backend: str, urls: Iterator[str], scratch: Path, search: tuple[Connection, Request] | None) -> list[Number]:
+    tenth, whole = (fill(scratch, url, experiments) for url, experiments in zip(urls, (TENTH, WHOLE), strict=True))
+    numbers = [_ends_of_runs(backend, scratch, whole.url)]
+    with (
+        ours.api(scratch / "api", database_url=tenth.url) as small,
+        ours.api(scratch / "api", database_url=whole.url) as large,
+    ):
+        for name, (path, limit) in whole.calls.items():
+            numbers += _read(f"{backend}: {name}", path, tenth.calls[name][0], limit, small, large, search)
+        numbers += [
+            Number(f"{backend}: first paint of {path}", "ms", paint, target=Target("ours", "under", 1000))
+            for path, paint in first_paints(large, ["/", whole.calls["page of the board"][0]])
+        ]
+    return numbers
+
+
+def _read(
+    name: str,
+    path: str,
+    of_tenth: str,
+    limit: float,
+    small: int,
+    large: int,
+    search: tuple[Connection, Request] | None,
+) -> list[Number]:
+    """One call's time with all runs, with a tenth of them, and of the board's JSON beside MLflow's search."""
+    asked = {"whole": (Connection(large), get(path)), "tenth": (Connection(small), get(of_tenth))}
+    if search is not None and path == BOARD:
+        asked["mlflow"] = search
+    took: dict[str, list[float]] = {which: [] for which in ("whole", "tenth", "mlflow")}
+    for connection, request in asked.values():
+        connection.send(request)  # not counted: caches fill
+    for _ in range(ROUNDS):
+        for which, (connection, request) in asked.items():
+            took[which].append(1000 * connection.timed(request))
+    p95 = percentile(95)
+    numbers = [
+        number(f"{name}, p95", "ms", took["whole"], statistic=p95, target=Target("ours", "under", limit)),
+        number(
+            f"{name}, growth",
+            "ms",
+            took["whole"],
+            versus="10,000 runs",
+            theirs=took["tenth"],
+            target=Target("ratio", "at most", 3),
+        ),
+    ]
+    if took["mlflow"]:
+        versus = f"MLflow search, {leaderboard.MLFLOW_PAGE} of {leaderboard.MLFLOW_RUNS} runs"
+        numbers.append(
+            number(
+                name, "ms", took["whole"], versus=versus, theirs=took["mlflow"], target=Target("ratio", "at most", 0.1)
+            )
+        )
+    return numbers
+
+
+def _new_database(server: str, name: str) -> str:
+    engine = sqlalchemy.create_engine(server, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(text(f"CREATE DATABASE {name}"))
+    engine.dispose()
+    return make_url(server).set(database=name).render_as_string(hide_password=False)
+
+
+def fill(scratch: Path, url: str, experiments: int) -> Filled:
+    """A migrated database with a board of 1,000 entries, each of so many experiments, and all that was measured."""
+    db = leaderboard.fill(Settings(data_dir=scratch / "data", database_url=url), experiments)
+    with db.transaction() as session:
+        _measure_runs(session, STEPS, select(Run.id))
+        first, second = session.scalars(select(Entry.fingerprint).order_by(Entry.fingerprint).limit(2)).all()
+        run, long_run = session.execute(select(Run.id, Run.experiment_id).order_by(Run.id).limit(2)).all()
+        _measure_runs(session, LONG_CURVE, select(Run.id).where(Run.id == long_run.id), after=STEPS)
+        filled = Filled(url, run.experiment_id, run.id, long_run.id, (first, second))
+    db.close()
+    return filled
+
+
+def _measure_runs(session: Session, steps: int, of_runs: Any, after: int = 0) -> None:
+    """Rows of all series at each step, made by the database itself."""
+    runs = of_runs.subquery()
+    counted = values(column("step", Integer), name="counted").data([(1 + after + k,) for k in range(steps - after)])
+    named = values(column("series", String), name="named").data([(series,) for series in SERIES])
+    step = cast(counted.c.step, Integer)
+    rows = select(runs.c.id, step, cast(named.c.series, String), 0.5 + 0.001 * (step % 97), 0.05 * step, 1)
+    columns = ["run_id", "step", "series", "value", "seconds", "attempt"]
+    every = runs.join(counted, true()).join(named, true())
+    session.execute(insert(Measurement).from_select(columns, rows.select_from(every)))
+
+
+def _ends_of_runs(backend: str, scratch: Path, url: str) -> Number:
+    """What the end of a run takes, pooling included, where its fingerprint has 3,000 experiments."""
+    db = prepare(Settings(data_dir=scratch / "data", database_url=url))
+    body = {"task": {"name": "permuted_digits", "profile": "smoke"}, "norm": {"method": "layer_norm"}, "priority": 9}
+    with db.transaction() as session:
+        for _ in range(OF_ONE_FINGERPRINT):
+            submission.submit(session, resolve(body), request_digest=digest(body))
+    took = [_seconds_of_an_end(db) for _ in range(OF_ONE_FINGERPRINT)][-ENDS:]
+    db.close()
+    milliseconds = [1000 * seconds for seconds in took]
+    return number(f"{backend}: end of a run", "ms", milliseconds, target=Target("ours", "under", 20))
+
+
+def _seconds_of_an_end(db: Database) -> float:
+    with db.transaction() as session:
+        claim = lifecycle.claim(session, queues=["auto"], worker_id="wrk_bench", lease_seconds=60, fused=False)
+        assert claim is not None
+        environment = {"host": "here", "cpu": "a processor", "threads": 1}
+        start = Start.of(environment).probed(QUIET)
+        begun = Started(0, 40, "reference", 1, environment)
+        lifecycle.start(session, claim.lease, begun, device="cpu", resumed_from=None)
+    began = perf_counter()
+    with db.transaction() as session:
+        results.finish(session, claim.lease, "reached_target", leaderboard.result(0.8, 120.0), SPENT, start)
+    return perf_counter() - began

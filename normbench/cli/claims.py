@@ -1,0 +1,48 @@
+"""Results that were measured elsewhere."""
+
+from pathlib import Path
+from typing import Annotated, cast
+
+import typer
+
+from normbench.answers import ResultState
+from normbench.cli import command
+from normbench.cli.command import Json
+from normbench.display import claims as display
+
+
+def claim(
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="YAML or JSON: a spec, values by seed, provenance; - is standard input."),
+    ],
+    idempotency_key: Annotated[
+        str | None, typer.Option(help="Submitting the file again with this key finds the same result.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Submit a result that was measured elsewhere; boards show it as claimed until fresh seeds here agree."""
+    written = command.read(command.standard_input_or(file))
+    result = command.client().claim(written, idempotency_key=idempotency_key)
+    command.show(as_json, result, display.claim(result))
+
+
+def claims(
+    task: Annotated[str | None, typer.Option(help="Only of this task.")] = None,
+    profile: Annotated[str | None, typer.Option(help="Only at this size: paper, small or smoke.")] = None,
+    method: Annotated[str | None, typer.Option(help="Only with this method.")] = None,
+    state: Annotated[str | None, typer.Option(help="claimed, confirmed, disputed or withdrawn.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Show results that were measured elsewhere, and whether fresh seeds here agree."""
+    wanted = cast(ResultState | None, state)
+    found = list(command.client().claims(task=task, profile=profile, method=method, state=wanted))
+    command.show(as_json, found, display.claims(found))
+
+
+def withdraw(
+    result_id: Annotated[str, typer.Argument(metavar="ID", help="A submitted result, res_…")], as_json: Json = False
+) -> None:
+    """Take a submitted result off its board."""
+    result = command.client().withdraw(result_id)
+    command.say(as_json, result, f"{result['id']}: {result['state']}")

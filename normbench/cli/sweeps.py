@@ -1,0 +1,99 @@
+"""Submit sweeps, and see what their cells come to."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from normbench.answers import ENDED, Sweep
+from normbench.cli import command
+from normbench.cli.command import FAILED, INTERRUPTED, Json, naming, read, standard_input_or
+from normbench.client import Client
+from normbench.display import progress
+from normbench.display import sweeps as display
+from normbench.display.queue import Queue
+from normbench.errors import NormbenchError
+
+
+def sweep(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A YAML or JSON file; - is standard input.")],
+    wait: Annotated[bool, typer.Option("--wait", help="Show progress until every run has ended.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would take; submit nothing.")] = False,
+    idempotency_key: Annotated[
+        str | None, typer.Option(help="Submitting the file again with this key finds the same sweep.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Submit a sweep: a spec and values for some of its fields, an experiment for every combination; all or none.
+
+    With --wait, its cells in the end; exit status 1 if a run failed or was cancelled.
+    """
+    if dry_run and wait:
+        raise NormbenchError("--dry-run submits nothing that --wait could wait for; leave one of them out")
+    client, content = command.client(), read(standard_input_or(file))
+    try:
+        if dry_run:
+            plan = client.dry_run_sweep(content)
+            command.show(as_json, plan, display.plan(plan))
+            return
+        submitted = client.submit_sweep(content, idempotency_key=idempotency_key)
+    except NormbenchError as error:
+        raise naming(file, error) from None
+    _tell(client, submitted, wait, as_json)
+    if wait:
+        wait_for(client, submitted["id"], as_json)
+
+
+def _tell(client: Client, submitted: Sweep, wait: bool, as_json: bool) -> None:
+    """The sweep's id, at once; with ``--wait --json`` beside the answer, which comes in the end."""
+    reused = f", {submitted['reused_runs']:,} of them measured already" if submitted["reused_runs"] else ""
+    told = f"{display.title(submitted)}, {submitted['n_runs']:,} runs{reused}"
+    if wait:
+        typer.echo(told, err=as_json)
+        return
+    command.say(as_json, submitted, f"{told}; normbench watch {submitted['id']}")
+    missing = Queue(client).no_worker(submitted["spec"].get("device", "auto"))
+    if missing and submitted["state"] not in ENDED:
+        command.note(missing)
+
+
+def wait_for(client: Client, sweep_id: str, as_json: bool) -> None:
+    """Show progress, then the cells.
+
+    Raises:
+        typer.Exit: a run failed or was cancelled, or somebody pressed Ctrl-C.
+    """
+    try:
+        ended = progress.watch_sweep(client, sweep_id, command.console(err=as_json))
+    except KeyboardInterrupt:
+        command.note("the training goes on")
+        typer.echo(f"  come back to it:  normbench watch {sweep_id}", err=True)
+        typer.echo(f"  stop it:          normbench cancel {sweep_id}", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    command.show(as_json, ended, display.sweep(ended))
+    for cell in ended["cells"]:
+        if cell["state"] != "succeeded":
+            id = cell["experiment_id"]
+            command.complain(f"{display.name_of(cell['values'])} {cell['state']}; normbench status {id}")
+    if ended["state"] != "succeeded":
+        raise typer.Exit(FAILED)
+
+
+def status(client: Client, sweep_id: str, as_json: bool) -> None:
+    """A sweep's cells."""
+    found = client.sweep(sweep_id)
+    command.show(as_json, found, display.sweep(found))
+
+
+def cancel(client: Client, sweep_id: str, as_json: bool) -> None:
+    """Cancel all of a sweep."""
+    found = client.cancel_sweep(sweep_id)
+    ended = found["state"] in ENDED
+    told = found["state"] if ended else "being cancelled; its running runs stop within seconds"
+    command.say(as_json, found, f"{sweep_id}: {told}")
+
+
+def retry(client: Client, sweep_id: str, as_json: bool) -> None:
+    """Try a sweep's failed and cancelled runs again."""
+    found = client.retry_sweep(sweep_id)
+    command.say(as_json, found, f"{sweep_id}: {found['state']}")

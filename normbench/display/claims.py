@@ -1,0 +1,65 @@
+"""Submitted results as a table, and one of them as lines."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Group
+from rich.text import Text
+
+from normbench.answers import SubmittedResult
+from normbench.display.numbers import bounds, counted, interval, seeds
+from normbench.display.table import Column, Table, block
+
+ENOUGH = 3  # fresh seeds, and two claimed ones, from which on a claim is judged
+
+
+def claims(results: Sequence[SubmittedResult]) -> Table:
+    """One a row, with the difference from what was measured here."""
+    columns = (
+        Column("id"),
+        Column("task", words=True),
+        Column("method"),
+        Column("state"),
+        Column("claimed [95%]"),
+        Column("seeds", optional=3),
+        Column("minus ours [95%]", optional=1),
+        Column("source", prose=True, optional=2),
+    )
+    rows = [
+        (
+            result["id"],
+            f"{result['spec']['task']['name']} {result['spec']['task']['profile']}",
+            result["spec"]["norm"]["method"],
+            result["state"],
+            interval(result["value"]),
+            len(result["values"]),
+            _difference(result),
+            result["provenance"]["source"],
+        )
+        for result in results
+    ]
+    return Table("Submitted results, newest first", columns, rows)
+
+
+def claim(result: SubmittedResult) -> Any:
+    """What became of a result."""
+    lines = {
+        result["metric"]: interval(result["value"]),
+        "seeds": seeds([one["seed"] for one in result["values"]]),
+        "fingerprint": result["fingerprint"],
+        "minus ours": _difference(result) or _missing(result),
+    }
+    return Group(Text(f"{result['id']}: {result['state']}"), block(lines))
+
+
+def _difference(result: SubmittedResult) -> str | None:
+    difference = result["difference"]
+    if difference is None:
+        return None
+    return f"{difference['mean']:+.3f}{bounds(difference['ci95'])}, p {difference['p_value']:.2g}"
+
+
+def _missing(result: SubmittedResult) -> str:
+    """What it takes to judge the claim."""
+    left = ENOUGH - len(result["fresh_seeds"])
+    return f"unknown until {counted(left, 'other seed')} ran here" if left > 0 else "unknown of a single seed"

@@ -1,0 +1,55 @@
+"""Methods over all tasks as a table."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from normbench.answers import Overall
+from normbench.display.table import Column, Table
+
+
+def overall(found: Overall) -> Table:
+    """A method a row, with its time to each task's target over that of the fastest."""
+    tasks = [task["task"] for task in found["tasks"]]
+    columns = [
+        Column("#"),
+        Column("method"),
+        Column("area"),
+        Column("fastest", optional=1),
+        *(Column(task, optional=2) for task in tasks),
+    ]
+    rows = [
+        (
+            method["rank"],
+            method["method"],
+            f"{method['area']:.3f}",
+            f"{method['fastest']} of {len(tasks)}",
+            *(_ratio(method, task) for task in tasks),
+        )
+        for method in found["methods"]
+    ]
+    return Table(_title(found), columns, rows, "\n".join(_notes(found)))
+
+
+def _title(found: Overall) -> str:
+    by = "updates" if found["rank_by"] == "steps_to_target" else "seconds"
+    of = f"{by} to the target over the fastest's"
+    return f"all tasks ({found['profile']}): {of}; area to {found['widest']:g} times it"
+
+
+def _ratio(method: Mapping[str, Any], task: str) -> str | None:
+    if task in method["untried"]:
+        return "not tried"
+    ratio = method["ratios"][task]
+    return None if ratio is None else f"{ratio:.2f}x"
+
+
+def _notes(found: Overall) -> Iterator[str]:
+    if found["methods"]:
+        yield found["caution"]
+    for first, second in found["flips"]:
+        yield f"Alone beside each other, {second} is before {first}."
+    reasons: dict[str, list[str]] = {}
+    for task in found["left_out"]:
+        reasons.setdefault(task["reason"], []).append(task["task"])
+    for reason, tasks in reasons.items():
+        yield f"Left out ({reason}): {', '.join(tasks)}."

@@ -1,0 +1,131 @@
+"""Sweeps and their cells as tables, and plans as lines."""
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from normbench.answers import Sweep, SweepPlan, SweepSummary
+from normbench.display.numbers import age, counted, duration, interval
+from normbench.display.table import Column, Table, block
+
+NUMBERS_SHOWN = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500)  # of cells to choose from
+BEST = "* the best cell by its validation value, which chooses; shown are test values"
+
+
+def sweeps(summaries: Sequence[SweepSummary], now: datetime) -> Table:
+    """The newest sweeps, one a row, each with its age."""
+    columns = (
+        Column("id"),
+        Column("task", words=True),
+        Column("over", words=True),
+        Column("state"),
+        Column("runs ended", optional=1),
+        Column("age", optional=2),
+    )
+    rows = [
+        (
+            sweep["id"],
+            _task(sweep),
+            ", ".join(_short([*sweep["grid"], *sweep["random"]]).values()),
+            sweep["state"],
+            f"{sweep['progress']['done']} of {sweep['progress']['total']}",
+            age((now - datetime.fromisoformat(sweep["created_at"])).total_seconds()),
+        )
+        for sweep in summaries
+    ]
+    return Table("Sweeps, newest first", columns, rows)
+
+
+def sweep(found: Sweep) -> Group:
+    """The cells, the best one marked, and what searches of fewer cells would have found."""
+    parts: list[RenderableType] = [_cells(found)]
+    if len(found["budget_curve"]) and any(len(curve) > 1 for curve in found["budget_curve"].values()):
+        parts.append(_budgets(found["budget_curve"]))
+    parts += [Text(_flip(flip)) for flip in found["budget_flips"]]
+    return Group(*parts)
+
+
+def plan(found: SweepPlan) -> Group:
+    """What submitting a sweep would do."""
+    in_all = found["total_seconds"]
+    more = f", up to {found['most_runs']:,}" if found["most_runs"] > found["n_runs"] else ""
+    basis = found["basis"] or "nothing is left to run"
+    lines = {
+        "experiments": f"{found['n_experiments']:,}",
+        "runs": f"{found['n_runs']:,}{more}",
+        "measured already": counted(found["reused_runs"], "run") if found["reused_runs"] else "none of these runs",
+        "time in all": "not known yet" if in_all is None else f"{duration(in_all)} ({basis})",
+        "place in the queue": found["queue_position"],
+    }
+    return Group(Text("A sweep (nothing is submitted)", "bold"), block(lines))
+
+
+def title(found: SweepSummary) -> str:
+    """``swp_…  permuted_digits small, 10 experiments``."""
+    return f"{found['id']}  {_task(found)}, {counted(found['n_experiments'], 'experiment')}"
+
+
+def name_of(values: Mapping[str, Any]) -> str:
+    """A cell by its values: ``method=layer_norm, lr=0.001``."""
+    short = _short(values)
+    return ", ".join(f"{short[path]}={_value(value)}" for path, value in values.items())
+
+
+def _task(found: SweepSummary) -> str:
+    task = found["spec"]["task"]
+    return " ".join(filter(None, (task.get("name"), task.get("profile"))))
+
+
+def _cells(found: Sweep) -> Table:
+    best = found["best"] and found["best"]["fingerprint"]
+    columns = (
+        Column("cell", words=True),
+        Column("state"),
+        Column("test [95%]"),
+        Column("seeds", optional=1),
+        Column("experiment", optional=2),
+    )
+    rows = [
+        (
+            name_of(cell["values"]) + (" *" if cell["fingerprint"] == best else ""),
+            cell["state"],
+            interval(cell["entry"]["value"]) if cell["entry"] else None,
+            len(cell["seeds"]),
+            cell["experiment_id"],
+        )
+        for cell in found["cells"]
+    ]
+    return Table(f"{title(found)}, {found['state']}", columns, rows, BEST if best else None)
+
+
+def _budgets(curves: Mapping[str, Sequence[Sequence[float]]]) -> Table:
+    most = max(map(len, curves.values()))
+    shown = sorted({k for k in NUMBERS_SHOWN if k < most} | {most})
+    columns = [Column("method"), *(Column(f"{k}", optional=0 if k in (1, most) else 1) for k in shown)]
+    rows = [
+        (method, *(f"{curve[k - 1][1]:.3f}" if k <= len(curve) else None for k in shown))
+        for method, curve in curves.items()
+    ]
+    return Table("Test value to expect of the best of so many cells", columns, rows)
+
+
+def _flip(flip: Mapping[str, Any]) -> str:
+    doubt = " (few choices are left to tell)" if flip["is_uncertain"] else ""
+    return f"From {counted(flip['k'], 'cell')} on {flip['better']} is better than {flip['worse']}{doubt}."
+
+
+def _short(paths: Sequence[str] | Mapping[str, Any]) -> dict[str, str]:
+    """For each path its last name, or the whole where two end alike."""
+    last = {path: path.rpartition(".")[2] for path in paths}
+    names = list(last.values())
+    return {path: name if names.count(name) == 1 else path for path, name in last.items()}
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return value if isinstance(value, str) else json.dumps(value)

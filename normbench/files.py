@@ -1,0 +1,55 @@
+"""Answers as CSV and Parquet files."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from io import BytesIO
+from typing import Any, Literal
+
+from normbench.connection import Connection
+from normbench.errors import Missing
+
+FileFormat = Literal["csv", "parquet"]
+MEDIA_TYPES: Mapping[FileFormat, str] = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
+
+
+def file_of(service: Connection, path: str, format: FileFormat, params: Mapping[str, Any]) -> bytes:
+    """The rows at an address, those of all pages."""
+    pages = list(_pages(service, path, format, params))
+    if len(pages) == 1:
+        return pages[0]
+    return _joined_csv(pages) if format == "csv" else _joined_parquet(pages)
+
+
+def _pages(service: Connection, path: str, format: FileFormat, params: Mapping[str, Any]) -> Iterator[bytes]:
+    wanted: dict[str, Any] = dict(params)
+    while True:
+        content, cursor = service.patiently(lambda: _page(service, path, format, wanted))
+        yield content
+        if cursor is None:
+            return
+        wanted["cursor"] = cursor
+
+
+def _page(service: Connection, path: str, format: FileFormat, params: Mapping[str, Any]) -> tuple[bytes, str | None]:
+    """A page, and the cursor of the next one."""
+    headers = {"Accept": MEDIA_TYPES[format]}
+    with service.stream(path, params=params, headers=headers) as answer:
+        content = answer.read()
+        following = answer.links.get("next", {}).get("url")
+        return content, None if following is None else answer.url.join(following).params["cursor"]
+
+
+def _joined_csv(pages: Sequence[bytes]) -> bytes:
+    """One after the other, under the names of the first; these hold no line break."""
+    return b"".join([pages[0], *(page.partition(b"\n")[2] for page in pages[1:])])
+
+
+def _joined_parquet(pages: Sequence[bytes]) -> bytes:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise Missing("joining pages of Parquet needs pyarrow; get it with: pip install pyarrow") from None
+    joined = pyarrow.concat_tables([pyarrow.parquet.read_table(BytesIO(page)) for page in pages])
+    target = BytesIO()
+    pyarrow.parquet.write_table(joined, target)
+    return target.getvalue()

@@ -1,0 +1,85 @@
+"""A mean with its interval for each method, above each other: values, differences, ratios."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from normcore.figures.figure import THEMES, Figure, Theme, figure, themed
+from normcore.figures.styles import style_of
+
+ROW, AROUND = 44, 110  # pixels of a row, and of what is around all rows
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A method's number.
+
+    Attributes:
+        limits: None if they are not known.
+        dots: single seeds.
+        filled: whether the symbol is filled; a paper's number is not.
+    """
+
+    name: str
+    method: str
+    mean: float
+    limits: tuple[float, float] | None
+    dots: Sequence[float] = ()
+    filled: bool = True
+
+
+def intervals(
+    rows: Sequence[Interval], theme: Theme, *, x: str, line: float | None, percent: bool = False, log: bool = False
+) -> Figure:
+    """A row for each, the first on top.
+
+    Args:
+        x: title of the axis.
+        line: where a dashed line stands: the baseline's value, no difference, the same speed.
+        percent: whether numbers are shares.
+        log: whether the axis is logarithmic.
+    """
+    traces = [trace for k, row in enumerate(rows) for trace in _traces(row, k, theme)]
+    axis: dict[str, Any] = {"title": {"text": x}, "zeroline": False, "type": "log" if log else "linear"}
+    if percent:
+        axis["tickformat"] = ".1%"
+    names = {"tickvals": list(range(len(rows))), "ticktext": [row.name for row in rows], "automargin": True}
+    dashed: dict[str, Any] = {"type": "line", "x0": line, "x1": line, "y0": 0, "y1": 1, "yref": "paper"}
+    dashed["line"] = {"dash": "dash", "width": 1.5, "color": THEMES[theme]["text"]}
+    return themed(
+        figure(
+            traces,
+            "",
+            x,
+            "",
+            xaxis=axis,
+            yaxis={"range": [len(rows) - 0.5, -0.5], "showgrid": False, "zeroline": False, **names},
+            height=ROW * len(rows) + AROUND,
+            showlegend=False,
+            shapes=[] if line is None else [dashed],
+        ),
+        theme,
+    )
+
+
+def _traces(row: Interval, k: int, theme: Theme) -> list[dict[str, Any]]:
+    style = style_of(row.method)
+    colour = style.colour(theme)
+    symbol = style.plotly_symbol if row.filled else f"{style.plotly_symbol.removesuffix('-open')}-open"
+    mean: dict[str, Any] = {
+        "type": "scatter",
+        "mode": "markers",
+        "name": row.name,
+        "x": [row.mean],
+        "y": [k],
+        "marker": {"color": colour, "symbol": symbol, "size": 11},
+    }
+    if row.limits is not None:
+        low, high = row.limits
+        error = {"type": "data", "symmetric": False, "array": [high - row.mean], "arrayminus": [row.mean - low]}
+        mean["error_x"] = {**error, "color": colour, "thickness": 2, "width": 6}
+    if not row.dots:
+        return [mean]
+    marker = {"color": colour, "size": 5, "opacity": 0.7}
+    dots = {"type": "scatter", "mode": "markers", "name": f"{row.name}: seeds", "hoverinfo": "x", "marker": marker}
+    return [mean, {**dots, "x": list(row.dots), "y": [k + 0.3] * len(row.dots)}]

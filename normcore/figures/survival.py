@@ -1,0 +1,60 @@
+"""How many of a method's seeds have reached the target, step by step."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from normcore.figures.figure import Figure, Theme, figure, themed
+from normcore.figures.styles import style_of
+
+
+@dataclass(frozen=True, slots=True)
+class Stairs:
+    """A method's seeds.
+
+    Attributes:
+        points: step, and the share of seeds that have not reached the target.
+    """
+
+    name: str
+    method: str
+    points: Sequence[tuple[float, float]]
+
+
+def survival(stairs: Sequence[Stairs], theme: Theme) -> Figure:
+    """A staircase for each; an open circle at its end stands for seeds that were still below when they ended."""
+    end = max((step for one in stairs for step, _ in one.points), default=0.0)
+    traces = [trace for one in stairs if one.points for trace in _traces(one, end, theme)]
+    return themed(
+        figure(
+            traces,
+            "",
+            "training steps",
+            "seeds at the target",
+            yaxis={"title": {"text": "seeds at the target"}, "range": [-0.03, 1.05], "tickformat": ".0%"},
+            xaxis={"title": {"text": "training steps"}, "rangemode": "tozero"},
+            margin={"l": 64, "r": 16, "t": 8, "b": 48},
+            legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
+        ),
+        theme,
+    )
+
+
+def _traces(stairs: Stairs, end: float, theme: Theme) -> list[dict[str, Any]]:
+    style = style_of(stairs.method)
+    colour = style.colour(theme)
+    last, left = stairs.points[-1]
+    points = [*stairs.points, (end, left)] if left == 0 and last < end else [*stairs.points]
+    line = {
+        "type": "scatter",
+        "mode": "lines",
+        "name": stairs.name,
+        "x": [step for step, _ in points],
+        "y": [1 - share for _, share in points],
+        "line": {"color": colour, "dash": style.dash, "width": 2, "shape": "hv"},
+    }
+    if left == 0:
+        return [line]
+    circle = {"color": colour, "symbol": "circle-open", "size": 10, "line": {"width": 2}}
+    ended = {"type": "scatter", "mode": "markers", "x": [last], "y": [1 - left], "marker": circle}
+    return [line, {**ended, "name": f"{stairs.name}: ended below", "showlegend": False}]

@@ -1,0 +1,199 @@
+"""Try the kernels on the device that they are to run on: whether they give what the reference gives, and sooner.
+
+They were computed by an interpreter and compiled without a device. So where they run for the first time, each cell and
+method is tried: in float32 and under autocast to bfloat16, with W_h on the chip and step by step, without lengths and
+with them, and again once CUDA graphs replay them. ``docs/kernels-gpu.md`` says by which bounds.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from normcore import recurrent
+from normcore.kernels.trials import Verdict
+from normcore.recurrent import Recurrent
+from normcore.recurrent.unroll import Unrolled
+from normcore.spec.cells import CELLS
+from normcore.spec.methods import METHODS
+
+Unroll = Callable[..., Unrolled]
+Named = dict[str, Tensor]
+Amounts = dict[str, float]
+
+NETWORKS = 3  # of which the median decides: a single one may be far off by chance, as eager torch may
+STARTS = 4  # calls before it is timed: compilation, and the record of a graph in the third
+TIMED = 7  # pairs, in turns
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Of what is tried."""
+
+    steps: int
+    batch: int
+    inputs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """How exact the kernels must be: relative to each tensor's largest number, or to eager torch's own error."""
+
+    name: str
+    error: float
+    times_eager: float
+    autocast: bool
+
+
+PRECISIONS = (Precision("float32", 1e-5, 5.0, False), Precision("bfloat16", 2e-2, 2.5, True))
+EXACT = Sizes(steps=16, batch=32, inputs=32)
+TIMED_SIZES = Sizes(steps=100, batch=64, inputs=64)
+HIDDEN = (64, 256)
+"""Units of one whose W_h fits on the chip of every kind, and of one that none has."""
+
+
+def try_out(
+    cell: str,
+    method: str,
+    device: torch.device,
+    unroll: Unroll,
+    *,
+    hidden: tuple[int, ...] = HIDDEN,
+    exact: Sizes = EXACT,
+    timed: Sizes = TIMED_SIZES,
+) -> Verdict:
+    """What a cell with a method is by a twin of the reference, on a device.
+
+    Args:
+        cell, method: tags.
+        unroll: the twin.
+    """
+    slowest = math.inf
+    with torch.random.fork_rng(devices=[]):
+        for units in hidden:
+            for precision in PRECISIONS:
+                trial = _Trial(cell, method, device, units, precision)
+                wrong = trial.wrong(unroll, exact)
+                if wrong is None:
+                    slowest = min(slowest, trial.speedup(unroll, timed))
+                    wrong = trial.wrong(unroll, exact)  # by graphs, which the timing has recorded
+                if wrong is not None:
+                    return Verdict(f"of {units} units in {precision.name}, {wrong}", None)
+    return Verdict(None, slowest)
+
+
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    cell: str
+    method: str
+    device: torch.device
+    units: int
+    precision: Precision
+
+    def wrong(self, unroll: Unroll, sizes: Sizes) -> str | None:
+        """Which tensor is farther off than it may be, in the median of some networks; None if none is."""
+        for with_lengths in (False, True):
+            ours, eagers = zip(*self._errors(unroll, sizes, with_lengths), strict=True)
+            for name in ours[0]:
+                off, eager = (median(errors[name] for errors in of) for of in (ours, eagers))
+                if not off <= max(self.precision.error, self.precision.times_eager * eager):  # nor if it is NaN
+                    lengths = " with lengths" if with_lengths else ""
+                    return f"{name} is {off:.1e} off{lengths}, and eager torch's {eager:.1e}"
+        return None
+
+    def _errors(self, unroll: Unroll, sizes: Sizes, with_lengths: bool) -> Iterator[tuple[Amounts, Amounts]]:
+        """Of each network the twin's and eager torch's errors, against the reference in float64."""
+        for seed in range(NETWORKS):
+            built, x, start, mask = self._drawn(sizes, seed, with_lengths)
+            found, eager = (self._pass(by, built, x, start, mask) for by in (unroll, recurrent.unroll))
+            exact = _everything(
+                recurrent.unroll, built.double(), x.double(), type(start)(*(part.double() for part in start)), mask
+            )
+            yield _relative(found, exact), _relative(eager, exact)
+
+    def speedup(self, unroll: Unroll, sizes: Sizes) -> float:
+        """The reference's time over the twin's of a pass forward and backward, the median of pairs."""
+        built, x, start, _ = self._drawn(sizes, 0, with_lengths=False)
+
+        def seconds(by: Unroll) -> float:
+            self._wait()
+            began = time.perf_counter()
+            self._pass(by, built, x, start, None)
+            self._wait()
+            return time.perf_counter() - began
+
+        for _ in range(STARTS):
+            seconds(unroll)
+        seconds(recurrent.unroll)
+        return median(seconds(recurrent.unroll) / seconds(unroll) for _ in range(TIMED))
+
+    def _wait(self) -> None:
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+
+    def _pass(self, unroll: Unroll, built: Any, x: Tensor, start: Any, mask: Tensor | None) -> Named:
+        autocast = torch.autocast(self.device.type, torch.bfloat16) if self.precision.autocast else nullcontext()
+
+        def under_autocast(*arguments: Any) -> Unrolled:
+            with autocast:
+                return unroll(*arguments)
+
+        return _everything(under_autocast, built, x, start, mask)
+
+    def _drawn(self, sizes: Sizes, seed: int, with_lengths: bool) -> tuple[Any, Tensor, Any, Tensor | None]:
+        """A cell whose parameters are all different, inputs, a first state, and which examples have which steps."""
+        torch.manual_seed(seed)
+        kind, norm = CELLS[self.cell], METHODS[self.method]
+        options = kind.model_validate({"hidden_size": self.units})
+        moments = {"population": "running"} if "population" in norm.model_fields else {}  # they are wanted at each pass
+        of_norm = norm.model_validate({**norm.defaults(kind), **moments})
+        built: Any = Recurrent(options, sizes.inputs, of_norm).cells[0]
+        with torch.no_grad():
+            for parameter in built.parameters():
+                parameter.add_(0.05 * torch.randn_like(parameter))
+        start = built.initial_state(sizes.batch)
+        start = type(start)(*(0.1 * torch.randn(part.shape).to(self.device) for part in start))
+        x = torch.randn(sizes.steps, sizes.batch, sizes.inputs).to(self.device)
+        lengths = torch.arange(sizes.batch) * sizes.steps // (sizes.batch - 1)
+        mask = torch.arange(sizes.steps).unsqueeze(1) < lengths
+        return built.to(self.device), x, start, mask.to(self.device) if with_lengths else None
+
+
+def _everything(unroll: Unroll, built: Any, x: Tensor, start: Any, mask: Tensor | None) -> Named:
+    """Outputs, the state after the last step, moments, and gradients of all that a loss depends on."""
+    leaves = {"x": x.detach().requires_grad_()}
+    leaves |= {f"{name}0": part.detach().requires_grad_() for name, part in start._asdict().items()}
+    first = type(start)(*(leaves[f"{name}0"] for name in start._fields))
+    leaves |= dict(built.named_parameters())
+    done = unroll(built, leaves["x"], first, 0, mask)
+    loss = _weighted(done.y) + sum(map(_weighted, done.end))
+    gradients = torch.autograd.grad(loss, list(leaves.values()), allow_unused=True)
+    return {
+        "y": done.y.detach(),
+        **{f"end.{name}": part.detach() for name, part in zip(start._fields, done.end, strict=True)},
+        **{f"moments of {name}": moments for name, moments in done.moments.items()},
+        **{f"grad of {name}": g for name, g in zip(leaves, gradients, strict=True) if g is not None},
+    }
+
+
+def _weighted(outputs: Tensor) -> Tensor:
+    """A sum to which each number adds in another measure."""
+    weights = torch.cos(torch.arange(outputs.numel(), device=outputs.device)).view(outputs.shape)
+    return (outputs * weights.to(outputs.dtype)).sum()
+
+
+def _relative(found: Named, exact: Named) -> Amounts:
+    """The largest difference of each tensor, relative to its largest number; infinite where one is missing or NaN."""
+    return {name: _off(found[name], expected) if name in found else math.inf for name, expected in exact.items()}
+
+
+def _off(found: Tensor, expected: Tensor) -> float:
+    size = max(expected.abs().max().item(), torch.finfo(torch.float32).tiny)
+    off = (found.double() - expected).abs().max().item() / size
+    return math.inf if math.isnan(off) else off

@@ -1,0 +1,53 @@
+"""A comparison as a table: a row for each entry. Its curves are the runs' measurements."""
+
+from service.comparisons.schemas import Comparison
+from service.http.tables import Column, Table, interval
+from service.leaderboards.columns import estimate
+
+FILE_ROW = "A row for each entry; its curves are those of its runs."
+FILE_EXAMPLE = '"task","profile","problem","fingerprint","method"\n"permuted_digits","small","7c1f…","9a2e…","none"\n'
+
+
+def comparison_table(comparison: Comparison) -> Table:
+    """What a comparison says of its entries, but for curves and survival."""
+    return Table(
+        f"comparison-{comparison.task}-{comparison.profile}",
+        (
+            Column("task", "text", lambda _: comparison.task),
+            Column("profile", "text", lambda _: comparison.profile),
+            Column("problem", "text", lambda _: comparison.problem.id),
+            Column("fingerprint", "text"),
+            Column("method", "text"),
+            Column("baseline", "text", lambda _: comparison.baseline),
+            Column("changes", "json"),
+            Column("kernel", "text"),
+            Column("hardware", "text"),
+            Column("seeds", "json"),
+            Column("runs", "json", lambda entry: [run.run_id for run in entry.runs]),
+            *estimate("value"),
+            Column("difference.mean", "number"),
+            *interval("difference.ci95"),
+            Column("difference.p_value", "number"),
+            Column("difference.seeds", "json"),
+            *_ratio("speedup.steps"),
+            *_ratio("speedup.seconds_per_step"),
+            *_ratio("speedup.total"),
+            Column("speedup.bound", "text"),
+            *_fraction("speedup.to_baselines_best"),
+            *_fraction("speedup.own_best"),
+        ),
+        comparison.entries,
+    )
+
+
+def _ratio(name: str) -> tuple[Column, ...]:
+    return Column(f"{name}.ratio", "number"), *interval(f"{name}.ci95")
+
+
+def _fraction(name: str) -> tuple[Column, ...]:
+    return (
+        Column(f"{name}.fraction", "number"),
+        *interval(f"{name}.ci95"),
+        Column(f"{name}.n", "integer"),
+        Column(f"{name}.bound", "text"),
+    )

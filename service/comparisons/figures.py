@@ -1,0 +1,159 @@
+"""Figures of boards and comparisons: from what they show to Plotly JSON, for API and pages."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from sqlalchemy.orm import Session
+
+from normcore.figures import Figure, Theme
+from normcore.figures.intervals import Interval, intervals
+from normcore.figures.method_curves import Line, method_curves
+from normcore.figures.survival import Stairs, survival
+from normcore.spec.metric import is_share
+from service.comparisons import queries
+from service.comparisons.schemas import ComparedEntry, Comparison, Curve, Curved, Ratio
+from service.leaderboards.schemas import Entry, Leaderboard
+
+By = Literal["steps", "seconds"]
+OF_BOARDS = ("curves", "intervals")
+OF_COMPARISONS = ("curves", "differences", "speedups", "survival")
+MOST_LINES = 8
+MOST_POINTS = 400  # of a line
+AXES: Mapping[By, str] = {"steps": "training steps", "seconds": "training seconds"}
+
+
+def of_board(session: Session, board: Leaderboard, name: str, by: By, theme: Theme) -> Figure:
+    """The figure of a board that has this name, one of ``OF_BOARDS``."""
+    if name == "curves":
+        curved = queries.curved(session, [entry.fingerprint for entry in drawn(board) if entry.fingerprint])
+        return curves(curved, board.metric, board.target, by, theme)
+    return _values(board, theme)
+
+
+def of_comparison(comparison: Comparison, name: str, by: By, theme: Theme) -> Figure:
+    """The figure of a comparison that has this name, one of ``OF_COMPARISONS``."""
+    if name == "curves":
+        curved = [alone(entry) for entry in comparison.entries]
+        return curves(curved, comparison.series.rpartition(".")[2], comparison.target, by, theme)
+    if name == "differences":
+        return _differences(comparison, theme)
+    if name == "speedups":
+        return _speedups(comparison, theme)
+    named = zip(comparison.entries, labels(comparison.entries), strict=True)
+    return survival([Stairs(label, e.method, [(at, left) for at, left, *_ in e.survival]) for e, label in named], theme)
+
+
+def drawn(board: Leaderboard) -> list[Entry]:
+    """The measured entries whose curves are drawn: those that rank best, within the budget."""
+    measured = [entry for entry in board.entries if entry.source == "measured" and not entry.over_budget]
+    return measured[:MOST_LINES]
+
+
+def curves(curved: Sequence[Curved], metric: str, target: float | None, by: By, theme: Theme) -> Figure:
+    """Learning curves of entries, each up to where its first seed ends."""
+    lines = [_line(label, entry, by) for entry, label in zip(curved, labels(curved), strict=True) if entry.curve.steps]
+    title = f"validation {metric.replace('_', ' ')}"
+    return method_curves(lines, theme, x=AXES[by], y=title, target=target, percent=is_share(metric))
+
+
+def labels(entries: Sequence[Curved | ComparedEntry]) -> list[str]:
+    """Names that tell entries apart: the method, and of several of one method what each has changed."""
+    of_method = Counter(entry.method for entry in entries)
+    return [
+        f"{entry.method} {described(entry.changes)}".rstrip() if of_method[entry.method] > 1 else entry.method
+        for entry in entries
+    ]
+
+
+def described(changes: Mapping[str, Any]) -> str:
+    """What a spec has changed, in one line: ``gain_init 1.0, lr 0.01``."""
+    return ", ".join(f"{path.rpartition('.')[2]} {_short(value)}" for path, value in sorted(changes.items()))
+
+
+def as_json(figure: Figure) -> bytes:
+    return json.dumps(figure, allow_nan=False).encode()
+
+
+def _short(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def alone(entry: ComparedEntry) -> Curved:
+    """The curves of a compared entry."""
+    first_end = min((run.points[-1][0] for run in entry.runs if run.points), default=0)
+    return Curved(entry.fingerprint, entry.method, entry.changes, entry.curve, entry.curve_by_seconds, first_end)
+
+
+def _line(label: str, entry: Curved, by: By) -> Line:
+    curve = entry.curve if by == "steps" else entry.curve_by_seconds
+    kept = thinned(curve, entry.first_end if by == "steps" else None)
+    x = curve.steps if by == "steps" else curve.seconds
+    return Line(
+        name=label,
+        method=entry.method,
+        x=[_rounded(x[k]) for k in kept],
+        mean=[_rounded(curve.mean[k]) for k in kept],
+        low=[_rounded_or_none(curve.low[k]) for k in kept],
+        high=[_rounded_or_none(curve.high[k]) for k in kept],
+    )
+
+
+def thinned(curve: Curve, end: int | None = None, most: int = MOST_POINTS) -> list[int]:
+    """Which points of a curve are shown: evenly spread, the first and the last among them.
+
+    Args:
+        end: the step after which none is.
+    """
+    count = len(curve.steps) if end is None else sum(step <= end for step in curve.steps)
+    if count <= most:
+        return list(range(count))
+    return sorted({round(k * (count - 1) / (most - 1)) for k in range(most)})
+
+
+def _rounded(number: float) -> float:
+    """Five figures: more than a pixel shows."""
+    return float(f"{number:.5g}")
+
+
+def _rounded_or_none(number: float | None) -> float | None:
+    return None if number is None else _rounded(number)
+
+
+def _values(board: Leaderboard, theme: Theme) -> Figure:
+    rows = [
+        Interval(entry.method, entry.method, entry.value.mean, entry.value.ci95, filled=entry.source == "measured")
+        for entry in board.entries
+        if entry.value is not None and entry.method is not None
+    ]
+    baseline = next((row.mean for row in rows if row.method == board.baseline and row.filled), None)
+    title = f"test {board.metric.replace('_', ' ')}"
+    return intervals(rows, theme, x=title, line=baseline, percent=is_share(board.metric))
+
+
+def _differences(comparison: Comparison, theme: Theme) -> Figure:
+    rows = [
+        Interval(label, entry.method, entry.difference.mean, entry.difference.ci95)
+        for entry, label in zip(comparison.entries, labels(comparison.entries), strict=True)
+        if entry.difference is not None
+    ]
+    metric = comparison.series.rpartition(".")[2]
+    return intervals(rows, theme, x="difference from the baseline", line=0.0, percent=is_share(metric))
+
+
+def _speedups(comparison: Comparison, theme: Theme) -> Figure:
+    rows = [
+        Interval(f"{label}: {what}", entry.method, ratio.ratio, ratio.ci95)
+        for entry, label in zip(comparison.entries, labels(comparison.entries), strict=True)
+        for what, ratio in _parts(entry)
+        if ratio.ratio is not None
+    ]
+    return intervals(rows, theme, x="times sooner than the baseline", line=1.0, log=True)
+
+
+def _parts(entry: ComparedEntry) -> list[tuple[str, Ratio]]:
+    found = entry.speedup
+    if found is None:
+        return []
+    return [("in seconds", found.total), ("in steps", found.steps), ("speed of a step", found.seconds_per_step)]

@@ -1,0 +1,33 @@
+"""What a spec has to stand before it is stored."""
+
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from normcore.data.registry import DatasetError, pin
+from normcore.spec import ExperimentSpec, InvalidSpec, SpecError, resolve
+from service.errors import Invalid
+from service.experiments import fused_kernels, trained
+
+
+def accepted(body: Any, datasets_dir: Path | None) -> ExperimentSpec:
+    """The resolved spec, tied to its data.
+
+    Raises:
+        Invalid: fields are wrong, or its data is not at hand.
+    """
+    try:
+        return pin(resolve(body), datasets_dir)
+    except InvalidSpec as error:
+        raise Invalid(error.errors) from None
+    except DatasetError as error:
+        raise Invalid([SpecError(error.field, str(error), "dataset")]) from None
+
+
+def check_at_hand(session: Session, spec: ExperimentSpec, heartbeat_seconds: float) -> None:
+    """Raises:
+    Invalid: what the spec asks for is not there now, be it a trained model or a kernel.
+    """
+    trained.check(session, spec)
+    fused_kernels.check(session, spec, heartbeat_seconds)

@@ -1,0 +1,197 @@
+"""Rows as files: CSV and Parquet, beside JSON.
+
+A room declares the columns of what it shows; names are the paths of the JSON, as ``value.mean``, and stay. What users
+write freely, such as labels, stands in cells of JSON, which begin with a bracket: no spreadsheet takes them for a
+formula, and every character survives.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from fastapi import Depends, Query, Request, Response
+from pydantic_core import to_json, to_jsonable_python
+
+from service.http.openapi import JSON, Responses, headers
+
+if TYPE_CHECKING:
+    from pyarrow import Array, DataType
+
+Kind = Literal["text", "integer", "number", "truth", "moment", "json"]
+FileFormat = Literal["csv", "parquet"]
+Format = Literal["json", "csv", "parquet"]
+CSV, PARQUET = "text/csv", "application/vnd.apache.parquet"
+MEDIA_TYPES: Mapping[Format, str] = {"json": JSON, "csv": CSV, "parquet": PARQUET}  # the first of equals is preferred
+BY_ACCEPT = {"Vary": "Accept"}
+UNUSUAL = re.compile(r"[^A-Za-z0-9_.-]+")  # in a file's name
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """
+    Attributes:
+        of: its cell of a row; what the name leads to if None.
+    """
+
+    name: str
+    kind: Kind
+    of: Callable[[Any], Any] | None = None
+
+    def cells(self, rows: Sequence[Any]) -> list[Any]:
+        if self.of is not None:
+            return [self.of(row) for row in rows]
+        names = self.name.split(".")
+        return [found(row, names) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """
+    Attributes:
+        name: of the file, without its suffix.
+    """
+
+    name: str
+    columns: Sequence[Column]
+    rows: Sequence[Any]
+
+
+def interval(name: str, kind: Kind = "number") -> tuple[Column, Column]:
+    """Two columns for a lower and an upper limit, or for none."""
+    names = name.split(".")
+
+    def limit(k: int) -> Callable[[Any], Any]:
+        return lambda row: None if (limits := found(row, names)) is None else limits[k]
+
+    return Column(f"{name}.low", kind, limit(0)), Column(f"{name}.high", kind, limit(1))
+
+
+def found(row: Any, names: Sequence[str]) -> Any:
+    """What these names lead to, through objects and mappings; None where one leads to nothing."""
+    for name in names:
+        if row is None:
+            return None
+        row = row.get(name) if isinstance(row, Mapping) else getattr(row, name)
+    return row
+
+
+# -- which format ----------------------------------------------------------------------------------
+
+
+async def _wanted(
+    request: Request,
+    format: Annotated[
+        Format | None, Query(description="Of the answer; otherwise `Accept` decides.", examples=["csv"])
+    ] = None,
+) -> Format:
+    return format or preferred(",".join(request.headers.getlist("accept")))
+
+
+WantedFormat = Annotated[Format, Depends(_wanted)]
+
+
+def preferred(accept: str) -> Format:
+    """The format that an ``Accept`` header prefers (RFC 9110, section 12.5.1). Of equals one that it names goes first,
+    then JSON; a header that allows none of them is disregarded, as that section permits."""
+    weights = dict(map(_range, accept.lower().split(",")))
+
+    def liked(media_type: str) -> tuple[float, int]:
+        ranges = (media_type, f"{media_type.partition('/')[0]}/*", "*/*")
+        return next(((weights[one], -k) for k, one in enumerate(ranges) if one in weights), (0.0, 0))
+
+    best = max(MEDIA_TYPES, key=lambda format: liked(MEDIA_TYPES[format]))
+    return best if liked(MEDIA_TYPES[best])[0] > 0 else "json"
+
+
+def _range(text: str) -> tuple[str, float]:
+    """A media range and its weight; one that is no number counts as none."""
+    media_range, *parameters = (part.strip() for part in text.split(";"))
+    given = next((value for name, _, value in (p.partition("=") for p in parameters) if name.strip() == "q"), "1")
+    try:
+        return media_range, float(given)
+    except ValueError:
+        return media_range, 0.0
+
+
+# -- answers ---------------------------------------------------------------------------------------
+
+
+def json_answer(content: bytes | str) -> Response:
+    """An answer in JSON, where others might have been asked for."""
+    return Response(content, media_type=JSON, headers=BY_ACCEPT)
+
+
+def file_answer(name: str, format: FileFormat, content: bytes, next_page: str | None = None) -> Response:
+    """An answer to be saved.
+
+    Args:
+        next_page: the address of the rows that follow.
+    """
+    link = {"Link": f'<{next_page}>; rel="next"'} if next_page is not None else {}
+    named = {"Content-Disposition": f'attachment; filename="{UNUSUAL.sub("-", name)}.{format}"'}
+    return Response(content, media_type=MEDIA_TYPES[format], headers={**named, **link, **BY_ACCEPT})
+
+
+def as_file(table: Table, format: FileFormat, next_page: str | None = None) -> Response:
+    """A table to be saved."""
+    return file_answer(table.name, format, encoded(table, format), next_page)
+
+
+def encoded(table: Table, format: FileFormat) -> bytes:
+    """A table's bytes; the same rows make the same ones."""
+    import pyarrow  # here, because processes that make no file need not have it in memory
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    arrays = [_array(column, table.rows, format) for column in table.columns]
+    content = pyarrow.Table.from_arrays(arrays, names=[column.name for column in table.columns])
+    target = BytesIO()
+    if format == "csv":
+        pyarrow.csv.write_csv(content, target)
+    else:
+        pyarrow.parquet.write_table(content, target)
+    return target.getvalue()
+
+
+def _array(column: Column, rows: Sequence[Any], format: FileFormat) -> "Array":
+    import pyarrow
+
+    cells = column.cells(rows)
+    if column.kind == "json":
+        cells = [None if cell is None else to_json(cell).decode() for cell in cells]
+    if column.kind == "moment" and format == "csv":  # as JSON has it
+        return pyarrow.array(map(to_jsonable_python, cells), pyarrow.string())
+    return pyarrow.array(cells, _type(column.kind))
+
+
+def _type(kind: Kind) -> "DataType":
+    import pyarrow
+
+    return {
+        "text": pyarrow.string(),
+        "json": pyarrow.string(),
+        "integer": pyarrow.int64(),
+        "number": pyarrow.float64(),
+        "truth": pyarrow.bool_(),
+        "moment": pyarrow.timestamp("us", tz="UTC"),
+    }[kind]
+
+
+def also_as_file(responses: Responses, row: str, example: str) -> Responses:
+    """The description of a route whose answer may be a file, too.
+
+    Args:
+        row: what stands in one.
+        example: the beginning of a CSV file.
+    """
+    said = f"{row} Columns are named as the JSON's fields, as `value.mean`; an empty cell is null."
+    ok = responses[200]
+    more = {
+        CSV: {"schema": {"type": "string", "description": said}, "example": example},
+        PARQUET: {"schema": {"type": "string", "format": "binary", "description": said}},
+    }
+    of_file = headers("Content-Disposition", "Link", required=False)
+    described = {"content": {**ok["content"], **more}, "headers": {**ok.get("headers", {}), **of_file}}
+    return {**responses, 200: {**ok, **described}}

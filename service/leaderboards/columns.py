@@ -1,0 +1,80 @@
+"""A board as a table: a row for each entry."""
+
+from normcore.spec.tasks import BENCHMARKS
+from service.http.tables import Column, Table, interval
+from service.leaderboards.schemas import Leaderboard
+
+FILE_ROW = "A row for each entry."
+FILE_EXAMPLE = '"task","profile","problem","rank","method"\n"permuted_digits","small","7c1f…",1,"layer_norm"\n'
+
+
+def board_table(board: Leaderboard) -> Table:
+    """All that a board says of its entries, each with the board that it is on."""
+    metrics = [metric.name for metric in BENCHMARKS[board.task].metrics]
+    return Table(
+        f"{board.task}-{board.profile}",
+        (
+            Column("task", "text", lambda _: board.task),
+            Column("profile", "text", lambda _: board.profile),
+            Column("problem", "text", lambda _: board.problem.id),
+            Column("rank", "integer"),
+            *interval("rank_ci", "integer"),
+            Column("tie_group", "integer"),
+            Column("method", "text"),
+            Column("source", "text"),
+            Column("split", "text"),
+            Column("fingerprint", "text"),
+            Column("result_id", "text"),
+            Column("state", "text"),
+            Column("provenance", "json"),
+            Column("citation", "text"),
+            Column("model", "text"),
+            Column("origin", "text"),
+            Column("note", "text"),
+            Column("budget", "integer"),
+            Column("over_budget", "truth"),
+            Column("changes", "json"),
+            Column("kernel", "text"),
+            Column("hardware", "text"),
+            Column("n_runs", "integer"),
+            Column("n_seeds", "integer"),
+            Column("n_diverged", "integer"),
+            *interval("diverged_ci95"),
+            Column("score", "number"),
+            *estimate("value"),
+            *(column for metric in metrics for column in estimate(f"values.{metric}")),
+            Column("conflicting_seeds", "json"),
+            Column("contended", "integer"),
+            Column("best_of", "integer"),
+            *_time("steps_to_target"),
+            *_time("seconds_to_target"),
+            Column("speedup.baseline", "text"),
+            Column("speedup.steps", "number"),
+            Column("speedup.seconds", "number"),
+            *interval("speedup.ci95"),
+            Column("speedup.bound", "text"),
+            Column("experiments", "json"),
+        ),
+        board.entries,
+    )
+
+
+def estimate(name: str) -> tuple[Column, ...]:
+    """The columns of a metric over the seeds."""
+    return (
+        Column(f"{name}.mean", "number"),
+        Column(f"{name}.std", "number"),
+        *interval(f"{name}.ci95"),
+        Column(f"{name}.n", "integer"),
+        Column(f"{name}.iqm", "number"),
+    )
+
+
+def _time(name: str) -> tuple[Column, ...]:
+    return (
+        Column(f"{name}.median", "number"),
+        Column(f"{name}.reached", "integer"),
+        *interval(f"{name}.ci95"),
+        Column(f"{name}.restricted_mean", "number"),
+        Column(f"{name}.tau", "number"),
+    )

@@ -1,0 +1,151 @@
+"""Methods over all tasks: how often each is within a factor of the fastest."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from normcore.problem import own_problem
+from normcore.spec.task import ProfileName
+from normcore.spec.tasks import BENCHMARKS
+from service.leaderboards import schemas
+from service.leaderboards.board import Row, main_hardware
+from service.leaderboards.queries import row_of
+from service.leaderboards.ranking import TimeBy
+from service.leaderboards.tables import Entry
+from service.statistics.profiles import WIDEST, Profile, flips, profiles
+
+CAUTION = (
+    "Ratios are to the fastest method of each task, so a third method can turn two others round (Gould and Scott 2016);"
+    " compare two alone before you choose between them."
+)
+
+Times = dict[str, dict[str, float | None]]  # by method and task
+
+
+class Default(NamedTuple):
+    """What is measured of the methods' default specs on a task.
+
+    Attributes:
+        rows: by method.
+        hardware: that of most.
+    """
+
+    target: float
+    rows: Mapping[str, Row]
+    hardware: str | None
+
+    def time(self, method: str, rank_by: TimeBy) -> float | None:
+        """The median; in seconds that on the hardware of most methods."""
+        pooled = self.rows[method].pooled
+        if rank_by == "steps_to_target":
+            return pooled.steps.median
+        return pooled.seconds.median if pooled.hardware == self.hardware else None
+
+
+def version(session: Session, profile: ProfileName) -> tuple[int, int]:
+    """Another one after each run that is added to a board of this profile."""
+    counts = select(func.count(), func.coalesce(func.sum(Entry.n_runs), 0)).where(Entry.profile == profile)
+    n_entries, n_runs = session.execute(counts).one()
+    return n_entries, n_runs
+
+
+def overall(session: Session, profile: ProfileName, rank_by: TimeBy) -> schemas.Overall:
+    """All methods that have an entry of their default spec on a task at this profile, the largest area first."""
+    defaults = _defaults(session, profile)
+    times: Times = {}
+    for task, default in defaults.items():
+        for method in default.rows:
+            times.setdefault(method, {})[task] = default.time(method, rank_by)
+    reached = {task: _least(times, task) for task in defaults}
+    ranked = [task for task, least in reached.items() if math.isfinite(least)]
+    return schemas.Overall(
+        profile=profile,
+        rank_by=rank_by,
+        widest=WIDEST,
+        tasks=[
+            schemas.RankedTask(task, default.target, reached[task], _hardware(default, rank_by))
+            for task, default in defaults.items()
+            if task in ranked
+        ],
+        left_out=list(_left_out(profile, defaults, ranked)),
+        methods=_methods(times, ranked),
+        caution=CAUTION,
+        flips=flips(times),
+    )
+
+
+def _defaults(session: Session, profile: ProfileName) -> dict[str, Default]:
+    """Of each task with a target; those that departed from the profile are not read in full."""
+    columns = select(Entry.fingerprint, Entry.task, Entry.problem, Entry.changes).where(Entry.profile == profile)
+    wanted = [
+        fingerprint
+        for fingerprint, task, problem, changes in session.execute(columns)
+        if not changes and task in BENCHMARKS and problem == own_problem(task, profile).id
+    ]
+    found = session.scalars(select(Entry).where(Entry.fingerprint.in_(wanted)).order_by(Entry.n_runs)).all()
+    defaults = {}
+    for task, benchmark in BENCHMARKS.items():
+        target = benchmark.profiles[profile].training["target"]
+        rows = {entry.method: row_of(entry) for entry in found if entry.task == task}
+        if rows and target is not None:
+            defaults[task] = Default(target, rows, main_hardware(list(rows.values())))
+    return defaults
+
+
+def _least(times: Times, task: str) -> float:
+    known = (own.get(task) for own in times.values())
+    return min((time for time in known if time is not None), default=math.inf)
+
+
+def _hardware(default: Default, rank_by: TimeBy) -> str | None:
+    return default.hardware if rank_by == "seconds_to_target" else None
+
+
+def _left_out(
+    profile: ProfileName, defaults: Mapping[str, Default], ranked: Sequence[str]
+) -> Iterator[schemas.LeftOut]:
+    for task, benchmark in BENCHMARKS.items():
+        if benchmark.profiles[profile].training["target"] is None:
+            yield schemas.LeftOut(task, "no target")
+        elif task not in defaults:
+            yield schemas.LeftOut(task, "no entries")
+        elif task not in ranked:
+            yield schemas.LeftOut(task, "target not reached")
+
+
+def _methods(times: Times, ranked: Sequence[str]) -> list[schemas.MethodProfile]:
+    ratios = [ratio for found in profiles(times, ()).values() for ratio in found.ratios]
+    taus = sorted({1.0, WIDEST, *(ratio for ratio in ratios if ratio < WIDEST)})
+    found = profiles(times, taus)
+    ordered = sorted(found, key=lambda method: (-found[method].area, method))
+    areas = [found[method].area for method in ordered]
+    return [
+        _method(method, 1 + areas.index(found[method].area), found[method], taus, times[method], ranked)
+        for method in ordered
+    ]
+
+
+def _method(
+    method: str,
+    rank: int,
+    found: Profile,
+    taus: Sequence[float],
+    times: Mapping[str, float | None],
+    ranked: Sequence[str],
+) -> schemas.MethodProfile:
+    return schemas.MethodProfile(
+        rank=rank,
+        method=method,
+        area=found.area,
+        fastest=sum(ratio == 1 for ratio in found.ratios),
+        times={task: times.get(task) for task in ranked},
+        ratios={
+            task: ratio if math.isfinite(ratio) else None
+            for task, ratio in zip(sorted(ranked), found.ratios, strict=True)
+        },
+        profile=list(zip(taus, found.rho, strict=True)),
+        untried=[task for task in ranked if task not in times],
+    )

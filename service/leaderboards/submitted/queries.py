@@ -1,0 +1,139 @@
+"""Reads of submitted results, each held beside what was measured."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from itertools import islice
+from typing import Any
+
+from sqlalchemy import Select, func, or_, select
+from sqlalchemy.orm import Session
+
+from normcore.spec.tasks import BENCHMARKS
+from service.errors import NotFound
+from service.experiments.queries import AFTER_HEX
+from service.leaderboards.pooling import Estimate, RunResult, estimate
+from service.leaderboards.submitted import schemas
+from service.leaderboards.submitted.tables import SubmittedResult
+from service.leaderboards.tables import Entry
+from service.statistics.agreement import Agreement, agreement
+from service.statistics.values import value
+
+AT_ONCE = 200  # rows
+
+
+def result(session: Session, result_id: str) -> schemas.ResultOut:
+    """Raises:
+    NotFound: no such result.
+    """
+    found = session.execute(_with_entries().where(SubmittedResult.id == result_id)).one_or_none()
+    if found is None:
+        raise NotFound(f"no result {result_id!r}")
+    return _shown(*found)
+
+
+def results(
+    session: Session,
+    *,
+    columns: Mapping[str, str],
+    fingerprint: str | None,
+    state: schemas.State | None,
+    before: str | None,
+    limit: int,
+) -> list[schemas.ResultOut]:
+    """Results, newest first.
+
+    Args:
+        columns: exact values of columns of ``SubmittedResult``.
+        fingerprint: what the fingerprint begins with.
+        before: list only results with a smaller id, as the page after this id does.
+    """
+    query = _with_entries().order_by(SubmittedResult.id.desc()).execution_options(yield_per=AT_ONCE)
+    for name, wanted in columns.items():
+        query = query.where(getattr(SubmittedResult, name) == wanted)
+    if fingerprint is not None:
+        query = query.where(SubmittedResult.fingerprint.between(fingerprint, fingerprint + AFTER_HEX))
+    if before is not None:
+        query = query.where(SubmittedResult.id < before)
+    shown = (_shown(row, measured) for row, measured in session.execute(query))
+    return list(islice((one for one in shown if state is None or one.state == state), limit))
+
+
+def _with_entries() -> Select[SubmittedResult, list[dict[str, Any]]]:
+    """Of the tasks that are installed."""
+    rows = select(SubmittedResult, Entry.results).where(SubmittedResult.task.in_(BENCHMARKS))
+    return rows.outerjoin(Entry, Entry.fingerprint == SubmittedResult.fingerprint)
+
+
+def on_board(session: Session, task: str, profile: str, problem: str, moment: datetime | None) -> list[SubmittedResult]:
+    """Those that a board shows, the oldest first.
+
+    Args:
+        moment: whose board it is; now if None.
+    """
+    row = SubmittedResult
+    query = select(row).where(row.task == task, row.profile == profile, row.problem == problem).order_by(row.id)
+    if moment is None:
+        return list(session.scalars(query.where(row.withdrawn_at.is_(None))))
+    there = (row.created_at <= moment, or_(row.withdrawn_at.is_(None), row.withdrawn_at > moment))
+    return list(session.scalars(query.where(*there)))
+
+
+def problems(session: Session, task: str, profile: str) -> dict[str, Mapping[str, Any]]:
+    """Ids of the problems that have results on a board, with their options."""
+    row = SubmittedResult
+    query = select(row.problem, row.options).where(row.task == task, row.profile == profile, row.withdrawn_at.is_(None))
+    return {found.problem: found.options for found in session.execute(query)}
+
+
+def version(session: Session, task: str, profile: str) -> tuple[int, int]:
+    """Another one after each result that is submitted to a task's boards at this profile, or withdrawn."""
+    row = SubmittedResult
+    counts = select(func.count(), func.count(row.withdrawn_at)).where(row.task == task, row.profile == profile)
+    n_results, n_withdrawn = session.execute(counts).one()
+    return n_results, n_withdrawn
+
+
+def judged(row: SubmittedResult, measured: Sequence[RunResult]) -> Agreement:
+    """A result beside the runs that count of its fingerprint."""
+    own = {run.seed: run.worth for run in measured}
+    return agreement(seeds_of(row), {seed: worth for seed, worth in own.items() if worth is not None})
+
+
+def seeds_of(row: SubmittedResult) -> dict[int, float]:
+    """Its values by seed."""
+    return {one["seed"]: one["value"] for one in row.values}
+
+
+def estimate_of(row: SubmittedResult) -> Estimate:
+    """Its values, pooled as measured ones are."""
+    values = list(seeds_of(row).values())
+    pooled = estimate(value(values, 0, BENCHMARKS[row.task].metric().direction, None))
+    assert pooled is not None, "there is a value at least"
+    return pooled
+
+
+def _shown(row: SubmittedResult, measured: list[dict[str, Any]] | None) -> schemas.ResultOut:
+    found = judged(row, [RunResult(**stored) for stored in measured or ()])
+    return schemas.ResultOut(
+        id=row.id,
+        fingerprint=row.fingerprint,
+        state="withdrawn" if row.withdrawn_at is not None else found.verdict,
+        problem=row.problem,
+        budget=row.budget,
+        metric=BENCHMARKS[row.task].metric().name,
+        spec=row.spec,
+        values=[schemas.SeedValue(**one) for one in row.values],
+        value=estimate_of(row),
+        fresh_seeds=list(found.fresh),
+        difference=_difference(found),
+        provenance=schemas.Provenance(**row.provenance),
+        created_at=row.created_at,
+        withdrawn_at=row.withdrawn_at,
+    )
+
+
+def _difference(found: Agreement) -> schemas.DifferenceOut | None:
+    if found.difference is None:
+        return None
+    mean, ci95, p_value, _ = found.difference
+    return schemas.DifferenceOut(mean=mean, ci95=ci95, p_value=p_value)

@@ -1,0 +1,84 @@
+"""From what somebody wrote to a checked result, or to all that is wrong with it."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+
+from normcore.spec import InvalidSpec, SpecError, TrainingSpec, resolve
+from normcore.spec.experiment import HASHED, ExperimentSpec
+from normcore.spec.messages import message, suggestion
+from normcore.spec.tasks.char_lm import CharLM
+from service.errors import Invalid
+from service.leaderboards.submitted.schemas import Evidence
+
+OF_SPEC = (*HASHED, "spec_version")
+FIELDS = (*OF_SPEC, *Evidence.model_fields)
+AN_OBJECT = 'a result is an object, as {"task": …, "norm": …, "values": [{"seed": 0, "value": 0.9}], "provenance": …}'
+
+
+class Submitted(NamedTuple):
+    """A result that may be stored; the spec has its seeds."""
+
+    spec: TrainingSpec
+    evidence: Evidence
+
+
+def read(written: Any) -> Submitted:
+    """Check a result; the data of its task need not be at hand.
+
+    Raises:
+        Invalid: with an error for every field that is wrong.
+    """
+    if not isinstance(written, Mapping):
+        raise Invalid([SpecError((), AN_OBJECT, "type")])
+    errors = [_unknown(name) for name in written if name not in FIELDS]
+    spec: ExperimentSpec | None = None
+    evidence: Evidence | None = None
+    try:
+        spec = resolve({name: written[name] for name in OF_SPEC if name in written})
+    except InvalidSpec as refusal:
+        errors += refusal.errors
+    try:
+        evidence = Evidence.model_validate({name: written[name] for name in Evidence.model_fields if name in written})
+    except ValidationError as refusal:
+        errors += [SpecError(error["loc"], message(error), error["type"]) for error in refusal.errors()]
+    if spec is not None:
+        errors += _unranked(spec)
+    if evidence is not None:
+        errors += _doubled(evidence)
+    if isinstance(spec, TrainingSpec) and evidence is not None:
+        errors += _impossible(spec, evidence)
+    if errors or evidence is None or not isinstance(spec, TrainingSpec):
+        raise Invalid(errors)
+    return Submitted(spec.model_copy(update={"seeds": [one.seed for one in evidence.values]}), evidence)
+
+
+def _unknown(name: Any) -> SpecError:
+    close = "they stand in values" if name == "seeds" else suggestion(name, FIELDS).strip()
+    repair = close or f"choose from {', '.join(FIELDS)}"
+    return SpecError((str(name),), f"unknown field; {repair}", "unknown_field")
+
+
+def _unranked(spec: ExperimentSpec) -> Iterator[SpecError]:
+    """Why no board could show the result."""
+    if not isinstance(spec, TrainingSpec):
+        yield SpecError(("task", "name"), f"{spec.task.name} trains nothing and has no board", "no_board")
+    elif isinstance(spec.task, CharLM) and spec.task.file is not None and spec.task.sha256 is None:
+        yield SpecError(("task", "sha256"), "it is required of a file that need not be here; add it", "missing")
+
+
+def _doubled(evidence: Evidence) -> Iterator[SpecError]:
+    seen: set[int] = set()
+    for k, one in enumerate(evidence.values):
+        if one.seed in seen:
+            yield SpecError(("values", k, "seed"), f"seed {one.seed} is given twice; give it once", "duplicate")
+        seen.add(one.seed)
+
+
+def _impossible(spec: TrainingSpec, evidence: Evidence) -> Iterator[SpecError]:
+    metric = spec.task.metric()
+    for k, one in enumerate(evidence.values):
+        if not metric.can_be(one.value):
+            wrong = f"{metric.name} is {metric.limits}, and cannot be {one.value:g}"
+            yield SpecError(("values", k, "value"), wrong, "impossible")

@@ -1,0 +1,90 @@
+"""What a submitted result says, as it is written and as it is shown."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, Field, HttpUrl, StringConstraints, TypeAdapter, ValidationError
+from pydantic_core import PydanticCustomError
+
+from normcore.spec.experiment import MAX_SEED, MAX_SEEDS
+from normcore.spec.messages import Form
+from normcore.spec.part import Part
+from service.http.openapi import ResolvedSpec
+from service.leaderboards.pooling import Estimate
+from service.statistics.values import Interval
+
+State = Literal["claimed", "confirmed", "disputed", "withdrawn"]
+_ADDRESS: TypeAdapter[HttpUrl] = TypeAdapter(HttpUrl)
+AN_ADDRESS = "give an http or https address, as https://example.org/log"
+
+
+def _printable(text: str) -> str:
+    if not all(line.isprintable() for line in text.split("\n")):
+        raise PydanticCustomError("printable", "use printable characters only")
+    return text
+
+
+def _address(text: str) -> str:
+    """The address as it was written, if it is one that a browser opens."""
+    try:
+        _ADDRESS.validate_python(text)
+    except ValidationError:
+        raise PydanticCustomError("form", AN_ADDRESS) from None
+    return _printable(text)
+
+
+Text = Annotated[str, StringConstraints(min_length=1, max_length=2000), AfterValidator(_printable)]
+Address = Annotated[str, Form(r"^https?://\S{1,2000}$", AN_ADDRESS), AfterValidator(_address)]
+
+
+class SeedValue(Part):
+    """What a seed came to."""
+
+    seed: int = Field(ge=0, le=MAX_SEED)
+    value: float = Field(description="The test value of the task's first metric.")
+
+
+class Provenance(Part):
+    """Where a result comes from."""
+
+    source: Address = Field(description="Where to read about it.")
+    code: Text | None = Field(None, description="What was run, as a commit.")
+    hardware: Text | None = Field(None, description="On what.")
+    note: Text | None = Field(None, description="What else to know.")
+
+
+class Evidence(Part):
+    """What stands in a submitted result beside its spec."""
+
+    values: list[SeedValue] = Field(min_length=1, max_length=MAX_SEEDS)
+    provenance: Provenance
+
+
+class DifferenceOut(BaseModel):
+    """The claim's mean less that of the fresh seeds, by Welch's t."""
+
+    mean: float
+    ci95: Interval | None = Field(description="Null where no value differs from its mean.")
+    p_value: float
+
+
+class ResultOut(BaseModel):
+    """A result that was measured elsewhere."""
+
+    id: str
+    fingerprint: str
+    state: State = Field(
+        description="`claimed` until runs of this service with three or more other seeds agree (`confirmed`) or not"
+        " (`disputed`)."
+    )
+    problem: str = Field(description="What its board ranks, see `/v1/leaderboards`.")
+    budget: int = Field(description="Examples that each training may have seen.")
+    metric: str
+    spec: ResolvedSpec
+    values: list[SeedValue]
+    value: Estimate
+    fresh_seeds: list[int] = Field(description="Seeds of this spec that were measured here and are not the claim's.")
+    difference: DifferenceOut | None = Field(description="Null of fewer than three fresh seeds, or one claimed.")
+    provenance: Provenance
+    created_at: datetime
+    withdrawn_at: datetime | None

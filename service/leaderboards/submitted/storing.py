@@ -1,0 +1,66 @@
+"""Store submitted results, and withdraw them."""
+
+from typing import Any
+
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
+
+from normcore.problem import problem_of
+from normcore.spec import TrainingSpec, changes
+from service.db import utc_now
+from service.errors import Conflict, NotFound
+from service.experiments import submission
+from service.ids import new_id
+from service.leaderboards.submitted.reading import Submitted
+from service.leaderboards.submitted.tables import SubmittedResult
+
+
+def store(
+    session: Session, submitted: Submitted, *, request_digest: str, idempotency_key: str | None
+) -> tuple[SubmittedResult, bool]:
+    """Store a result.
+
+    Returns:
+        Its row, and whether it is new: the same key with the same request finds the first one.
+
+    Raises:
+        Conflict: the key was used with another request.
+    """
+    if idempotency_key is not None:
+        known = session.scalar(select(SubmittedResult).where(SubmittedResult.idempotency_key == idempotency_key))
+        if known is not None:
+            if known.request_digest != request_digest:
+                raise Conflict("this Idempotency-Key was used with another body; use a new key for a new result")
+            return known, False
+    evidence = submitted.evidence.model_dump(mode="json")
+    row = SubmittedResult(
+        id=new_id("res"),
+        **columns_of(submitted.spec),
+        values=evidence["values"],
+        provenance=evidence["provenance"],
+        idempotency_key=idempotency_key,
+        request_digest=request_digest,
+        created_at=utc_now(),
+    )
+    session.add(row)
+    session.flush()
+    return row, True
+
+
+def columns_of(spec: TrainingSpec) -> dict[str, Any]:
+    """What a result's row has of its spec."""
+    columns = submission.columns_of(spec)
+    del columns["setting"]
+    return {**columns, "options": dict(problem_of(spec.task).options), "changes": changes(spec)}
+
+
+def withdraw(session: Session, result_id: str) -> None:
+    """Take a result off its board; one that was withdrawn before stays so.
+
+    Raises:
+        NotFound: no such result.
+    """
+    if session.get(SubmittedResult, result_id) is None:
+        raise NotFound(f"no result {result_id!r}")
+    own = update(SubmittedResult).where(SubmittedResult.id == result_id, SubmittedResult.withdrawn_at.is_(None))
+    session.execute(own.values(withdrawn_at=utc_now()))

@@ -1,0 +1,83 @@
+"""Where numbers stand on an axis, in per cent of its width, and which of them are written at it."""
+
+import math
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+FENCE = 3.0  # times the middle half's width beyond it: what is farther out gets an arrow at the edge
+MARGIN = 0.06  # of the range, on both sides
+MOST_TICKS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """A number at the axis."""
+
+    at: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """From ``low`` to ``high``; ``scale`` turns numbers into what is evenly spread."""
+
+    low: float
+    high: float
+    ticks: Sequence[Tick] = ()
+    scale: Callable[[float], float] = float
+
+    def at(self, number: float) -> float:
+        """Per cent of the width, 0 to 100 also for numbers beyond the ends."""
+        low, high = self.scale(self.low), self.scale(self.high)
+        return round(100 * min(1.0, max(0.0, (self.scale(number) - low) / (high - low))), 2)
+
+    def beyond(self, number: float) -> Literal["low", "high"] | None:
+        """At which end a number is too far out to be shown, if it is."""
+        return "low" if number < self.low else "high" if number > self.high else None
+
+
+def linear(
+    means: Sequence[float], limits: Sequence[float], text: Callable[[float], str], *, must: float | None = None
+) -> Axis:
+    """An axis that has all but outliers.
+
+    Args:
+        means: that decide what an outlier is.
+        limits: of their intervals, and single seeds; those that are not far out are shown, too.
+        must: a number that is shown in any case, such as no difference.
+    """
+    low, high = _fences(means)
+    shown = [number for number in (*means, *limits) if low <= number <= high] + ([] if must is None else [must])
+    low, high = min(shown), max(shown)
+    margin = MARGIN * (high - low) or 0.05 * abs(high) or 1.0
+    low, high = low - margin, high + margin
+    axis = Axis(low, high)
+    return Axis(low, high, [Tick(axis.at(number), text(number)) for number in _round_numbers(low, high)])
+
+
+def logarithmic(numbers: Sequence[float], text: Callable[[float], str]) -> Axis:
+    """An axis of ratios, which has 1 and powers of 2."""
+    shown = [number for number in (*numbers, 1.0) if number > 0]
+    low, high = math.log2(min(shown)) - 0.15, math.log2(max(shown)) + 0.15
+    step = max(1, math.ceil((high - low) / (MOST_TICKS + 1)))
+    powers = [2.0**power for power in range(math.ceil(low), math.floor(high) + 1) if power % step == 0]
+    axis = Axis(2.0**low, 2.0**high, scale=math.log2)
+    return Axis(axis.low, axis.high, [Tick(axis.at(number), text(number)) for number in powers], math.log2)
+
+
+def _fences(means: Sequence[float]) -> tuple[float, float]:
+    if len(means) < 4:
+        return -math.inf, math.inf
+    first, _, third = statistics.quantiles(means, n=4, method="inclusive")
+    reach = FENCE * (third - first)
+    return first - reach, third + reach
+
+
+def _round_numbers(low: float, high: float) -> list[float]:
+    """Multiples of 1, 2 or 5 times a power of ten between the ends."""
+    size = 10.0 ** math.floor(math.log10((high - low) / MOST_TICKS))
+    step = next(size * times for times in (1, 2, 5, 10, 20) if (high - low) / (size * times) <= MOST_TICKS)
+    first = math.ceil(low / step)
+    return [round(k * step, 12) for k in range(first, math.floor(high / step) + 1)]

@@ -1,0 +1,152 @@
+"""The rows of a board as its page shows them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+from service.comparisons.figures import described
+from service.leaderboards.schemas import Entry, Leaderboard
+from service.pages import axes, formats
+from service.pages.axes import Axis
+from service.pages.marks import Mark, mark
+from service.pages.verdicts import Seeds
+
+Bracket = Literal["first", "inner", "last"]
+Section = Literal["ranked", "over", "claimed", "published"]
+Published = Literal["apart", "list", "no"]
+
+
+@dataclass(frozen=True, slots=True)
+class BoardRow:
+    """An entry and what is drawn of it.
+
+    Attributes:
+        mark: None without a finite result.
+        bracket: its place in a group of ties, if it is in one.
+        changed: in what its spec departs from the profile.
+        baseline: whether others are held against it.
+    """
+
+    entry: Entry
+    mark: Mark | None
+    bracket: Bracket | None
+    changed: str
+    baseline: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A board's rows by section, and the axis that they share.
+
+    Attributes:
+        line: where the baseline stands; None if it is not on the board.
+        higher_is_better: whether better is to the right.
+    """
+
+    sections: dict[Section, list[BoardRow]]
+    axis: Axis | None
+    line: float | None
+    higher_is_better: bool
+
+
+def table(board: Leaderboard, entries: Sequence[Entry], seeds: Seeds, published: Published) -> Table:
+    """Rows of these entries of a board.
+
+    Args:
+        entries: those on this page; the axis has room for all of the board's.
+    """
+    axis = _axis(board, seeds)
+    baseline = _baseline(board)
+    sections: dict[Section, list[BoardRow]] = {"ranked": [], "over": [], "claimed": [], "published": []}
+    brackets = _brackets(entries)
+    for entry in entries:
+        row = BoardRow(
+            entry=entry,
+            mark=_mark(axis, entry, seeds),
+            bracket=brackets.get(id(entry)),
+            changed=described(entry.changes),
+            baseline=entry is baseline,
+        )
+        sections[_section(entry, published)].append(row)
+    line = axis.at(baseline.value.mean) if axis and baseline and baseline.value else None
+    return Table(sections, axis, line, board.direction == "maximize")
+
+
+def _section(entry: Entry, published: Published) -> Section:
+    if entry.source == "published":
+        return "ranked" if published == "list" and entry.rank is not None else "published"
+    if entry.source == "submitted":
+        return "claimed"
+    return "over" if entry.over_budget else "ranked"
+
+
+def _baseline(board: Leaderboard) -> Entry | None:
+    """The best measured entry of the method that others are held against."""
+    measured = (entry for entry in board.entries if entry.source == "measured" and not entry.over_budget)
+    return next((entry for entry in measured if entry.method == board.baseline and entry.value), None)
+
+
+def _brackets(entries: Sequence[Entry]) -> dict[int, Bracket]:
+    """Groups of ties are consecutive; one entry alone has no bracket."""
+    groups: dict[int, list[Entry]] = {}
+    for entry in entries:
+        if entry.tie_group is not None:
+            groups.setdefault(entry.tie_group, []).append(entry)
+    found: dict[int, Bracket] = {}
+    for group in groups.values():
+        if len(group) > 1:
+            found |= {id(entry): "inner" for entry in group[1:-1]}
+            found |= {id(group[0]): "first", id(group[-1]): "last"}
+    return found
+
+
+def _axis(board: Leaderboard, seeds: Seeds) -> Axis | None:
+    shown = [entry for entry in board.entries if entry.value is not None and entry.split == "test"]
+    if not shown:
+        return None
+    means = [entry.value.mean for entry in shown if entry.value]
+    limits = [limit for entry in shown if entry.value for limit in entry.value.ci95 or ()]
+    limits += [dot for entry in shown for dot in _dots(entry, seeds)]
+    return axes.linear(means, limits, partial(formats.level, metric=board.metric))
+
+
+def _mark(axis: Axis | None, entry: Entry, seeds: Seeds) -> Mark | None:
+    if axis is None or entry.value is None:
+        return None
+    return mark(axis, entry.value.mean, entry.value.ci95, list(_dots(entry, seeds)))
+
+
+def _dots(entry: Entry, seeds: Seeds) -> Iterator[float]:
+    for run in seeds.get(entry.fingerprint or "", ()):
+        if entry.source == "measured" and run.converged is not None:
+            yield run.converged
+
+
+def facts(board: Leaderboard, hidden: int) -> list[str]:
+    """What to know of a board besides its answer.
+
+    Args:
+        hidden: measured entries that are not shown.
+    """
+    measured = [entry for entry in board.entries if entry.source == "measured"]
+    seeds = sorted({entry.n_seeds for entry in measured})
+    told = [
+        formats.count(len(measured), "entry"),
+        f"{formats.count(sum(entry.n_runs for entry in measured), 'run')}, {_seeds(seeds)}" if measured else "",
+        _some(sum(entry.n_diverged for entry in measured), "run", "diverged"),
+        _some(sum(entry.contended for entry in measured), "run", "on a busy machine, left out of seconds"),
+        _some(sum(bool(entry.conflicting_seeds) for entry in measured), "entry", "with seeds that do not repeat"),
+        _some(hidden, "entry", "of other settings not shown"),
+    ]
+    return [fact for fact in told if fact]
+
+
+def _seeds(counts: Sequence[int]) -> str:
+    if len(counts) == 1:
+        return f"{formats.count(counts[0], 'seed')} each"
+    return f"{counts[0]} to {counts[-1]} seeds each"
+
+
+def _some(number: int, one: str, what: str) -> str:
+    return f"{formats.count(number, one)} {what}" if number else ""

@@ -1,0 +1,158 @@
+"""The pages of boards: one task's, and all of them together."""
+
+import inspect
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from fastapi import Path, Query, Request
+from pydantic import AwareDatetime
+from sqlalchemy.orm import Session
+from starlette.responses import HTMLResponse, Response
+
+from normcore.spec import SpecError
+from normcore.spec.methods import METHODS
+from normcore.spec.task import DEFAULT_PROFILE, ProfileName
+from normcore.spec.tasks import BENCHMARKS
+from service.comparisons import queries as comparisons
+from service.comparisons.figures import AXES, By, drawn, labels, thinned
+from service.comparisons.schemas import Curve, Curved
+from service.db import utc_now
+from service.errors import Invalid
+from service.http.parts import PartsDep
+from service.http.routing import check_found, check_known
+from service.leaderboards import queries
+from service.leaderboards.queries import Asked
+from service.leaderboards.ranking import RankBy
+from service.leaderboards.schemas import Leaderboard, LeaderboardSummary
+from service.pages.board import Published, facts, table
+from service.pages.rendering import address, html, kept
+from service.pages.routing import PageRouter
+from service.pages.verdicts import ties, verdict
+
+router = PageRouter()
+
+ON_A_PAGE = 50  # entries
+COLUMNS = 7  # of the table that stands for the curves
+PROFILES: Sequence[ProfileName] = ("paper", "small", "smoke")
+
+
+@router.get("/boards/{task}")
+def get_board(
+    request: Request,
+    parts: PartsDep,
+    task: Annotated[str, Path()],
+    profile: Annotated[ProfileName, Query()] = DEFAULT_PROFILE,
+    problem: Annotated[str | None, Query()] = None,
+    rank_by: Annotated[RankBy, Query()] = "metric",
+    baseline: Annotated[str, Query()] = "none",
+    published: Annotated[Published, Query()] = "apart",
+    entries: Annotated[Literal["best", "all"], Query()] = "best",
+    by: Annotated[By, Query()] = "steps",
+    number: Annotated[int, Query(alias="page", ge=1)] = 1,
+    as_of: Annotated[AwareDatetime | None, Query()] = None,
+) -> Response:
+    """Who wins, how sure?"""
+    check_found("leaderboard of", task, BENCHMARKS)
+    check_known("baseline", baseline, METHODS)
+    if as_of is not None and as_of > utc_now():
+        raise Invalid([SpecError(("as_of",), "expected a moment that has passed", "in_the_future")])
+    asked = Asked(task, profile, problem, rank_by, baseline, published != "no", best=entries == "best")
+    with parts.db.snapshot() as session:
+
+        def made() -> str:
+            values = _values(session, asked, as_of, published, by, number)
+            return html(request, "boards/board.html", **values)
+
+        if as_of is not None:
+            return HTMLResponse(made())
+        return kept(request, parts, queries.version(session, task, profile), made)
+
+
+def _values(
+    session: Session, asked: Asked, as_of: datetime | None, published: Published, by: By, number: int
+) -> dict[str, Any]:
+    """What a board's page shows."""
+    board = queries.leaderboard(session, asked, as_of)
+    shown = board.entries[(number - 1) * ON_A_PAGE : number * ON_A_PAGE]
+    seeds = queries.seeds_of(session, [entry.fingerprint for entry in board.entries if entry.fingerprint])
+    boards = [one for one in queries.leaderboards(session) if one.task == asked.task]
+    curved = comparisons.curved(session, [entry.fingerprint for entry in drawn(board) if entry.fingerprint])
+    benchmark = BENCHMARKS[asked.task]
+    return {
+        "title": benchmark.title,
+        "description": (inspect.getdoc(benchmark) or "").partition("\n\n")[0],
+        "board": board,
+        "asked": asked,
+        "published": published,
+        "by": by,
+        "as_of": as_of or utc_now(),
+        "profiles": PROFILES,
+        "boards": boards,
+        "verdict": verdict(board, seeds),
+        "ties": ties(board),
+        "facts": facts(board, _hidden(board, boards) if asked.best else 0),
+        "table": table(board, shown, seeds, published),
+        "pages": _Pages(len(board.entries), number),
+        "curves": curves_as_table(curved, by),
+        "axis_title": AXES[by],
+        "data_address": data_address(asked, as_of),
+        "figure_address": figure_address(asked, by),
+        "methods": sorted({entry.method for entry in board.entries if entry.method} | {"none", asked.baseline}),
+    }
+
+
+class _Pages:
+    """Which entries of how many are shown."""
+
+    def __init__(self, entries: int, number: int) -> None:
+        self.number, self.last = number, max(1, -(-entries // ON_A_PAGE))
+
+
+def _hidden(board: Leaderboard, boards: Sequence[LeaderboardSummary]) -> int:
+    """Measured entries of the problem that are not chosen."""
+    all_of_it = sum(
+        one.n_entries for one in boards if (one.profile, one.problem.id) == (board.profile, board.problem.id)
+    )
+    return max(0, all_of_it - sum(entry.source == "measured" for entry in board.entries))
+
+
+def data_address(asked: Asked, as_of: datetime | None) -> str:
+    """The call of the API that has the same entries."""
+    return address(
+        f"/v1/leaderboards/{asked.task}",
+        profile=asked.profile,
+        problem=asked.problem,
+        rank_by=asked.rank_by,
+        baseline=asked.baseline,
+        published="true" if asked.published else None,
+        entries="best" if asked.best else None,
+        as_of=as_of.isoformat() if as_of else None,
+    )
+
+
+def figure_address(asked: Asked, by: By) -> str:
+    """The call of the API that has the curves."""
+    return address(
+        f"/v1/leaderboards/{asked.task}/figures/curves",
+        profile=asked.profile,
+        problem=asked.problem,
+        rank_by=asked.rank_by,
+        entries="best" if asked.best else None,
+        x=by,
+    )
+
+
+def curves_as_table(curved: Sequence[Curved], by: By) -> list[tuple[str, str, list[tuple[float, float]]]]:
+    """Name, method, and some points of each curve: where it is, and its mean."""
+    return [
+        (label, entry.method, points(entry.curve if by == "steps" else entry.curve_by_seconds, entry.first_end, by))
+        for entry, label in zip(curved, labels(curved), strict=True)
+    ]
+
+
+def points(curve: Curve, first_end: int, by: By) -> list[tuple[float, float]]:
+    """Some points of a curve, evenly spread."""
+    x = curve.steps if by == "steps" else curve.seconds
+    kept_points = thinned(curve, first_end if by == "steps" else None, COLUMNS)
+    return [(x[k], curve.mean[k]) for k in kept_points]

@@ -1,0 +1,221 @@
+"""The page that holds entries of one board beside each other."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Any, cast
+
+from fastapi import Query, Request
+from sqlalchemy.orm import Session
+from starlette.responses import Response
+
+from normcore.spec.metric import Metric
+from normcore.spec.task import ProfileName
+from normcore.spec.tasks import BENCHMARKS
+from service.comparisons import queries as comparisons
+from service.comparisons.figures import AXES, By, alone, described, labels
+from service.comparisons.schemas import ComparedEntry, Comparison, Ratio, Split
+from service.experiments import queries as experiments
+from service.experiments.parameters import Beginning
+from service.http.parts import PartsDep
+from service.leaderboards import queries as leaderboards
+from service.leaderboards.queries import Asked
+from service.pages import axes, comparing, formats
+from service.pages.axes import Axis
+from service.pages.boards import curves_as_table
+from service.pages.comparing import Compared, Values
+from service.pages.marks import Mark, mark
+from service.pages.rendering import address, page
+from service.pages.routing import PageRouter
+
+router = PageRouter()
+
+MOST = 8  # entries, whose curves can be told apart
+SHORT = 12  # characters of a fingerprint in an address
+PARTS = ("task", "model", "norm", "training")  # of a spec, which decide its result
+
+
+@router.get("/compare")
+def get_comparison(
+    request: Request,
+    parts: PartsDep,
+    fingerprint: Annotated[list[Beginning], Query(max_length=MOST, default_factory=list)],
+    baseline: Annotated[Beginning | None, Query()] = None,
+    by: Annotated[By, Query()] = "steps",
+) -> Response:
+    """Do these differ, and why?"""
+    chosen = list(dict.fromkeys(fingerprint))
+    with parts.db.snapshot() as session:
+        if len(chosen) < 2:
+            boards = leaderboards.leaderboards(session)
+            return page(request, "compare/choose.html", chosen=chosen, boards=boards)
+        values = _values(session, chosen, baseline, by)
+    return page(request, "compare/comparison.html", **values)
+
+
+def _values(session: Session, chosen: Sequence[str], baseline: str | None, by: By) -> dict[str, Any]:
+    """What the page shows."""
+    comparison = comparisons.comparison(session, chosen, baseline, None)
+    entries, task = comparison.entries, BENCHMARKS[comparison.task]
+    metric = task.metric()
+    named = dict(zip((entry.fingerprint for entry in entries), labels(entries), strict=True))
+    values = _values_by_seed(session, entries)
+    rows = comparing.compared(comparison, values, metric)
+    return {
+        "title": f"{formats.in_words(len(entries)).capitalize()} entries on {task.title}",
+        "comparison": comparison,
+        "metric": metric,
+        "by": by,
+        "axis_title": AXES[by],
+        "named": named,
+        "verdict": comparing.verdict(comparison, rows, values, named, metric),
+        "facts": comparing.facts(comparison, named),
+        "differences": differences(rows, metric),
+        "speedups": speedups(entries),
+        "others": _others(session, comparison),
+        "differing": differing(_specs(session, entries)),
+        "values": values,
+        "seeds": sorted({seed for entry in entries for seed in entry.seeds}),
+        "curves": curves_as_table([alone(entry) for entry in entries], by),
+        **_addresses(comparison, by),
+    }
+
+
+def _addresses(comparison: Comparison, by: By) -> dict[str, Any]:
+    short = [entry.fingerprint[:SHORT] for entry in comparison.entries]
+    asked = {"fingerprint": short, "baseline": comparison.baseline[:SHORT]}
+    board = address(f"/boards/{comparison.task}", profile=comparison.profile, problem=comparison.problem.id)
+    return {
+        "without": {one: address("/compare", fingerprint=[other for other in short if other != one]) for one in short},
+        "board_address": board,
+        "data_address": address("/v1/comparisons", **asked),
+        "curves_address": address("/v1/comparisons/figures/curves", **asked, x=by),
+        "survival_address": address("/v1/comparisons/figures/survival", **asked),
+    }
+
+
+def _values_by_seed(session: Session, entries: Sequence[ComparedEntry]) -> Values:
+    """Test values of the seeds that converged."""
+    known = leaderboards.seeds_of(session, [entry.fingerprint for entry in entries])
+    return {
+        fingerprint: {run.seed: run.converged for run in results if run.converged is not None}
+        for fingerprint, results in known.items()
+    }
+
+
+def _others(session: Session, comparison: Comparison) -> list[tuple[str, str]]:
+    """Further entries of the board, which can be added: fingerprint and name."""
+    if len(comparison.entries) >= MOST:
+        return []
+    known = {entry.fingerprint for entry in comparison.entries}
+    board = leaderboards.leaderboard(
+        session, Asked(comparison.task, cast(ProfileName, comparison.profile), comparison.problem.id)
+    )
+    return [
+        (entry.fingerprint[:SHORT], f"{entry.method} {described(entry.changes)}".rstrip())
+        for entry in board.entries
+        if entry.source == "measured" and entry.fingerprint and entry.fingerprint not in known
+    ]
+
+
+# -- differences ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Intervals:
+    """Rows on one axis.
+
+    Attributes:
+        line: where nothing differs.
+    """
+
+    axis: Axis
+    line: float
+    rows: Sequence[tuple[Any, Mark | None]]
+
+
+def differences(rows: Sequence[Compared], metric: Metric) -> Intervals:
+    """Each entry's difference from the baseline, on an axis that has 0."""
+    found = [row.entry.difference for row in rows if row.entry.difference]
+    limits = [limit for difference in found for limit in difference.ci95 or ()]
+    dots = [dot for row in rows for dot in row.dots]
+    text = partial(_signed_level, metric=metric.name)
+    axis = axes.linear([difference.mean for difference in found] or [0.0], limits + dots, text, must=0.0)
+    return Intervals(axis, axis.at(0.0), [(row, _difference_mark(axis, row)) for row in rows])
+
+
+def _difference_mark(axis: Axis, row: Compared) -> Mark | None:
+    found = row.entry.difference
+    return mark(axis, found.mean, found.ci95, row.dots) if found else None
+
+
+def _signed_level(number: float, metric: str) -> str:
+    text = formats.level(number, metric).removesuffix("%")
+    return text.replace("-", "−") if number <= 0 else f"+{text}"
+
+
+# -- speed-ups -----------------------------------------------------------------------------------
+
+
+def speedups(entries: Sequence[ComparedEntry]) -> Intervals:
+    """How many times sooner each is at the target: in seconds, or where these do not compare in steps."""
+    split = [(entry, entry.speedup) for entry in entries if entry.speedup]
+    ratios = [_shown(found) for _, found in split]
+    numbers = [number for ratio in ratios for number in (ratio.ratio, *(ratio.ci95 or ())) if number]
+    axis = axes.logarithmic(numbers, lambda ratio: f"×{ratio:g}")
+    return Intervals(
+        axis,
+        axis.at(1.0),
+        [
+            (entry, mark(axis, ratio.ratio, ratio.ci95) if ratio.ratio else None)
+            for (entry, _), ratio in zip(split, ratios, strict=True)
+        ],
+    )
+
+
+def _shown(found: Split) -> Ratio:
+    return found.total if found.total.ratio else found.steps
+
+
+# -- what differs --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Differing:
+    """Fields of specs that are not the same in all.
+
+    Attributes:
+        fields: by path, what each spec has there; None where it has no such field.
+        equal: how many others there are.
+    """
+
+    fields: Mapping[str, Sequence[Any]]
+    equal: int
+
+
+def differing(specs: Sequence[Mapping[str, Any]]) -> Differing:
+    """Where specs differ, in the order of the spec."""
+    flat = [dict(_leaves(spec)) for spec in specs]
+    paths = list(dict.fromkeys(path for own in flat for path in own))
+    fields = {path: [own.get(path) for own in flat] for path in paths}
+    unlike = {path: contents for path, contents in fields.items() if any(one != contents[0] for one in contents)}
+    return Differing(unlike, len(fields) - len(unlike))
+
+
+def _leaves(spec: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Dotted paths and what is there."""
+    for name, content in spec.items():
+        if isinstance(content, Mapping):
+            yield from _leaves(content, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", content
+
+
+def _specs(session: Session, entries: Sequence[ComparedEntry]) -> list[Mapping[str, Any]]:
+    found: list[Mapping[str, Any]] = []
+    for entry in entries:
+        newest = experiments.experiments(
+            session, columns={}, fingerprint=entry.fingerprint, labels=(), state=None, before=None, limit=1
+        )
+        found.append({part: newest[0].spec[part] for part in PARTS if part in newest[0].spec})
+    return found

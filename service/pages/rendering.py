@@ -1,0 +1,94 @@
+"""From values to HTML: one environment of templates, one way to answer."""
+
+import hashlib
+from collections.abc import Callable, Hashable
+from functools import cache
+from importlib.metadata import version as version_of
+from typing import Any, get_args
+from urllib.parse import quote, urlencode
+
+from fastapi import Request
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.responses import HTMLResponse, Response
+
+from normcore.figures import Theme
+from normcore.figures.styles import style_of
+from service.http.conditional import etag_matches
+from service.http.parts import Parts
+from service.pages.formats import FILTERS
+from service.pages.static import FILES
+
+THEMES: tuple[Theme, ...] = get_args(Theme)
+VERSION = version_of("normbench")
+
+
+@cache
+def templates() -> Environment:
+    """Everything is escaped, and a value that was forgotten is an error."""
+    environment = Environment(
+        loader=PackageLoader("service.pages"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= FILTERS
+    environment.globals |= {
+        "static": FILES.address,
+        "files": FILES,
+        "style_of": style_of,
+        "version": VERSION,
+        "address": address,
+    }
+    return environment
+
+
+def address(path: str, **query: Any) -> str:
+    """An address with its query; what is None is left out, and a list is given several times."""
+    given = {name: content for name, content in query.items() if content is not None}
+    encoded = urlencode(given, doseq=True)
+    return f"{quote(path)}?{encoded}" if encoded else quote(path)
+
+
+def theme_of(request: Request) -> Theme | None:
+    """The colours that were chosen; None for those of the system."""
+    chosen = request.cookies.get("theme")
+    return next((theme for theme in THEMES if theme == chosen), None)
+
+
+def html(request: Request, template: str, **values: Any) -> str:
+    """A page. Templates also know the request's own address: ``here_url`` for the way back, ``origin`` for curl."""
+    url = request.url
+    return (
+        templates()
+        .get_template(template)
+        .render(
+            theme=theme_of(request),
+            here_url=f"{url.path}?{url.query}" if url.query else url.path,
+            origin=f"{url.scheme}://{url.netloc}",
+            **values,
+        )
+    )
+
+
+def page(request: Request, template: str, *, status: int = 200, **values: Any) -> Response:
+    """Answer with a page that may be another one the next time."""
+    return HTMLResponse(html(request, template, **values), status, headers={"Cache-Control": "no-cache"})
+
+
+def kept(request: Request, parts: Parts, version: Hashable, make: Callable[[], str]) -> Response:
+    """Answer with a page that stays as it is while its data has this version: with 304 to whoever has it, else as it
+    was made before, if it was.
+
+    Args:
+        version: of the data; the address, the colours and the version of the service are added here.
+        make: the page, by ``html``.
+    """
+    asked = ("page", str(request.url), theme_of(request))
+    full = (version, FILES.digest, VERSION)
+    etag = f'W/"{hashlib.blake2b(repr((asked, full)).encode(), digest_size=16).hexdigest()}"'
+    headers = {"ETag": etag, "Cache-Control": "no-cache", "Vary": "Cookie"}
+    known = request.headers.get("if-none-match", "")
+    if known and etag_matches(known, etag):
+        return Response(status_code=304, headers=headers)
+    return HTMLResponse(parts.boards.get(asked, full, lambda: make().encode()), headers=headers)

@@ -1,0 +1,21 @@
+// Says how many entries are selected, and lets those alone be compared that can be.
+
+const MOST = 8;
+const form = document.getElementById("compare");
+
+if (form) {
+  const told = form.querySelector(".chosen");
+  const button = form.querySelector("button[type=submit]");
+  const boxes = [...form.querySelectorAll("input[type=checkbox]")];
+
+  const tell = () => {
+    const chosen = boxes.filter((box) => box.checked);
+    const names = chosen.map((box) => box.dataset.name.trim());
+    told.textContent = chosen.length ? `${chosen.length} selected: ${names.join(", ")}` : told.dataset.none;
+    button.disabled = chosen.length < 2;
+    for (const box of boxes) box.disabled = !box.checked && chosen.length >= MOST;
+  };
+  form.addEventListener("change", tell);
+  addEventListener("pageshow", tell);
+  tell();
+}

@@ -1,0 +1,1 @@
+"""Many experiments at once: a spec, and a grid or random draws over its fields."""

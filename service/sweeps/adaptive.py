@@ -1,0 +1,105 @@
+"""Give another seed to the cells whose order is still open (statistics.md, section 7).
+
+The scheduler takes this step, once all runs of a sweep have ended. Workers never do: the end of a run is not held up
+by a comparison of all cells, and if a run fails, is cancelled or is lost, the step is taken all the same. Each step
+locks its sweep, so any number of schedulers may run; all that it changes is committed at once.
+"""
+
+from collections.abc import Sequence
+
+from sqlalchemy import false, select
+from sqlalchemy.orm import Session
+
+from normcore.spec import ExperimentSpec, parse
+from service.experiments.lifecycle import WAITING
+from service.experiments.submission import New, experiment_row, store
+from service.experiments.tables import Experiment, Run
+from service.leaderboards.pooling import RunResult
+from service.leaderboards.tables import Entry
+from service.queue import Notification
+from service.statistics.anytime import undecided
+from service.sweeps.reuse import measured
+from service.sweeps.submission import notification
+from service.sweeps.tables import Sweep, SweepCell
+from service.sweeps.written import MOST_SEEDS, OF_ALL_CELLS
+
+Cells = Sequence[SweepCell]
+
+
+def advance(session: Session) -> list[Notification]:
+    """Take the next step of every adaptive sweep whose runs have all ended.
+
+    Returns:
+        The messages to send after the commit.
+    """
+    waiting = select(Run.id).join(Experiment).where(Experiment.sweep_id == Sweep.id, Run.state.in_(WAITING)).exists()
+    due = select(Sweep).where(Sweep.is_settled == false(), ~waiting).order_by(Sweep.id)
+    sweeps = session.scalars(due.with_for_update(skip_locked=True)).all()
+    return [message for sweep in sweeps for message in _advance(session, sweep)]
+
+
+def _advance(session: Session, sweep: Sweep) -> list[Notification]:
+    """Add a seed where it is needed, until there is something to run or nothing is open any more."""
+    cells = _complete(session, sweep)
+    while wanting := _wanting(session, cells):
+        runs = _add_seed(session, sweep, wanting)
+        if runs:
+            return runs
+    sweep.is_settled = True
+    return []
+
+
+def _complete(session: Session, sweep: Sweep) -> Cells:
+    """The cells of which every run has succeeded; others would fail again, or somebody does not want them."""
+    missing = select(Experiment.fingerprint).join(Run).where(Experiment.sweep_id == sweep.id, Run.state != "succeeded")
+    cells = select(SweepCell).where(SweepCell.sweep_id == sweep.id, SweepCell.fingerprint.not_in(missing))
+    return session.scalars(cells.order_by(SweepCell.number)).all()
+
+
+def _wanting(session: Session, cells: Cells) -> Cells:
+    """Those whose order is open and that may have another seed."""
+    values = _values(session, cells)
+    return [cell for k in undecided(values) if len((cell := cells[k]).seeds) < MOST_SEEDS]
+
+
+def _values(session: Session, cells: Cells) -> list[dict[int, float]]:
+    """Test values by seed, of the sweep's own seeds; where one diverged, what a model gets that ignores its input."""
+    fingerprints = [cell.fingerprint for cell in cells]
+    stored = session.execute(select(Entry.fingerprint, Entry.results).where(Entry.fingerprint.in_(fingerprints)))
+    results = {fingerprint: [RunResult(**one) for one in found] for fingerprint, found in stored}
+    return [
+        {
+            result.seed: value
+            for result in results.get(cell.fingerprint, [])
+            if result.seed in cell.seeds and (value := result.no_skill if result.diverged else result.value) is not None
+        }
+        for cell in cells
+    ]
+
+
+def _add_seed(session: Session, sweep: Sweep, cells: Cells) -> list[Notification]:
+    """Give each of these cells its next seed, from an earlier run where there is one."""
+    specs = {cell.fingerprint: _spec(session, sweep, cell) for cell in cells}
+    seeds = {spec.seeds[0] for spec in specs.values()}
+    known = measured(session, specs, seeds) if sweep.posted["reuse"] else {}
+    new = []
+    for cell in cells:
+        spec = specs[cell.fingerprint]
+        run = known.get((cell.fingerprint, spec.seeds[0]))
+        cell.seeds = [*cell.seeds, *spec.seeds]
+        sweep.n_runs += 1
+        if run is not None:
+            cell.reused = [*cell.reused, run.run_id]
+            sweep.reused_runs += 1
+        else:
+            new.append(New(experiment_row(spec, request_digest=sweep.request_digest, sweep_id=sweep.id), spec))
+    return [notification(run) for run in store(session, new)] if new else []
+
+
+def _spec(session: Session, sweep: Sweep, cell: SweepCell) -> ExperimentSpec:
+    """The cell's spec with its next seed alone. Where its experiment is an earlier one, that one's device, priority and
+    labels are not the sweep's."""
+    stored = session.scalars(select(Experiment.spec).where(Experiment.id == cell.experiment_id)).one()
+    of_cell = {name: part for name, part in stored.items() if name not in OF_ALL_CELLS}
+    of_all = {name: part for name, part in sweep.posted["spec"].items() if name in OF_ALL_CELLS}
+    return parse({**of_cell, **of_all, "seeds": [len(cell.seeds)]})

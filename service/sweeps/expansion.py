@@ -1,0 +1,167 @@
+"""From a sweep to its cells: values, and the spec that they make."""
+
+import itertools
+import json
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sqlalchemy.orm import Session
+
+from normcore.spec import ExperimentSpec, SpecError, TrainingSpec
+from service.errors import Invalid
+from service.experiments import checks
+from service.sweeps.written import WrittenSweep
+
+MOST_NAMED = 20  # cells that do not fit, each with its values
+MOST_LETTERS = 200  # of a cell's name
+TRIES = 100  # draws for each one that is wanted, until it is clear that there are no more that differ
+
+Values = Mapping[str, Any]  # by dotted path
+
+
+class Cell(NamedTuple):
+    """A combination of values, and what it comes to."""
+
+    values: Values
+    spec: ExperimentSpec
+    fingerprint: str
+
+
+def cells(written: WrittenSweep, datasets_dir: Path | None) -> list[Cell]:
+    """All cells, the grid's last field changing fastest and each draw after the other.
+
+    Raises:
+        Invalid: cells do not fit, each named by its values, or two are the same.
+    """
+    found, refused = [], list[tuple[Values, Invalid]]()
+    all_values = assignments(written)
+    for values in all_values:
+        try:
+            spec = checks.accepted(spec_of(written, values), datasets_dir)
+            found.append(Cell(values, spec, spec.fingerprint()))
+        except Invalid as refusal:
+            refused.append((values, refusal))
+    if refused:
+        raise Invalid(_errors(written, refused, len(all_values)))
+    if errors := _doubles(found) or _of_several_boards(written, found):
+        raise Invalid(errors)
+    return found
+
+
+def name_of(values: Values) -> str:
+    """A cell as people call it: ``norm.gain_init=0.1, norm.method="layer_norm"``."""
+    name = ", ".join(f"{path}={json.dumps(value)}" for path, value in values.items())
+    return name if len(name) <= MOST_LETTERS else name[: MOST_LETTERS - 1] + "…"
+
+
+def named(error: SpecError, written: WrittenSweep, values: Values) -> SpecError:
+    """The error of a cell's spec as one of the sweep: where the field has its value from, and in which cell."""
+    return SpecError(_loc(error, written), f"does not fit in the cell {name_of(values)}: {error.msg}", error.type)
+
+
+def assignments(written: WrittenSweep) -> list[Values]:
+    """The values of each cell."""
+    draws = _draws(written) if written.random else [{}]
+    return [
+        {**dict(zip(written.grid, combination, strict=True)), **draw}
+        for combination in itertools.product(*written.grid.values())
+        for draw in draws
+    ]
+
+
+def _draws(written: WrittenSweep) -> list[Values]:
+    """As many draws as wanted, no two alike. Each field has a source of its own, so that another field or more samples
+    change no draw.
+
+    Raises:
+        Invalid: there are not so many.
+    """
+    wanted = written.samples or 0
+    sources = {path: random.Random(f"{written.sampler_seed} {path}") for path in written.random}
+    found: dict[str, Values] = {}
+    for _ in range(TRIES * wanted):
+        draw = {path: of.draw(sources[path]) for path, of in written.random.items()}
+        found.setdefault(json.dumps(draw), draw)
+        if len(found) == wanted:
+            return list(found.values())
+    wrong = f"only {len(found)} draws that differ were found; ask for {len(found)} or fewer, or use a grid"
+    raise Invalid([SpecError(("samples",), wrong, "too_many")])
+
+
+def spec_of(written: WrittenSweep, values: Values) -> Mapping[str, Any]:
+    """A cell's spec, as a user would write it."""
+    spec: Mapping[str, Any] = {**written.spec, **({"seeds": list(written.seeds)} if written.adaptive else {})}
+    for path in sorted(values, key=lambda path: path.count(".")):  # a part before its fields
+        spec = _with(spec, path.split("."), values[path])
+    return spec
+
+
+def _with(part: Any, path: Sequence[str], value: Any) -> Any:
+    """A copy of the part with this value at the path. What is no object stays, and is refused with the spec."""
+    if not path:
+        return value
+    if not isinstance(part, Mapping):
+        return part
+    return {**part, path[0]: _with(part.get(path[0], {}), path[1:], value)}
+
+
+def _errors(written: WrittenSweep, refused: Sequence[tuple[Values, Invalid]], n_cells: int) -> list[SpecError]:
+    """What is wrong with all cells is said once; the others are named one by one."""
+    of_each = [set(refusal.errors) for _, refusal in refused]
+    of_all = set.intersection(*of_each) if len(refused) == n_cells else set()
+    errors = [
+        SpecError(_loc(error, written), error.msg, error.type) for error in refused[0][1].errors if error in of_all
+    ]
+    others = [(values, [e for e in refusal.errors if e not in of_all]) for values, refusal in refused]
+    others = [(values, own) for values, own in others if own]
+    errors += [named(error, written, values) for values, own in others[:MOST_NAMED] for error in own]
+    if len(others) > MOST_NAMED:
+        errors.append(SpecError((), f"{len(others) - MOST_NAMED:,} more cells do not fit", "more"))
+    return errors
+
+
+def _loc(error: SpecError, written: WrittenSweep) -> tuple[str | int, ...]:
+    """Where a field of a cell's spec has its value from: an axis of the sweep, else its spec."""
+    fields = [str(step) for step in error.loc]
+    for length in range(len(fields), 0, -1):
+        path = ".".join(fields[:length])
+        for axis, over in (("grid", written.grid), ("random", written.random)):
+            if path in over:
+                return axis, path, *error.loc[length:]
+    return "spec", *error.loc
+
+
+def _doubles(found: Sequence[Cell]) -> list[SpecError]:
+    first: dict[str, Cell] = {}
+    errors = []
+    for cell in found:
+        known = first.setdefault(cell.fingerprint, cell)
+        if known is not cell:
+            wrong = f"{name_of(cell.values)} is the same experiment as {name_of(known.values)}; leave one of them out"
+            errors.append(SpecError(("grid",), wrong, "duplicate"))
+    return errors[:MOST_NAMED]
+
+
+def _of_several_boards(written: WrittenSweep, found: Sequence[Cell]) -> list[SpecError]:
+    if not written.adaptive:
+        return []
+    tasks = {json.dumps(cell.spec.task.model_dump(mode="json"), sort_keys=True) for cell in found}
+    if len(tasks) == 1 and isinstance(found[0].spec, TrainingSpec):
+        return []
+    return [SpecError(("adaptive",), "only trainings of one task have an order; use false", "adaptive")]
+
+
+def check_at_hand(session: Session, written: WrittenSweep, found: Sequence[Cell], heartbeat_seconds: float) -> None:
+    """Raises:
+    Invalid: what some cells ask for is not there now; each is named, as far as ``MOST_NAMED`` go.
+    """
+    refused = []
+    for cell in found:
+        try:
+            checks.check_at_hand(session, cell.spec, heartbeat_seconds)
+        except Invalid as refusal:
+            refused.append((cell.values, refusal))
+    if refused:
+        raise Invalid(_errors(written, refused, len(found)))

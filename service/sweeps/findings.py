@@ -1,0 +1,58 @@
+"""What the cells of a sweep come to. Plain values in, plain values out."""
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+from normcore.spec.metric import Direction, Metric
+from service.leaderboards.board import Row
+from service.statistics.best_of import BestOf, Trial, best_of_each_number, flips
+from service.sweeps.schemas import BudgetFlip
+
+
+def best(rows: Sequence[Row], metric: Metric) -> str | None:
+    """The fingerprint of the cell with the best validation value, of equal ones the first."""
+    found: Row | None = None
+    for row in rows:
+        if row.pooled.valid_value is not None and (found is None or _is_better(row, found, metric)):
+            found = row
+    return None if found is None else found.fingerprint
+
+
+def _is_better(row: Row, than: Row, metric: Metric) -> bool:
+    own, other = row.pooled.valid_value, than.pooled.valid_value
+    return own is not None and other is not None and metric.is_better(own, than=other)
+
+
+def trials(rows: Sequence[Row]) -> dict[str, list[Trial]]:
+    """The cells of each method, as a search among them would see them."""
+    found: dict[str, list[Trial]] = {}
+    for row in rows:
+        trial = _trial(row)
+        if trial is not None:
+            found.setdefault(row.method, []).append(trial)
+    return found
+
+
+def _trial(row: Row) -> Trial | None:
+    """A cell that diverged in all seeds is worth what a model gets that ignores its input."""
+    pooled = row.pooled
+    if pooled.score is not None:
+        return Trial(pooled.valid_value, pooled.score)
+    no_skill = next((result.no_skill for result in row.results if result.no_skill is not None), None)
+    return None if no_skill is None else Trial(None, no_skill)
+
+
+def budget_curves(of_methods: Mapping[str, Sequence[Trial]], direction: Direction) -> dict[str, list[BestOf]]:
+    """For each method, of the best of 1, 2, … of its cells."""
+    return {method: best_of_each_number(of_methods[method], direction) for method in sorted(of_methods)}
+
+
+def budget_flips(curves: Mapping[str, Sequence[BestOf]], metric: Metric) -> list[BudgetFlip]:
+    """Where the curves of two methods cross, in the order of the number of cells."""
+    found = []
+    for one, other in combinations(curves, 2):
+        for k, is_uncertain in flips(curves[one], curves[other]):
+            leads = metric.is_better(curves[one][k - 1].expected, than=curves[other][k - 1].expected)
+            better, worse = (one, other) if leads else (other, one)
+            found.append(BudgetFlip(k, better, worse, is_uncertain))
+    return sorted(found, key=lambda flip: flip.k)

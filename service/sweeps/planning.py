@@ -1,0 +1,50 @@
+"""What a sweep would cost."""
+
+from collections.abc import Sequence
+
+from sqlalchemy.orm import Session
+
+from service.experiments import fused_kernels
+from service.experiments.planning import Estimates
+from service.experiments.turns import Line, queue_position
+from service.sweeps import schemas
+from service.sweeps.expansion import Cell
+from service.sweeps.submission import plans
+from service.sweeps.written import WrittenSweep
+
+MOST_BASES = 3  # that an estimate names
+
+
+def plan(session: Session, written: WrittenSweep, cells: Sequence[Cell]) -> schemas.SweepPlan:
+    """What would be stored of a sweep, and how long its runs would take."""
+    planned, estimates = plans(session, written, cells), Estimates(session)
+    seconds = {cell.fingerprint: estimates.of(cell.spec, cell.fingerprint) for cell in cells}
+    of_cells = [(seconds[plan.cell.fingerprint][0], len(plan.seeds)) for plan in planned if plan.seeds]
+    bases = dict.fromkeys(basis for _, basis in seconds.values() if basis)
+    first = cells[0].spec
+    return schemas.SweepPlan(
+        n_experiments=len(cells),
+        n_runs=sum(len(cell.spec.seeds) for cell in cells),
+        most_runs=written.most_runs,
+        reused_runs=sum(len(plan.reused) for plan in planned),
+        total_seconds=_total(of_cells),
+        basis=_listed(list(bases)),
+        queue_position=queue_position(session, Line(first.device, fused_kernels.needed_by(first)), first.priority),
+        cells=[
+            schemas.PlannedCell(
+                dict(plan.cell.values), plan.cell.fingerprint, list(plan.seeds), seconds[plan.cell.fingerprint][0]
+            )
+            for plan in planned
+        ],
+    )
+
+
+def _total(of_cells: Sequence[tuple[float | None, int]]) -> float | None:
+    """Seconds of all runs, one after the other; unknown if those of a cell are."""
+    known = [seconds * runs for seconds, runs in of_cells if seconds is not None]
+    return round(sum(known), 3) if len(known) == len(of_cells) else None
+
+
+def _listed(bases: Sequence[str]) -> str | None:
+    more = [f"{len(bases) - MOST_BASES:,} more"] if len(bases) > MOST_BASES else []
+    return "; ".join([*bases[:MOST_BASES], *more]) or None

@@ -1,0 +1,190 @@
+"""Reads of sweeps."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from normcore.problem import own_budget
+from normcore.spec.metric import Metric
+from normcore.spec.tasks import BENCHMARKS
+from service.errors import NotFound
+from service.experiments.lifecycle import ENDED
+from service.experiments.schemas import State, derived_state
+from service.experiments.tables import Experiment, Run
+from service.leaderboards import queries as leaderboards
+from service.leaderboards.board import Row as BoardRow
+from service.leaderboards.board import Rules, ranked
+from service.leaderboards.schemas import Entry
+from service.leaderboards.tables import Entry as StoredEntry
+from service.sweeps import findings, schemas
+from service.sweeps.tables import Sweep, SweepCell
+
+
+def sweep(session: Session, sweep_id: str) -> schemas.Sweep:
+    """A sweep with its cells and what they come to.
+
+    Raises:
+        NotFound: no such sweep.
+    """
+    found = session.get(Sweep, sweep_id)
+    if found is None:
+        raise NotFound(f"no sweep {sweep_id!r}")
+    cells = session.scalars(select(SweepCell).where(SweepCell.sweep_id == sweep_id).order_by(SweepCell.number)).all()
+    states = _states_of_cells(session, sweep_id)
+    measured = _measured(session, sweep_id)
+    shown = [_cell(cell, states.get(cell.fingerprint, "succeeded"), measured.entries) for cell in cells]
+    rows = [measured.rows[cell.fingerprint] for cell in cells if cell.fingerprint in measured.rows]
+    metric = measured.metric
+    trials = findings.trials(rows) if metric else {}
+    curves = findings.budget_curves(trials, metric.direction) if metric else {}
+    best = findings.best(rows, metric) if metric else None
+    return schemas.Sweep(
+        **_summary(found, _standing(session, [sweep_id]).get(sweep_id, _Standing())),
+        cells=shown,
+        best=next((cell for cell in shown if cell.fingerprint == best), None),
+        budget_curve={
+            method: [(k, *point) for k, point in enumerate(points, start=1)] for method, points in curves.items()
+        },
+        budget_flips=findings.budget_flips(curves, metric) if metric else [],
+    )
+
+
+def sweeps(session: Session, *, before: str | None, limit: int) -> list[schemas.SweepSummary]:
+    """Sweeps, newest first.
+
+    Args:
+        before: list only sweeps with a smaller id, as the page after this id does.
+    """
+    query = select(Sweep).order_by(Sweep.id.desc()).limit(limit)
+    if before is not None:
+        query = query.where(Sweep.id < before)
+    found = session.scalars(query).all()
+    standing = _standing(session, [one.id for one in found])
+    return [schemas.SweepSummary(**_summary(one, standing.get(one.id, _Standing()))) for one in found]
+
+
+@dataclass(slots=True)
+class _Standing:
+    """How far the own runs of a sweep are, those that were reused aside.
+
+    Attributes:
+        states: of runs, and whether any in this state ever started.
+        steps_left: of runs that have not ended; ``pace``: steps a second of those that run.
+        longest: seconds that one of them takes.
+    """
+
+    states: list[tuple[str, bool]] = field(default_factory=list)
+    ended: int = 0
+    steps_left: int = 0
+    pace: float = 0.0
+    longest: float = 0.0
+
+    def add(self, row: Any) -> None:
+        """Those in one state: so many runs, of which so many have ever started."""
+        self.states.append((row.state, row.started > 0))
+        if row.state in ENDED:
+            self.ended += row.runs
+            return
+        self.steps_left += row.steps_left
+        if row.state == "running":
+            self.pace += row.pace or 0.0
+            self.longest = max(self.longest, row.longest or 0.0)
+
+
+def _standing(session: Session, sweep_ids: Sequence[str]) -> dict[str, _Standing]:
+    left = Run.max_steps - Run.step
+    rows = session.execute(
+        select(
+            Experiment.sweep_id,
+            Run.state,
+            func.count().label("runs"),
+            func.count(Run.started_at).label("started"),
+            func.sum(left).label("steps_left"),
+            func.sum(Run.steps_per_second).label("pace"),
+            func.max(left / func.nullif(Run.steps_per_second, 0.0)).label("longest"),
+        )
+        .join(Experiment)
+        .where(Experiment.sweep_id.in_(sweep_ids))
+        .group_by(Experiment.sweep_id, Run.state)
+    )
+    standing: dict[str, _Standing] = {}
+    for row in rows:
+        standing.setdefault(row.sweep_id, _Standing()).add(row)
+    return standing
+
+
+def _summary(found: Sweep, standing: _Standing) -> dict[str, Any]:
+    eta = max(standing.steps_left / standing.pace, standing.longest) if standing.pace else None
+    return {
+        "id": found.id,
+        "state": _state(found, standing),
+        "n_experiments": found.n_cells,
+        "n_runs": found.n_runs,
+        "reused_runs": found.reused_runs,
+        "progress": schemas.SweepProgress(
+            found.reused_runs + standing.ended, found.n_runs, None if eta is None else round(eta, 1)
+        ),
+        **found.posted,
+        "created_at": found.created_at,
+    }
+
+
+def _state(found: Sweep, standing: _Standing) -> State:
+    """That of an experiment with all of its runs; one that may get more seeds has not ended."""
+    state = derived_state(standing.states)
+    return state if found.is_settled or state not in ENDED else "running"
+
+
+def _states_of_cells(session: Session, sweep_id: str) -> dict[str, State]:
+    """Of cells that have runs of their own, by fingerprint."""
+    rows = session.execute(
+        select(Experiment.fingerprint, Run.state, func.count(Run.started_at))
+        .join(Experiment)
+        .where(Experiment.sweep_id == sweep_id)
+        .group_by(Experiment.fingerprint, Run.state)
+    )
+    of_cells: dict[str, list[tuple[str, bool]]] = {}
+    for fingerprint, state, started in rows:
+        of_cells.setdefault(fingerprint, []).append((state, started > 0))
+    return {fingerprint: derived_state(states) for fingerprint, states in of_cells.items()}
+
+
+class _Measured(NamedTuple):
+    """The boards on which the cells that have results are, by fingerprint.
+
+    Attributes:
+        metric: None if the cells are of several boards, or of none.
+    """
+
+    rows: Mapping[str, BoardRow]
+    entries: Mapping[str, Entry]
+    metric: Metric | None
+
+
+def _measured(session: Session, sweep_id: str) -> _Measured:
+    of_sweep = StoredEntry.fingerprint.in_(select(SweepCell.fingerprint).where(SweepCell.sweep_id == sweep_id))
+    board = (StoredEntry.task, StoredEntry.profile, StoredEntry.problem)
+    boards = session.execute(select(*board).where(of_sweep, StoredEntry.task.in_(BENCHMARKS)).distinct()).all()
+    rows: dict[str, BoardRow] = {}
+    entries: dict[str, Entry] = {}
+    for task, profile, problem in boards:
+        of_board = leaderboards.rows_of_board(session, task, profile, problem)
+        rows |= {row.fingerprint: row for row in of_board}
+        rules = Rules(BENCHMARKS[task].metric(), own_budget(task, profile), "metric", "none", rank_over_budget=False)
+        entries |= {entry.fingerprint: entry for entry in ranked(of_board, [], rules) if entry.fingerprint}
+    return _Measured(rows, entries, BENCHMARKS[boards[0].task].metric() if len(boards) == 1 else None)
+
+
+def _cell(cell: SweepCell, state: State, entries: Mapping[str, Entry]) -> schemas.SweepCell:
+    return schemas.SweepCell(
+        values=cell.values,
+        experiment_id=cell.experiment_id,
+        fingerprint=cell.fingerprint,
+        state=state,
+        seeds=cell.seeds,
+        reused_runs=len(cell.reused),
+        entry=entries.get(cell.fingerprint),
+    )

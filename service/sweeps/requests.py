@@ -1,0 +1,42 @@
+"""Cancel and retry all of a sweep as one."""
+
+from sqlalchemy import update
+from sqlalchemy.orm import Session
+
+from service.errors import NotFound
+from service.experiments import lifecycle
+from service.experiments.tables import of_sweep
+from service.queue import Notification
+from service.sweeps.tables import Sweep
+
+
+def cancel(session: Session, sweep_id: str) -> None:
+    """Cancel queued runs at once, ask the workers to stop running ones, and give no cell another seed.
+
+    Raises:
+        NotFound: no such sweep.
+    """
+    _locked(session, sweep_id)
+    session.execute(update(Sweep).where(Sweep.id == sweep_id).values(is_settled=True))
+    lifecycle.cancel_all(session, of_sweep(sweep_id))
+
+
+def retry(session: Session, sweep_id: str) -> list[Notification]:
+    """Open a new attempt of every failed and cancelled run; an adaptive sweep goes on.
+
+    Raises:
+        NotFound: no such sweep.
+    """
+    is_adaptive: bool = _locked(session, sweep_id).posted["adaptive"]
+    session.execute(update(Sweep).where(Sweep.id == sweep_id).values(is_settled=not is_adaptive))
+    return lifecycle.retry_all(session, of_sweep(sweep_id))
+
+
+def _locked(session: Session, sweep_id: str) -> Sweep:
+    """Raises:
+    NotFound: no such sweep.
+    """
+    found = session.get(Sweep, sweep_id, with_for_update=True)
+    if found is None:
+        raise NotFound(f"no sweep {sweep_id!r}")
+    return found

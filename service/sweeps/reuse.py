@@ -1,0 +1,60 @@
+"""What was measured already: by the same spec, seed and code, on the same kind of device.
+
+Only runs that have succeeded count. One that is queued or running may still fail, and a sweep does not wait for what
+it cannot cancel or retry.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from normcore.code_version import code_version
+from normcore.spec import ExperimentSpec
+from normcore.spec.cells import CELLS
+from normcore.spec.methods import METHODS
+from normcore.spec.models.recurrent import RecurrentModel
+from normcore.spec.tasks import BENCHMARKS
+from service.experiments.tables import Experiment, Run
+
+
+class Measured(NamedTuple):
+    """A run that counts for a seed."""
+
+    run_id: str
+    experiment_id: str
+
+
+def measured(
+    session: Session, specs: Mapping[str, ExperimentSpec], seeds: Collection[int]
+) -> dict[tuple[str, int], Measured]:
+    """Runs that need not be run again, by fingerprint and seed; of several the first.
+
+    Args:
+        specs: by fingerprint; all for the same device.
+    """
+    runs = session.execute(
+        select(Experiment.fingerprint, Run.seed, Run.id, Run.experiment_id, Run.device, Run.environment)
+        .join(Experiment)
+        .where(Experiment.fingerprint.in_(specs), Run.seed.in_(seeds), Run.state == "succeeded")
+        .order_by(Run.finished_at, Run.id)
+    )
+    code = {fingerprint: code_of(spec) for fingerprint, spec in specs.items()}
+    found: dict[tuple[str, int], Measured] = {}
+    for fingerprint, seed, run_id, experiment_id, device, environment in runs:
+        wanted = specs[fingerprint].device
+        kind = (device or "").partition(":")[0]
+        is_alike = {name: (environment or {}).get(name) for name in code[fingerprint]} == code[fingerprint]
+        if is_alike and wanted in ("auto", kind):
+            found.setdefault((fingerprint, seed), Measured(run_id, experiment_id))
+    return found
+
+
+def code_of(spec: ExperimentSpec) -> dict[str, Any]:
+    """What the environment of a run by this code says of it; of an analysis only what that says."""
+    code: dict[str, Any] = {**code_version(), "method": spec.norm and METHODS.origin(spec.norm.method)}
+    if spec.task.name in BENCHMARKS:
+        code["task"] = BENCHMARKS.origin(spec.task.name)
+        code["cell"] = CELLS.origin(spec.model.cell) if isinstance(spec.model, RecurrentModel) else None
+    return code

@@ -1,0 +1,161 @@
+"""Sweeps over HTTP."""
+
+from functools import partial
+from pathlib import Path as FilePath
+from typing import Annotated, Any
+
+from fastapi import Path, Response, status
+from pydantic import AfterValidator
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+from starlette.concurrency import run_in_threadpool
+
+from normcore.spec import digest
+from normcore.spec.messages import quoted
+from service.errors import Conflict, NotFound, TooLarge
+from service.experiments.examples import SWEEP_ID
+from service.experiments.parameters import DryRun, IdempotencyKey
+from service.http.bodies import YAML_TYPES, SpecBody
+from service.http.openapi import JSON, Document, Responses, answers, headers, inlined, refusals, verbatim
+from service.http.pages import Cursor, Limit, Page, page
+from service.http.parts import DatabaseDep, Parts, PartsDep
+from service.http.routing import Router
+from service.sweeps import examples, expansion, planning, queries, requests, schemas, submission
+from service.sweeps.expansion import Cell
+from service.sweeps.submission import Submitted
+from service.sweeps.written import WrittenSweep, read
+
+router = Router(prefix="/v1/sweeps", tags=["sweeps"])
+WRITTEN = {
+    "schema": inlined(WrittenSweep),
+    "examples": {"grid": {"value": examples.WRITTEN}, "random": {"value": examples.RANDOM}},
+}
+BODY: Document = {"requestBody": {"required": True, "content": dict.fromkeys((JSON, *YAML_TYPES), WRITTEN)}}
+SUBMITTED: Responses = {
+    200: {
+        "model": schemas.Sweep | schemas.SweepPlan,
+        "description": "With `dry_run`: the plan. With an `Idempotency-Key` that was used before: that sweep.",
+        "content": {
+            JSON: {
+                "examples": {
+                    "plan": {"value": verbatim(examples.PLAN)},
+                    "sweep": {"value": verbatim(examples.SWEEP)},
+                }
+            }
+        },
+        "headers": headers("Location", required=False),
+    },
+    **answers(
+        examples.SWEEP, status=201, description="The sweep, its experiments queued.", headers=headers("Location")
+    ),
+    **refusals(Conflict, TooLarge),
+}
+AS_IT_IS_NOW = answers(examples.SWEEP, status=202, description="The sweep as it is now.")
+
+
+def _sweeps_id(sweep_id: str) -> str:
+    if sweep_id.startswith("exp_"):
+        raise NotFound(f"no sweep {quoted(sweep_id)}; this is an experiment's id, see /v1/experiments/{sweep_id}")
+    return sweep_id
+
+
+SweepId = Annotated[str, AfterValidator(_sweeps_id), Path(description="The sweep's id.", examples=[SWEEP_ID])]
+
+
+@router.post("", status_code=201, response_model=schemas.Sweep, responses=SUBMITTED, openapi_extra=BODY)
+async def submit_sweep(
+    body: SpecBody, parts: PartsDep, dry_run: DryRun = False, idempotency_key: IdempotencyKey = None
+) -> Response:
+    """Submit a sweep: a spec, and values for some of its fields. Every combination of the grid's values with every draw
+    is an experiment; all of them are stored, or none."""
+    written, cells = await run_in_threadpool(_expanded, body, parts.settings.datasets_dir)
+    if dry_run:
+        return await run_in_threadpool(_plan, parts, written, cells)
+    submitted = await _submit(parts, written, cells, digest(body), idempotency_key)
+    parts.notifier.notify(submitted.notifications)
+    return Response(
+        await run_in_threadpool(_shown, parts, submitted.sweep_id),
+        status.HTTP_201_CREATED if submitted.is_new else status.HTTP_200_OK,
+        {"Location": f"/v1/sweeps/{submitted.sweep_id}"},
+        media_type=JSON,
+    )
+
+
+def _expanded(body: Any, datasets_dir: FilePath | None) -> tuple[WrittenSweep, list[Cell]]:
+    written = read(body)
+    return written, expansion.cells(written, datasets_dir)
+
+
+def _plan(parts: Parts, written: WrittenSweep, cells: list[Cell]) -> Response:
+    with parts.db.snapshot() as session:
+        expansion.check_at_hand(session, written, cells, parts.settings.heartbeat_seconds)
+        return Response(schemas.PLAN.dump_json(planning.plan(session, written, cells)), media_type=JSON)
+
+
+async def _submit(
+    parts: Parts, written: WrittenSweep, cells: list[Cell], request_digest: str, idempotency_key: str | None
+) -> Submitted:
+    """Store the sweep. If two requests use one new key at the same time, the later one finds the sweep of the
+    earlier."""
+
+    def store(session: Session) -> Submitted:
+        return submission.submit(
+            session,
+            written,
+            cells,
+            request_digest=request_digest,
+            idempotency_key=idempotency_key,
+            check=partial(expansion.check_at_hand, session, written, cells, parts.settings.heartbeat_seconds),
+        )
+
+    try:
+        return await parts.group_commit.write(store)
+    except IntegrityError:
+        if idempotency_key is None:
+            raise
+        return await parts.group_commit.write(store)
+
+
+@router.get("", responses=answers(Page(items=[examples.SUMMARY], next_cursor=SWEEP_ID)))
+def list_sweeps(db: DatabaseDep, limit: Limit = 50, cursor: Cursor = None) -> Page[schemas.SweepSummary]:
+    """Sweeps, newest first."""
+    with db.snapshot() as session:
+        return page(queries.sweeps(session, before=cursor, limit=limit + 1), limit, lambda sweep: sweep.id)
+
+
+@router.get("/{sweep_id}", response_model=schemas.Sweep, responses=answers(examples.SWEEP) | refusals(NotFound))
+def get_sweep(sweep_id: SweepId, parts: PartsDep) -> Response:
+    """A sweep: its progress, its cells with their entries, the best one, and what searches of fewer cells are worth."""
+    return Response(_shown(parts, sweep_id), media_type=JSON)
+
+
+@router.post(
+    "/{sweep_id}/cancel",
+    status_code=202,
+    response_model=schemas.Sweep,
+    responses=AS_IT_IS_NOW | refusals(NotFound),
+)
+def cancel_sweep(sweep_id: SweepId, parts: PartsDep) -> Response:
+    """Cancel all of it: queued runs stop at once, running ones within seconds. What has ended stays as it is."""
+    with parts.db.transaction() as session:
+        requests.cancel(session, sweep_id)
+    return Response(_shown(parts, sweep_id), status.HTTP_202_ACCEPTED, media_type=JSON)
+
+
+@router.post(
+    "/{sweep_id}/retry",
+    status_code=202,
+    response_model=schemas.Sweep,
+    responses=AS_IT_IS_NOW | refusals(NotFound),
+)
+def retry_sweep(sweep_id: SweepId, parts: PartsDep) -> Response:
+    """Open a new attempt of each failed and cancelled run; it resumes from the last checkpoint, if there is one."""
+    with parts.db.transaction() as session:
+        notifications = requests.retry(session, sweep_id)
+    parts.notifier.notify(notifications)
+    return Response(_shown(parts, sweep_id), status.HTTP_202_ACCEPTED, media_type=JSON)
+
+
+def _shown(parts: Parts, sweep_id: str) -> bytes:
+    with parts.db.snapshot() as session:
+        return schemas.SWEEP.dump_json(queries.sweep(session, sweep_id))

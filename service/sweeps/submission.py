@@ -1,0 +1,123 @@
+"""Store a sweep: its cells, and an experiment for each, in one transaction."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import insert, select
+from sqlalchemy.orm import Session
+
+from service.db import rows_of, utc_now
+from service.errors import Conflict
+from service.experiments.submission import New, experiment_row, store
+from service.ids import new_id
+from service.queue import Notification
+from service.sweeps.expansion import Cell
+from service.sweeps.reuse import Measured, measured
+from service.sweeps.tables import Sweep, SweepCell
+from service.sweeps.written import WrittenSweep
+
+NEW_SWEEP = insert(rows_of(Sweep))
+NEW_CELL = insert(rows_of(SweepCell))
+
+
+class Submitted(NamedTuple):
+    """A sweep that is stored; ``notifications`` are to be sent after the commit."""
+
+    sweep_id: str
+    is_new: bool
+    notifications: Sequence[Notification] = ()
+
+
+class Plan(NamedTuple):
+    """Of a cell: the seeds to run, and the earlier runs that count for the others."""
+
+    cell: Cell
+    seeds: Sequence[int]
+    reused: Sequence[Measured]
+
+
+def submit(
+    session: Session,
+    written: WrittenSweep,
+    cells: Sequence[Cell],
+    *,
+    request_digest: str,
+    idempotency_key: str | None,
+    check: Callable[[], None],
+) -> Submitted:
+    """Store a sweep with its experiments and their queued runs.
+
+    Args:
+        check: raises if what a cell asks for is not there now; not called for a sweep that was accepted before.
+
+    Raises:
+        Conflict: the key was used with another request.
+    """
+    if idempotency_key is not None:
+        known = session.scalar(select(Sweep).where(Sweep.idempotency_key == idempotency_key))
+        if known is not None:
+            if known.request_digest != request_digest:
+                raise Conflict("this Idempotency-Key was used with another body; use a new key for a new sweep")
+            return Submitted(known.id, is_new=False)
+    check()
+    return _store(session, written, plans(session, written, cells), request_digest, idempotency_key)
+
+
+def plans(session: Session, written: WrittenSweep, cells: Sequence[Cell]) -> list[Plan]:
+    """What is to be run of each cell."""
+    seeds = cells[0].spec.seeds
+    known = measured(session, {cell.fingerprint: cell.spec for cell in cells}, seeds) if written.reuse else {}
+    return [
+        Plan(
+            cell,
+            [seed for seed in seeds if (cell.fingerprint, seed) not in known],
+            [known[cell.fingerprint, seed] for seed in seeds if (cell.fingerprint, seed) in known],
+        )
+        for cell in cells
+    ]
+
+
+def _store(
+    session: Session, written: WrittenSweep, planned: Sequence[Plan], request_digest: str, idempotency_key: str | None
+) -> Submitted:
+    sweep_id = new_id("swp")
+    new = {plan.cell.fingerprint: _new(plan, sweep_id, request_digest) for plan in planned if plan.seeds}
+    sweep = {
+        "id": sweep_id,
+        "posted": written.complete,
+        "n_cells": len(planned),
+        "n_runs": sum(len(plan.cell.spec.seeds) for plan in planned),
+        "reused_runs": sum(len(plan.reused) for plan in planned),
+        "is_settled": not written.adaptive,
+        "idempotency_key": idempotency_key,
+        "request_digest": request_digest,
+        "created_at": utc_now(),
+    }
+    connection = session.connection()
+    connection.execute(NEW_SWEEP, sweep)
+    runs = store(session, list(new.values())) if new else []
+    connection.execute(NEW_CELL, [_cell_row(sweep_id, k, plan, new) for k, plan in enumerate(planned)])
+    return Submitted(sweep_id, is_new=True, notifications=[notification(run) for run in runs])
+
+
+def _new(plan: Plan, sweep_id: str, request_digest: str) -> New:
+    spec = plan.cell.spec.model_copy(update={"seeds": list(plan.seeds)})
+    return New(experiment_row(spec, request_digest=request_digest, sweep_id=sweep_id), spec)
+
+
+def _cell_row(sweep_id: str, number: int, plan: Plan, new: dict[str, New]) -> dict[str, Any]:
+    own = new.get(plan.cell.fingerprint)
+    return {
+        "sweep_id": sweep_id,
+        "number": number,
+        "values": dict(plan.cell.values),
+        "fingerprint": plan.cell.fingerprint,
+        "experiment_id": own.row["id"] if own else plan.reused[0].experiment_id,
+        "seeds": plan.cell.spec.seeds,
+        "reused": [run.run_id for run in plan.reused],
+    }
+
+
+def notification(run: dict[str, Any]) -> Notification:
+    """To be sent of a run that was stored."""
+    return Notification.of(run["id"], run["queue"], needs_fused=run["needs_fused"])

@@ -1,0 +1,81 @@
+"""Results that were measured elsewhere, on the terminal and in Python."""
+
+from pathlib import Path
+
+import pytest
+
+from normbench import Client
+from normbench.errors import Conflict, Invalid
+from service.db import Database
+from tests.normbench.cli.commands import from_json, normbench
+from tests.service.given import claimed, finished, submitted
+
+CLAIM = """
+task: {name: permuted_digits, profile: smoke}
+norm: {method: layer_norm}
+values: [{seed: 0, value: 0.80}, {seed: 1, value: 0.84}, {seed: 2, value: 0.88}]
+provenance: {source: "https://example.org/log", hardware: a laptop}
+"""
+
+
+@pytest.fixture
+def claim_file(tmp_path: Path) -> Path:
+    path = tmp_path / "claim.yaml"
+    path.write_text(CLAIM)
+    return path
+
+
+def test_a_claim_is_submitted_shown_judged_and_withdrawn(api: str, claim_file: Path, db: Database) -> None:
+    lines = normbench("claim", claim_file, "--idempotency-key", "k").splitlines()
+    id, _, state = lines[0].partition(": ")
+    assert state == "claimed"
+    assert "unknown until 3 other seeds ran here" in lines[-1]
+    assert from_json("claim", claim_file, "--idempotency-key", "k")["id"] == id
+    board = normbench("leaderboard", "permuted_digits", "--profile", "smoke")
+    assert "claimed: https://example.org/log" in board
+    assert "0.840 [0.710, 0.970]" in board
+
+    submitted(db, seeds=[7, 8, 9])
+    for value in (0.83, 0.85, 0.82):
+        finished(db, claimed(db).lease, value=value)
+    [row] = [line.split() for line in normbench("claims").splitlines() if id in line]
+    assert row[:5] == [id, "permuted_digits", "smoke", "layer_norm", "confirmed"]
+    assert "+0.007" in row
+    assert [claim["id"] for claim in from_json("claims", "--state", "confirmed", "--task", "permuted_digits")] == [id]
+    assert from_json("claims", "--method", "none") == []
+
+    assert normbench("withdraw", id) == f"{id}: withdrawn\n"
+    assert "example.org" not in normbench("leaderboard", "permuted_digits", "--profile", "smoke")
+
+
+def test_what_is_wrong_with_a_claim_is_told_by_field(api: str, tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text(CLAIM.replace("0.88", "88"))
+    told = normbench("claim", wrong, status=2)
+    assert "values.2.value: accuracy is 0 to 1, and cannot be 88" in told
+    assert "no such file" in normbench("claim", tmp_path / "none.yaml", status=2).lower()
+    assert "res_1" in normbench("withdraw", "res_1", status=2)
+    assert from_json("claims") == []
+
+
+def test_the_client_claims_with_the_same_errors_as_it_submits(api: str) -> None:
+    body = {
+        "task": {"name": "permuted_digits", "profile": "smoke"},
+        "norm": {"method": "none"},
+        "values": [{"seed": 3, "value": 0.25}],
+        "provenance": {"source": "http://example.org"},
+    }
+    with Client(api) as client:
+        got = client.claim(body, idempotency_key="a")
+        assert client.claim(body, idempotency_key="a") == got == client.submitted_result(got["id"])
+        assert [claim["id"] for claim in client.claims(fingerprint=got["fingerprint"][:10])] == [got["id"]]
+        with pytest.raises(Conflict):
+            client.claim({**body, "norm": {}, "values": [{"seed": 4, "value": 0.25}]}, idempotency_key="a")
+        with pytest.raises(Invalid) as refusal:
+            client.claim({**body, "values": []})
+        assert [error["loc"] for error in refusal.value.errors] == [["values"]]
+        with pytest.raises(Invalid):
+            client.claim({**body, "values": [{"seed": 0, "value": float("nan")}]})
+        with pytest.raises(Invalid):
+            client.claim(body, idempotency_key=" ")
+        assert client.withdraw(got["id"])["state"] == "withdrawn"

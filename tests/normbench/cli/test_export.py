@@ -1,0 +1,99 @@
+"""What the service knows, as files."""
+
+import csv
+import io
+import json
+import sys
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+from typer.testing import CliRunner
+
+from normbench import Client, client
+from normbench.cli import app
+from service.db import Database
+from tests.normbench.cli.commands import from_json, normbench
+from tests.normbench.terminal import on_a_terminal
+from tests.service.comparisons.test_routes import trained
+from tests.service.given import submitted
+from tests.service.leaderboards.boards import result
+
+
+def rows_of(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+def test_a_board_goes_to_standard_output_or_to_a_file(api: str, db: Database, tmp_path: Path) -> None:
+    result(db, "layer_norm", [0.80, 0.1 + 0.2], [10, 12])
+    arguments = ("export", "board", "permuted_digits", "--profile", "smoke")
+    [row] = rows_of(normbench(*arguments))
+    [entry] = Client(api).leaderboard("permuted_digits", profile="smoke")["entries"]
+    assert (row["method"], float(row["value.mean"])) == ("layer_norm", entry["value"]["mean"])
+    assert normbench(*arguments, "--output", tmp_path / "board.csv") == ""
+    assert rows_of((tmp_path / "board.csv").read_text()) == [row]
+    normbench(*arguments, "--format", "parquet", "-o", tmp_path / "board.parquet")
+    [known] = pyarrow.parquet.read_table(tmp_path / "board.parquet").to_pylist()
+    assert known["value.mean"] == entry["value"]["mean"]
+    assert from_json(*arguments)["entries"] == [entry]
+    piped = CliRunner().invoke(app, [*arguments, "--format", "parquet"])
+    assert piped.stdout_bytes[:4] == piped.stdout_bytes[-4:] == b"PAR1"
+    assert rows_of(normbench(*arguments, "--rank-by", "steps_to_target", "--published"))[0]["rank"] == "1"
+
+
+def test_a_comparison_has_a_row_for_each_entry(api: str, db: Database) -> None:
+    none = trained(db, "none", [0.70, 0.72], [20, 22])
+    norm = trained(db, "layer_norm", [0.80, 0.82], [10, 11])
+    rows = rows_of(normbench("export", "comparison", none[:8], norm[:8], "--baseline", norm[:8]))
+    assert [(row["fingerprint"], row["baseline"]) for row in rows] == [(none, norm), (norm, norm)]
+    assert float(rows[0]["difference.mean"]) == pytest.approx(-0.1)
+    assert len(from_json("export", "comparison", none, norm)["entries"]) == 2
+
+
+def test_measurements_have_a_row_for_each_value(api: str, db: Database) -> None:
+    trained(db, "none", [0.70], [20])
+    [experiment] = Client(api).experiments()
+    run = Client(api).experiment(experiment["id"])["runs"][0]["id"]
+    rows = rows_of(normbench("export", "measurements", run, "--series", "valid.accuracy"))
+    assert [(row["run_id"], int(row["step"]), float(row["value"])) for row in rows] == [
+        (run, step, step / 100) for step in (10, 20, 30, 40)
+    ]
+    assert list(from_json("export", "measurements", run)) == ["valid.accuracy"]
+    assert "this takes a run" in normbench("export", "measurements", experiment["id"], status=2)
+
+
+@pytest.mark.parametrize("size", [2, 200])
+def test_experiments_of_all_pages_are_one_file(
+    api: str, db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    monkeypatch.setattr(client, "MOST_ON_A_PAGE", size)
+    known = [submitted(db, labels={"note": 'a "b", c', "team": "x"}).id for _ in range(5)][::-1]
+    submitted(db, "none")
+    arguments = ("export", "experiments", "--label", "team:x", "--method", "layer_norm")
+    rows = rows_of(normbench(*arguments))
+    assert [row["id"] for row in rows] == known
+    assert {json.loads(row["labels"])["note"] for row in rows} == {'a "b", c'}
+    normbench(*arguments, "--format", "parquet", "-o", tmp_path / "all.parquet")
+    assert pyarrow.parquet.read_table(tmp_path / "all.parquet").column("id").to_pylist() == known
+    assert [found["id"] for found in from_json(*arguments)] == known
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["board", "permuted_digits", "--format", "xlsx"], "--format xlsx: choose from csv, parquet"),
+        (["board", "permuted_digist"], "did you mean 'permuted_digits'"),
+        (["board", ""], "the text given for it is empty"),
+        (["board", "permuted_digits", "--output", "/no/such/folder/x.csv"], "No such file"),
+        (["experiments", "--label", "x"], "write it as KEY:VALUE"),
+        (["experiments", "--state", "dead"], "state"),
+    ],
+)
+def test_what_is_wrong_is_told(api: str, arguments: list[str], told: str) -> None:
+    assert told in normbench("export", *arguments, status=2)
+
+
+def test_parquet_is_not_poured_into_a_terminal() -> None:
+    command = [sys.executable, "-P", "-m", "normbench", "export", "board", "permuted_digits", "--format", "parquet"]
+    told = on_a_terminal(command, 200, {"NORMBENCH_URL": "http://127.0.0.1:9"})
+    assert told == "normbench: Parquet is not for terminals; name a file with --output\n"

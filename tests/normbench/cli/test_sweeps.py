@@ -1,0 +1,135 @@
+"""Sweeps on a terminal: planned, submitted, watched, shown, stopped and tried again."""
+
+import json
+import re
+import threading
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from normbench import Client
+from normbench.cli import app
+from service.db import Database
+from tests.normbench.cli.commands import from_json, normbench
+from tests.service.given import claimed, failed
+from tests.service.sweeps.given import run_all
+
+
+@pytest.fixture
+def sweep_file(tmp_path: Path) -> Path:
+    path = tmp_path / "sweep.yaml"
+    path.write_text(
+        "spec:\n  task: {name: permuted_digits, profile: smoke}\n  seeds: [0, 1]\n"
+        "grid:\n  norm.method: [none, layer_norm]\n  training.optimizer.lr: [1e-3, 1e-2]\n"
+    )
+    return path
+
+
+def test_a_sweep_is_planned_first(api: str, sweep_file: Path) -> None:
+    told = normbench("sweep", sweep_file, "--dry-run")
+    assert re.search(r"experiments +4 *\n", told)
+    assert re.search(r"runs +8 *\n", told)
+    assert "not known yet" in told
+    assert from_json("sweep", sweep_file, "--dry-run")["n_runs"] == 8
+    assert from_json("status", "--sweeps") == []
+    assert "--dry-run submits nothing" in normbench("sweep", sweep_file, "--dry-run", "--wait", status=2)
+
+
+def test_a_sweep_is_submitted_shown_stopped_and_tried_again(api: str, sweep_file: Path, db: Database) -> None:
+    told = normbench("sweep", sweep_file)
+    line = r"(swp_\w+)  permuted_digits smoke, 4 experiments, 8 runs; normbench watch \1\n"
+    found = re.fullmatch(line, told)
+    assert found, told
+    id = found[1]
+    assert from_json("status", id)["id"] == id
+    assert len(from_json("status", "--sweep", id)) == 4
+    shown = normbench("status", "--sweeps")
+    assert id in shown
+    assert "method, lr" in shown
+    assert "0 of 8" in shown
+    assert normbench("cancel", id) == f"{id}: cancelled\n"
+    assert normbench("retry", id) == f"{id}: queued\n"
+    assert from_json("cancel", id)["state"] == "cancelled"
+    assert from_json("retry", id)["progress"]["done"] == 0
+
+
+def test_cells_are_a_table_of_eighty_columns_with_the_best_one_marked(
+    api: str, sweep_file: Path, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id = from_json("sweep", sweep_file)["id"]
+    gains = {("none", 1e-3): 0.5, ("none", 1e-2): 0.6, ("layer_norm", 1e-3): 0.1, ("layer_norm", 1e-2): 0.9}
+    run_all(db, lambda spec, seed: gains[spec["norm"]["method"], spec["training"]["optimizer"]["lr"]] + seed / 100)
+    shown = normbench("status", id)
+    assert shown.splitlines()[0] == f"{id}  permuted_digits smoke, 4 experiments, succeeded"
+    [best] = [line for line in shown.splitlines() if " * " in line]
+    assert best.startswith("method=layer_norm, lr=0.01 *  succeeded  0.905 [")
+    rows = {line.split()[0]: line.split()[1:] for line in shown.splitlines() if re.match(r"(none|layer_norm) ", line)}
+    assert rows == {"none": ["0.555", "0.605"], "layer_norm": ["0.505", "0.905"]}
+    assert "From 2 cells on layer_norm is better than none (few choices are left to tell)." in shown
+    monkeypatch.setattr("normbench.cli.command.PIPE_WIDTH", 80)
+    narrow = normbench("status", id)
+    assert max(map(len, narrow.splitlines())) <= 80
+    assert "method=layer_norm, lr=0.01 *" in narrow
+    assert "Too narrow for: experiment" in narrow
+
+
+def test_waiting_shows_progress_then_the_cells(api: str, sweep_file: Path, db: Database) -> None:
+    stop = threading.Event()
+
+    def work() -> None:
+        while not stop.wait(0.05):
+            run_all(db, lambda spec, seed: 0.5)
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    try:
+        result = CliRunner().invoke(app, ["sweep", str(sweep_file), "--wait"])
+        ended = json.loads(normbench("sweep", sweep_file, "--wait", "--json"))
+    finally:
+        stop.set()
+        worker.join()
+    assert result.exit_code == 0, result.output
+    assert "8/8" in result.stdout
+    assert "method=none, lr=0.001" in result.stdout
+    assert (ended["state"], len(ended["cells"])) == ("succeeded", 4)
+    assert normbench("watch", ended["id"]).splitlines()[0].startswith(ended["id"])
+
+
+def test_a_sweep_of_which_a_run_failed_ends_with_status_1_and_names_the_cell(
+    api: str, sweep_file: Path, db: Database
+) -> None:
+    id = from_json("sweep", sweep_file)["id"]
+    failed(db, claimed(db).lease)
+    run_all(db, lambda spec, seed: 0.5)
+    result = CliRunner().invoke(app, ["watch", id])
+    assert result.exit_code == 1
+    assert re.search(r"normbench: method=none, lr=0.001 failed; normbench status exp_\w+\n", result.stderr)
+
+
+def test_what_is_wrong_names_the_file_and_the_cells(api: str, sweep_file: Path, tmp_path: Path) -> None:
+    sweep_file.write_text(sweep_file.read_text().replace("training.optimizer.lr", "norm.eps"))
+    told = normbench("sweep", sweep_file, status=2).removeprefix("normbench: ").splitlines()
+    assert [line.startswith(f"{sweep_file}: grid.norm.eps: does not fit in the cell") for line in told] == [True, True]
+    assert "No such file" in normbench("sweep", tmp_path / "absent.yaml", status=2)
+    assert from_json("status", "--sweeps") == []
+
+
+def test_a_sweep_is_watched_by_itself_and_is_no_run(nobody: None) -> None:
+    assert "by itself" in normbench("watch", "swp_1", "exp_1", status=2)
+    assert "`normbench status swp_1`" in normbench("logs", "swp_1", status=2)
+
+
+def test_from_python_it_is_the_same(api: str, sweep_file: Path, db: Database) -> None:
+    client = Client(api)
+    body = {"spec": {"task": {"name": "permuted_digits", "profile": "smoke"}}, "grid": {"norm.method": ["none"]}}
+    assert client.dry_run_sweep(body)["n_runs"] == 1
+    made = client.submit_sweep(body, idempotency_key="k")
+    assert client.submit_sweep(body, idempotency_key="k") == made
+    assert client.sweep(made["id"]) == made
+    assert [sweep["id"] for sweep in client.sweeps(page_size=1)] == [made["id"]]
+    assert [e["id"] for e in client.experiments(sweep=made["id"])] == [made["cells"][0]["experiment_id"]]
+    assert client.cancel_sweep(made["id"])["state"] == "cancelled"
+    assert client.retry_sweep(made["id"])["state"] == "queued"
+    run_all(db, lambda spec, seed: 0.5)
+    assert client.wait_for_sweep(made["id"], timeout=10)["state"] == "succeeded"

@@ -1,0 +1,54 @@
+"""What methods look like."""
+
+from itertools import combinations
+
+import pytest
+
+from normcore.figures.styles import PALETTE, PLOTLY_SYMBOLS, style_of
+from normcore.spec.methods import METHODS
+
+GROUNDS = {"light": ("#ffffff", "#f6f7f9", "#edf0f3"), "dark": ("#171b21", "#0f1216", "#1f252c")}
+
+
+def luminance(colour: str) -> float:
+    channels = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return sum(weight * c for weight, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def contrast(a: str, b: str) -> float:
+    lighter, darker = sorted((luminance(a), luminance(b)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+@pytest.mark.parametrize("method", PALETTE)
+def test_a_mark_stands_out_from_every_ground(method: str) -> None:
+    style = PALETTE[method]
+    assert min(contrast(style.light, ground) for ground in GROUNDS["light"]) >= 3
+    assert min(contrast(style.dark, ground) for ground in GROUNDS["dark"]) >= 3
+
+
+def test_no_two_methods_of_the_palette_share_colour_or_symbol_but_the_baseline_its_circle() -> None:
+    for (one, a), (other, b) in combinations(PALETTE.items(), 2):
+        assert (a.light, a.slot) != (b.light, b.slot)
+        assert a.shape != b.shape or {one, other} == {"none", "layer_norm"}, "which the dashes tell apart"
+    assert {style.shape for style in PALETTE.values()} == set(PLOTLY_SYMBOLS)
+
+
+def test_our_further_methods_take_the_palette_again_in_order_hollow_and_dotted() -> None:
+    further = [name for name in METHODS.ours if name not in PALETTE]
+    styles = [style_of(name) for name in further]
+    assert [style.slot for style in styles] == list(range(1, 1 + len(further)))
+    assert all(style.hollow and style.dash == "dot" for style in styles)
+    assert style_of(further[0]).plotly_symbol == "circle-open"
+
+
+def test_a_plug_in_has_a_colour_of_its_own_whatever_else_there_is() -> None:
+    assert style_of("mean_absolute_norm") == style_of("mean_absolute_norm")
+    assert len({style_of(f"plug_in_{k}").slot for k in range(100)}) == len(PALETTE) - 1
+    assert style_of("mean_absolute_norm").hollow
+
+
+def test_the_baseline_is_grey_and_dashed() -> None:
+    none = style_of("none")
+    assert (none.dash, none.hollow, none.colour("light"), none.colour("dark")) == ("dash", False, "#5a636e", "#a7b0ba")

@@ -1,0 +1,120 @@
+"""A trial finds right kernels right, by the interpreter, and wrong ones wrong."""
+
+from typing import Any
+
+import pytest
+import torch
+
+from normcore import recurrent
+from normcore.recurrent import Unrolled
+from normcore.spec.kernels import FUSED_PAIRS
+
+pytest.importorskip("triton", reason="needs triton: pip install '.[gpu]'")
+from normcore.kernels import gpu
+from normcore.kernels.gpu import trial
+
+CPU = torch.device("cpu")
+TINY = trial.Sizes(steps=2, batch=20, inputs=3)
+SMALL: dict[str, Any] = {"hidden": (20,), "exact": TINY, "timed": TINY}
+REPEATED: dict[str, Any] = {**SMALL, "timed": trial.Sizes(steps=40, batch=20, inputs=3)}
+
+
+@pytest.mark.parametrize(("cell", "method"), FUSED_PAIRS)
+def test_what_the_interpreter_computes_is_right_and_slower_than_torch(
+    cell: str, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trial, "STARTS", 1)  # by the interpreter each takes as long
+    monkeypatch.setattr(trial, "TIMED", 1)
+    verdict = trial.try_out(cell, method, CPU, gpu.unroll, **SMALL)
+    assert verdict.wrong is None
+    assert verdict.speedup is not None
+    assert verdict.speedup < 1
+    assert not verdict.passed
+
+
+def test_of_two_sizes_the_lesser_gain_counts() -> None:
+    """Of 33 units one that does its work twice takes longer; the other size alone would be even."""
+
+    def slow_if_large(cell: Any, *arguments: Any) -> Unrolled:
+        times = 4 if cell.weight_hh.shape[1] == 33 else 1
+        for _ in range(times):
+            done = recurrent.unroll(cell, *arguments)
+        return done
+
+    verdict = trial.try_out("rnn", "none", CPU, slow_if_large, **{**REPEATED, "hidden": (20, 33)})
+    assert verdict.wrong is None
+    assert verdict.speedup is not None
+    assert verdict.speedup < 0.8
+
+
+def scaled(part: str) -> Any:
+    """The reference, but for one thousandth of one of its results."""
+
+    def unroll(*arguments: Any) -> Unrolled:
+        done = recurrent.unroll(*arguments)
+        if part == "outputs":
+            return done._replace(y=done.y * 1.05)
+        if part == "state":
+            return done._replace(end=type(done.end)(*(h * 1.05 for h in done.end)))
+        if part == "gradient":
+            return done._replace(y=done.y + 0.05 * (done.y - done.y.detach()))
+        if part == "moments":
+            return done._replace(moments={name: of * 1.05 for name, of in done.moments.items()})
+        return done._replace(y=done.y * torch.nan)
+
+    return unroll
+
+
+@pytest.mark.parametrize(
+    ("part", "told"),
+    [
+        ("outputs", "y is 5.0e-02 off, and eager torch's"),
+        ("state", "end.h is 5.0e-02 off"),
+        ("gradient", "grad of x is"),
+        ("moments", "moments of norm_x is 5.0e-02 off"),
+        ("nothing but NaN", "y is inf off"),
+    ],
+)
+def test_what_is_wrong_is_named(part: str, told: str) -> None:
+    verdict = trial.try_out("lstm", "recurrent_batch_norm", CPU, scaled(part), **SMALL)
+    assert not verdict.passed
+    assert verdict.wrong is not None
+    assert verdict.wrong.startswith("of 20 units in float32, ")
+    assert told in verdict.wrong
+
+
+def test_what_is_wrong_with_lengths_alone_or_under_autocast_alone_is_found() -> None:
+    def forgets_lengths(cell: Any, x: Any, state: Any, t: int, mask: Any) -> Unrolled:
+        return recurrent.unroll(cell, x, state, t, None)
+
+    def doubles_under_autocast(*arguments: Any) -> Unrolled:
+        done = recurrent.unroll(*arguments)
+        return done._replace(y=done.y * (2 if torch.is_autocast_enabled("cpu") else 1))
+
+    found = [
+        trial.try_out("gru", "layer_norm", CPU, by, **SMALL).wrong for by in (forgets_lengths, doubles_under_autocast)
+    ]
+    assert "with lengths" in str(found[0])
+    assert str(found[1]).startswith("of 20 units in bfloat16, y is")
+
+
+def test_what_goes_wrong_only_after_some_calls_is_found() -> None:
+    """As the replay of a graph would."""
+    calls = 0
+
+    def wears_out(*arguments: Any) -> Unrolled:
+        nonlocal calls
+        calls += 1
+        done = recurrent.unroll(*arguments)
+        return done._replace(y=done.y * (2 if calls > 2 * trial.NETWORKS else 1))
+
+    verdict = trial.try_out("rnn", "none", CPU, wears_out, **SMALL)
+    assert str(verdict.wrong).startswith("of 20 units in float32, y is")
+
+
+def test_a_trial_leaves_the_random_numbers_of_its_process_as_they_were() -> None:
+    torch.manual_seed(7)
+    expected = torch.rand(1)
+    torch.manual_seed(7)
+    trial.try_out("rnn", "none", CPU, recurrent.unroll, **SMALL)
+    assert torch.equal(torch.rand(1), expected)

@@ -1,0 +1,102 @@
+"""What trials found is kept on the machine, and decides what ``auto`` runs."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from normcore.kernels import KernelUnavailable, choose, trials
+from normcore.kernels.trials import Verdict
+from normcore.recurrent import unroll
+from normcore.spec.cells.gru import GRU
+from normcore.spec.cells.lstm import LSTM
+from normcore.spec.methods.layer_norm import LayerNorm
+
+CPU = torch.device("cpu")
+PAIR = ("lstm", "layer_norm")
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def cuda(monkeypatch: pytest.MonkeyPatch) -> torch.device:
+    """There is none, but for its name."""
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda _: "NVIDIA H100")
+    return torch.device("cuda")
+
+
+@pytest.mark.parametrize(
+    ("verdict", "passed", "told"),
+    [
+        (Verdict(None, 1.5), True, "1.5 times as fast"),
+        (Verdict(None, 1.0), False, "1 times as fast"),
+        (Verdict("y is off", None), False, "wrong: y is off"),
+        (Verdict("y is off", 3.0), False, "wrong: y is off"),
+    ],
+)
+def test_what_is_right_and_faster_passes(verdict: Verdict, passed: bool, told: str) -> None:
+    assert (verdict.passed, str(verdict)) == (passed, told)
+
+
+def test_the_first_verdict_is_kept_so_that_a_machine_always_runs_the_same() -> None:
+    assert trials.verdicts(CPU) == {}
+    trials.keep(CPU, PAIR, Verdict(None, 1.5))
+    trials.keep(CPU, ("gru", "none"), Verdict("y is off", None))
+    trials.keep(CPU, PAIR, Verdict(None, 0.9))
+    assert trials.verdicts(CPU) == {PAIR: Verdict(None, 1.5), ("gru", "none"): Verdict("y is off", None)}
+    assert trials.summary(CPU) == ("1 of 2 are right and faster than the reference; gru with none is wrong: y is off")
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"verdicts": {"lstm": {}}}', '{"verdicts": {"lstm none": {"x": 1}}}'])
+def test_a_file_that_cannot_be_read_knows_nothing_and_is_written_anew(cache: Path, content: str) -> None:
+    trials.keep(CPU, PAIR, Verdict(None, 1.5))
+    [file] = cache.rglob("trials-*.json")
+    file.write_text(content)
+    assert trials.verdicts(CPU) == {}
+    trials.keep(CPU, PAIR, Verdict(None, 2.0))
+    assert trials.verdicts(CPU) == {PAIR: Verdict(None, 2.0)}
+
+
+def test_a_verdict_is_of_one_kind_of_device_and_says_of_what(
+    cache: Path, cuda: torch.device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trials.keep(cuda, PAIR, Verdict(None, 1.5))
+    [file] = cache.rglob("trials-*.json")
+    tried = json.loads(file.read_text())["tried"]
+    assert (tried["device"], tried["torch"]) == ("NVIDIA H100", torch.__version__)
+    assert trials.verdicts(CPU) == {}
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda _: "NVIDIA A100")
+    assert trials.verdicts(cuda) == {}
+
+
+def test_auto_takes_what_has_passed_and_by_name_runs_what_is_not_known_to_be_wrong(cuda: torch.device) -> None:
+    pytest.importorskip("triton", reason="needs triton: pip install '.[gpu]'")
+    from normcore.kernels import gpu
+
+    of = (LSTM(), LayerNorm(), cuda, torch.float32)
+    assert choose("auto", *of) == ("reference", unroll)
+    assert choose("fused", *of) == ("fused", gpu.unroll)
+    trials.keep(cuda, PAIR, Verdict(None, 1.5))
+    assert choose("auto", *of) == ("fused", gpu.unroll)
+    assert choose("reference", *of) == ("reference", unroll)
+    assert choose("auto", GRU(), LayerNorm(), cuda, torch.float32) == ("reference", unroll)
+
+
+@pytest.mark.parametrize("verdict", [Verdict(None, 0.9), Verdict("y is off", None)], ids=["slower", "wrong"])
+def test_auto_takes_the_reference_where_kernels_are_slower_or_wrong(cuda: torch.device, verdict: Verdict) -> None:
+    pytest.importorskip("triton", reason="needs triton: pip install '.[gpu]'")
+    from normcore.kernels import gpu
+
+    of = (LSTM(), LayerNorm(), cuda, torch.float32)
+    trials.keep(cuda, PAIR, verdict)
+    assert choose("auto", *of) == ("reference", unroll)
+    if verdict.wrong is None:
+        assert choose("fused", *of) == ("fused", gpu.unroll)
+    else:
+        with pytest.raises(KernelUnavailable, match="is wrong on this device: y is off; use auto or reference"):
+            choose("fused", *of)

@@ -1,0 +1,36 @@
+"""A comparison as a file says what the JSON says of its entries."""
+
+import csv
+import io
+import json
+
+from starlette.testclient import TestClient
+
+from service.comparisons.columns import FILE_EXAMPLE
+from service.db import Database
+from tests.service.comparisons.test_routes import compared, trained
+
+
+def test_a_comparison_has_a_row_for_each_entry(client: TestClient, db: Database) -> None:
+    none = trained(db, "none", [0.70, 0.72, 0.71, 0.73, 0.74], [20, 22, 24, 26, 28])
+    norm = trained(db, "layer_norm", [0.80, 0.83, 0.81, 0.84, 0.82], [10, 12, 11, 13, 14])
+    answer = client.get("/v1/comparisons", params={"fingerprint": [none, norm], "format": "csv"})
+    assert answer.headers["content-disposition"] == 'attachment; filename="comparison-permuted_digits-smoke.csv"'
+    baseline, own = csv.DictReader(io.StringIO(answer.text, newline=""))
+    _, entry = compared(client, none, norm)["entries"]
+    assert (baseline["fingerprint"], own["fingerprint"]) == (none, norm)
+    assert {row["baseline"] for row in (baseline, own)} == {none}
+    assert (baseline["difference.mean"], baseline["speedup.steps.ratio"]) == ("", "")
+    difference, split = entry["difference"], entry["speedup"]
+    assert float(own["difference.mean"]) == difference["mean"]
+    assert [float(own[f"difference.ci95.{side}"]) for side in ("low", "high")] == difference["ci95"]
+    assert float(own["difference.p_value"]) == difference["p_value"]
+    assert json.loads(own["difference.seeds"]) == difference["seeds"] == json.loads(own["seeds"])
+    assert json.loads(own["runs"]) == [run["run_id"] for run in entry["runs"]]
+    for part in ("steps", "seconds_per_step", "total"):
+        assert float(own[f"speedup.{part}.ratio"]) == split[part]["ratio"]
+    assert float(own["speedup.steps.ci95.high"]) == split["steps"]["ci95"][1]
+    assert float(own["speedup.to_baselines_best.fraction"]) == split["to_baselines_best"]["fraction"]
+    assert int(own["speedup.own_best.n"]) == split["own_best"]["n"]
+    assert float(own["value.mean"]) == entry["value"]["mean"]
+    assert set(next(csv.reader([FILE_EXAMPLE.splitlines()[0]]))) <= set(own)

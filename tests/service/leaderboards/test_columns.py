@@ -1,0 +1,113 @@
+"""A board as a file says what the JSON says."""
+
+import csv
+import io
+import json
+from typing import Any
+
+import pyarrow.parquet
+from starlette.testclient import TestClient
+
+from service.db import Database
+from service.leaderboards.columns import FILE_EXAMPLE
+from tests.service.given import submitted_result
+from tests.service.leaderboards.boards import board, measured, result
+
+PATH = "/v1/leaderboards/permuted_digits"
+FREE = {"changes", "provenance", "conflicting_seeds", "experiments"}  # cells of JSON
+
+
+def rows_of(client: TestClient, path: str = PATH, **query: Any) -> list[dict[str, str]]:
+    answer = client.get(path, params={"profile": "smoke", "format": "csv", **query})
+    assert answer.status_code == 200, answer.text
+    return list(csv.DictReader(io.StringIO(answer.text, newline="")))
+
+
+def flat(entry: dict[str, Any]) -> dict[str, Any]:
+    """An entry's fields by dotted name, intervals as two."""
+    found: dict[str, Any] = {}
+
+    def walk(name: str, value: Any) -> None:
+        if isinstance(value, dict) and name not in FREE:
+            for key, inner in value.items():
+                walk(f"{name}.{key}" if name else key, inner)
+        elif name.endswith(("ci95", "rank_ci")):
+            found[f"{name}.low"], found[f"{name}.high"] = value or (None, None)
+        else:
+            found[name] = value
+
+    walk("", entry)
+    return found
+
+
+def cell(value: Any, name: str) -> str:
+    if name in FREE:
+        return "" if value is None else json.dumps(value, separators=(",", ":"))
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "" if value is None else str(value)
+
+
+def same(text: str, value: Any, name: str) -> bool:
+    return float(text) == value if isinstance(value, float) else text == cell(value, name)
+
+
+def test_a_board_says_what_the_json_says(client: TestClient, db: Database) -> None:
+    result(db, "layer_norm", [0.80, 0.1 + 0.2, 1 / 3], [10, 12, None])
+    result(db, "none", [0.60, None], [20, None])
+    result(db, "rms_norm", [0.7], [5], training={"max_steps": 400})
+    submitted_result(db, "none", [0.91, 0.92])
+    entries, rows = board(client)["entries"], rows_of(client)
+    assert len(rows) == len(entries) == 4
+    for row, entry in zip(rows, entries, strict=True):
+        known = flat(entry)
+        assert known.keys() - row.keys() <= {"value", "speedup", "steps_to_target", "seconds_to_target"}, "null in all"
+        for name, value in known.items():
+            if name in row:
+                assert same(row[name], value, name), name
+        assert all(row[name] == "" for name in row.keys() - known.keys() - {"task", "profile", "problem"})
+        assert (row["task"], row["profile"]) == ("permuted_digits", "smoke")
+    assert {row["source"] for row in rows} == {"measured", "submitted"}
+    assert {row["problem"] for row in rows} == {board(client)["problem"]["id"]}
+    assert set(next(csv.reader([FILE_EXAMPLE.splitlines()[0]]))) <= set(rows[0])
+
+
+def test_columns_are_the_same_whatever_the_board_holds(client: TestClient, db: Database) -> None:
+    empty = client.get(PATH, params={"profile": "smoke", "format": "csv"}).text
+    result(db, "layer_norm", [0.80, 0.84], [10, 12])
+    full = client.get(PATH, params={"profile": "smoke", "format": "csv"}).text
+    assert full.splitlines()[0] == empty.splitlines()[0]
+    assert len(full.splitlines()) == 2
+
+
+def test_every_metric_of_the_task_has_its_columns(client: TestClient, db: Database) -> None:
+    measured(db, {"task": {"name": "char_lm", "profile": "smoke"}}, 3.5, "bits_per_char")
+    [row] = rows_of(client, "/v1/leaderboards/char_lm")
+    assert (row["values.bits_per_char.mean"], row["values.accuracy.mean"]) == ("3.5", "")
+
+
+def test_a_board_in_parquet_has_the_same_rows(client: TestClient, db: Database) -> None:
+    result(db, "layer_norm", [0.80, 0.1 + 0.2], [10, 12])
+    answer = client.get(PATH, params={"profile": "smoke", "format": "parquet", "rank_by": "steps_to_target"})
+    assert answer.headers["content-disposition"] == 'attachment; filename="permuted_digits-smoke.parquet"'
+    found = pyarrow.parquet.read_table(io.BytesIO(answer.content))
+    [row], [entry] = found.to_pylist(), board(client, rank_by="steps_to_target")["entries"]
+    assert (row["value.mean"], row["value.ci95.low"]) == (entry["value"]["mean"], entry["value"]["ci95"][0])
+    assert (row["n_runs"], row["over_budget"], row["speedup.bound"]) == (2, False, None)
+    assert {"value.mean": "double", "rank": "int64", "over_budget": "bool", "method": "string"}.items() <= dict(
+        zip(found.schema.names, map(str, found.schema.types), strict=True)
+    ).items()
+
+
+def test_what_is_kept_of_one_format_is_not_given_for_another(client: TestClient, db: Database) -> None:
+    result(db, "layer_norm", [0.80], [10])
+    for _ in range(2):
+        assert board(client)["entries"][0]["method"] == "layer_norm"
+        assert [row["method"] for row in rows_of(client)] == ["layer_norm"]
+    result(db, "none", [0.70], [10])
+    assert [row["method"] for row in rows_of(client)] == ["layer_norm", "none"]
+
+
+def test_an_earlier_board_comes_as_a_file_too(client: TestClient, db: Database) -> None:
+    result(db, "layer_norm", [0.80], [10])
+    assert rows_of(client, as_of="2020-01-01T00:00:00Z") == []

@@ -1,0 +1,158 @@
+"""Pages in a real browser, from a real server on a real database; its console and its requests are watched."""
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, sync_playwright
+
+from service.db import Database
+from service.processes.migrate import migrate
+from service.settings import Settings
+from tests.service.live import live_api
+from tests.service.pages.demo import fill
+
+CHROMIUM = os.environ.get("NORMBENCH_TEST_CHROMIUM", "/usr/bin/chromium")
+ARGUMENTS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+SEVERE = ("moderate", "serious", "critical")
+WIDE, PHONE = (1280, 900), (390, 844)
+
+
+@dataclass
+class Site:
+    """A running service.
+
+    Attributes:
+        found: what was put into its database, by name.
+    """
+
+    url: str
+    settings: Settings
+    found: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class Watched:
+    """What a page should not have done: messages of its console, errors, requests to other hosts."""
+
+    complaints: list[str] = field(default_factory=list)
+
+    def watch(self, page: Page, host: str) -> None:
+        def heard(message: ConsoleMessage) -> None:
+            refused = message.text.startswith("Failed to load resource") and message.location["url"] == page.url
+            if message.type in ("error", "warning") and not refused:  # a page that is a refusal is shown all the same
+                self.complaints.append(f"console: {message.text}")
+
+        def asked(request: Request) -> None:
+            address = urlsplit(request.url)
+            if address.scheme not in ("data", "blob") and address.netloc != host:
+                self.complaints.append(f"foreign request: {request.url}")
+
+        page.on("console", heard)
+        page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
+        page.on("request", asked)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    if not Path(CHROMIUM).exists():
+        pytest.skip(f"needs a browser: {CHROMIUM} is not installed (NORMBENCH_TEST_CHROMIUM names another)")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=[*ARGUMENTS])
+        yield browser
+        browser.close()
+
+
+def _site(folder: Path, *, filled: bool) -> Iterator[Site]:
+    settings = Settings(
+        data_dir=folder,
+        datasets_dir=folder / "datasets",
+        database_url=f"sqlite:///{folder / 'normbench.db'}",
+        broker_url="filesystem://localhost",
+        artifacts_url=str(folder / "artifacts"),
+    )
+    db = Database(settings.database_url)
+    migrate(db)
+    found = fill(db) if filled else {}
+    db.close()
+    with live_api(settings) as url:
+        yield Site(url, settings, found)
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A service that has measured much (``tests.service.pages.demo``); tests leave it as it is."""
+    yield from _site(tmp_path_factory.mktemp("site"), filled=True)
+
+
+@pytest.fixture(scope="session")
+def empty_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A service on which nothing was submitted; tests leave it so."""
+    yield from _site(tmp_path_factory.mktemp("empty"), filled=False)
+
+
+@pytest.fixture
+def fresh_site(tmp_path: Path) -> Iterator[Site]:
+    """A service of the test's own, empty."""
+    yield from _site(tmp_path, filled=False)
+
+
+NewPage = Callable[..., Page]
+
+
+@pytest.fixture
+def new_page(chromium: Browser) -> Iterator[NewPage]:
+    """Opens pages: ``new_page(site, theme="dark", size=PHONE, scripts=False)``. After the test none of them may have
+    complained."""
+    contexts: list[BrowserContext] = []
+    watched = Watched()
+
+    def new(site: Site, *, theme: str = "light", size: tuple[int, int] = WIDE, scripts: bool = True) -> Page:
+        context = chromium.new_context(
+            base_url=site.url,
+            color_scheme="dark" if theme == "dark" else "light",
+            viewport={"width": size[0], "height": size[1]},
+            java_script_enabled=scripts,
+            reduced_motion="reduce",
+            has_touch=size == PHONE,
+        )
+        contexts.append(context)
+        page = context.new_page()
+        watched.watch(page, urlsplit(site.url).netloc)
+        return page
+
+    yield new
+    for context in contexts:
+        context.close()
+    assert watched.complaints == []
+
+
+def check_accessible(page: Page) -> None:
+    """axe finds nothing that is moderate or worse."""
+    found = Axe().run(page).response["violations"]
+    told = [
+        f"{violation['id']} ({violation['impact']}): {violation['help']}: "
+        + "; ".join(node["html"][:200] for node in violation["nodes"][:3])
+        for violation in found
+        if violation["impact"] in SEVERE
+    ]
+    assert told == []
+
+
+def check_fits(page: Page) -> None:
+    """Nothing but what scrolls by itself is wider than the window."""
+    wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    assert wide <= 0, f"the page is {wide} pixels wider than the window"

@@ -1,0 +1,49 @@
+"""How numbers are written."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from service.pages import formats
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        (formats.value(0.95384, "accuracy"), "95.38%"),
+        (formats.value(0.0, "error_rate"), "0.00%"),
+        (formats.value(0.5, "image_r10"), "50.00%"),
+        (formats.value(1.38416, "bits_per_char"), "1.3842"),
+        (formats.value(-1131.44, "nats"), "-1\u202f131"),
+        (formats.value(None, "accuracy"), "–"),
+        (formats.interval((0.9515, 0.9563), "accuracy"), "95.15 – 95.63"),
+        (formats.interval((140, None), "nats"), "140.00 – unknown"),
+        (formats.interval(None, "accuracy"), "no interval"),
+        (formats.difference(0.013, "accuracy"), "+1.30 points"),
+        (formats.difference(-0.021, "bits_per_char", "bits"), "−0.0210 bits"),
+        (formats.distance(-0.013, "accuracy"), "1.30 points"),
+        (formats.difference_interval((-0.0012, 0.003), "accuracy"), "−0.12 – +0.30"),
+        (formats.steps(11_000.4), "11\u202f000"),
+        (formats.seconds(6.13), "6.1 s"),
+        (formats.seconds(59.7), "1 min"),
+        (formats.seconds(125), "2 min 5 s"),
+        (formats.seconds(3600 * 27), "1 d 3 h"),
+        (formats.ratio(3.196), "×3.20"),
+        (formats.ratio_interval((2.6, 4)), "2.60 – 4.00"),
+        (formats.p_value(0.0002), "p < 0.001"),
+        (formats.p_value(0.0021), "p = 0.002"),
+        (formats.p_value(0.42), "p = 0.42"),
+        (formats.count(1, "entry"), "1 entry"),
+        (formats.count(2, "entry"), "2 entries"),
+        (formats.count(12_000, "run"), "12\u202f000 runs"),
+        (formats.moment(datetime(2026, 11, 1, 9, 5, tzinfo=UTC)), "1 Nov 2026, 09:05 UTC"),
+        (formats.listed(["a"]), "a"),
+        (formats.listed(["a", "b", "c"]), "a, b and c"),
+        (formats.name("rms_<b>"), "rms_<wbr>&lt;b&gt;"),
+        (formats.option({"sites": ["input", "cell"], "on": True}), "sites: input, cell, on: true"),
+        (formats.rank_interval((2, 3)), "2–3"),
+        (formats.rank_interval((1, 1)), "1"),
+    ],
+)
+def test_numbers_times_and_names(written: str, shown: str) -> None:
+    assert written == shown

@@ -1,0 +1,73 @@
+"""Files, the choice of colours and the description of the API."""
+
+import gzip
+import re
+
+import pytest
+from playwright.sync_api import expect
+from starlette.testclient import TestClient
+
+from service.pages.static import FILES
+from tests.service.pages.conftest import NewPage, Site
+
+
+def test_files_are_kept_for_good_and_compressed_once(shared_client: TestClient) -> None:
+    address = FILES.address("plotly.min.js")
+    answer = shared_client.get(address)
+    assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
+    assert answer.headers["content-type"] == "text/javascript; charset=utf-8"
+    assert answer.headers["content-encoding"] == "gzip"
+    assert int(answer.headers["content-length"]) < 2_000_000 < len(answer.content)
+    plain = shared_client.get(address, headers={"Accept-Encoding": "identity"})
+    assert "content-encoding" not in plain.headers
+    assert plain.content == answer.content == gzip.decompress(FILES.compressed("plotly.min.js"))
+
+
+@pytest.mark.parametrize("path", ["/static/0000000000000000/page.js", f"/static/{FILES.digest}/../formats.py"])
+def test_other_files_are_not_there(shared_client: TestClient, path: str) -> None:
+    assert shared_client.get(path).status_code == 404
+    assert shared_client.get(f"/static/{FILES.digest}/formats.py").status_code == 404
+
+
+@pytest.mark.parametrize(("back", "to"), [("/boards?a=1", "/boards?a=1"), ("//evil.example", "/"), ("/\\evil", "/")])
+def test_the_choice_of_colours_is_kept_and_leads_back_to_our_pages_alone(
+    shared_client: TestClient, back: str, to: str
+) -> None:
+    answer = shared_client.post("/theme", data={"theme": "dark", "back": back}, follow_redirects=False)
+    assert (answer.status_code, answer.headers["location"]) == (303, to)
+    assert answer.headers["set-cookie"].startswith("theme=dark;")
+    assert 'data-theme="dark"' in shared_client.get("/", headers={"Cookie": "theme=dark"}).text
+    forgotten = shared_client.post("/theme", data={"theme": "system", "back": "/"}, follow_redirects=False)
+    assert "Max-Age=0" in forgotten.headers["set-cookie"]
+    assert "data-theme" not in shared_client.get("/", headers={"Cookie": "theme=<b>"}).text
+
+
+def test_another_sites_page_cannot_choose(shared_client: TestClient) -> None:
+    answer = shared_client.post("/theme", data={"theme": "dark"}, headers={"Origin": "https://evil.example"})
+    assert answer.status_code == 403
+
+
+def test_no_page_has_a_script_or_a_style_of_its_own(shared_client: TestClient) -> None:
+    answer = shared_client.get("/docs")
+    assert answer.headers["content-security-policy"].startswith("default-src 'self'; object-src 'none'")
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert not re.search(r"<script(?![^>]*\bsrc=)|<style| style=| on[a-z]+=", answer.text)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_description_of_the_api_works_without_internet(empty_site: Site, new_page: NewPage, theme: str) -> None:
+    page = new_page(empty_site, theme=theme)
+    page.goto("/docs")
+    expect(page.get_by_text("/v1/experiments", exact=True).first).to_be_visible()
+
+
+def test_colours_change_by_a_click_and_stay(empty_site: Site, new_page: NewPage) -> None:
+    page = new_page(empty_site)
+    page.goto("/")
+    ground = "getComputedStyle(document.documentElement).backgroundColor"
+    assert page.evaluate(ground) == "rgb(246, 247, 249)"
+    page.get_by_role("button", name="dark", exact=True).click()
+    expect(page.get_by_role("button", name="dark", exact=True)).to_have_attribute("aria-pressed", "true")
+    assert page.evaluate(ground) == "rgb(15, 18, 22)"
+    page.goto("/docs")
+    assert page.evaluate(ground) == "rgb(15, 18, 22)"

@@ -1,0 +1,61 @@
+"""Refusals: pages for browsers, problems for programs."""
+
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from service.pages import overview
+from tests.service.pages.conftest import NewPage, Site, check_accessible, check_fits
+
+HTML = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+
+
+def test_a_browser_gets_a_page_with_the_status_and_a_next_step(shared_client: TestClient) -> None:
+    answer = shared_client.get("/nothing", headers=HTML)
+    assert (answer.status_code, answer.headers["content-type"]) == (404, "text/html; charset=utf-8")
+    assert "<h1>Not found</h1>" in answer.text
+    assert "nothing is at this address" in answer.text
+    assert 'href="/boards"' in answer.text
+
+
+def test_programs_get_the_problem_as_ever(shared_client: TestClient) -> None:
+    for path, headers in (("/nothing", {}), ("/v1/nothing", HTML)):
+        answer = shared_client.get(path, headers=headers)
+        assert (answer.status_code, answer.headers["content-type"]) == (404, "application/problem+json")
+        assert answer.json()["title"] == "Not found"
+
+
+def test_an_unknown_parameter_is_refused_and_its_name_is_text(shared_client: TestClient) -> None:
+    answer = shared_client.get("/", params={"<script>": "1"}, headers=HTML)
+    assert answer.status_code == 422
+    assert "<code>&lt;script&gt;</code>: unknown parameter" in answer.text
+
+
+def test_another_host_and_another_origin_are_refused_by_pages_too(shared_client: TestClient) -> None:
+    host = shared_client.get("/", headers={**HTML, "Host": "evil.example"})
+    assert host.status_code == 421
+    assert "evil.example" in host.text
+    assert host.headers["content-security-policy"]
+    origin = shared_client.post("/theme", data={"theme": "dark"}, headers={**HTML, "Origin": "https://evil.example"})
+    assert (origin.status_code, origin.headers["content-type"]) == (403, "text/html; charset=utf-8")
+
+
+def test_a_defect_is_a_page_without_its_traceback(shared_client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*args: Any, **values: Any) -> None:
+        raise RuntimeError("secret")
+
+    monkeypatch.setattr(overview, "page", broken)
+    quiet = TestClient(shared_client.app, raise_server_exceptions=False)
+    answer = quiet.get("/", headers=HTML)
+    assert (answer.status_code, answer.headers["content-type"]) == (500, "text/html; charset=utf-8")
+    assert "Internal error" in answer.text
+    assert "secret" not in answer.text
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_everybody_can_read_a_refusal(empty_site: Site, new_page: NewPage, theme: str) -> None:
+    page = new_page(empty_site, theme=theme, size=(390, 844))
+    page.goto("/nothing")
+    check_accessible(page)
+    check_fits(page)

@@ -1,0 +1,58 @@
+"""Claims are held beside seeds that they do not have themselves."""
+
+from collections.abc import Sequence
+
+import pytest
+import scipy.stats
+
+from service.statistics.agreement import agreement
+
+OURS = [0.80, 0.84, 0.88]  # whose interval at 97% is [.7097, .9703]
+
+
+def by_seed(values: Sequence[float], first: int = 0) -> dict[int, float]:
+    return dict(enumerate(values, first))
+
+
+def fresh(values: Sequence[float]) -> dict[int, float]:
+    """Of seeds that no claim here has."""
+    return by_seed(values, 100)
+
+
+def test_one_that_chance_explains_within_our_interval_is_confirmed() -> None:
+    found = agreement(by_seed([0.82, 0.85, 0.86]), fresh(OURS))
+    assert (found.verdict, found.fresh) == ("confirmed", [100, 101, 102])
+    test = scipy.stats.ttest_ind([0.82, 0.85, 0.86], OURS, equal_var=False)
+    assert found.difference is not None
+    assert (found.difference.mean, found.difference.p_value) == pytest.approx((0.0033333333, test.pvalue))
+    assert found.difference.ci95 == pytest.approx(list(test.confidence_interval(0.95)))
+
+
+@pytest.mark.parametrize("values", [[0.99, 0.98, 0.985], [0.61, 0.60, 0.62]])
+def test_one_that_chance_does_not_explain_is_disputed_be_it_better_or_worse(values: list[float]) -> None:
+    assert agreement(by_seed(values), fresh(OURS)).verdict == "disputed"
+
+
+def test_a_claim_so_scattered_that_nothing_speaks_against_it_is_not_confirmed_by_that() -> None:
+    found = agreement(by_seed([0.60, 0.99, 0.40]), fresh(OURS))
+    assert found.difference is not None
+    assert found.difference.p_value > 0.05
+    assert found.verdict == "claimed", "its mean, .663, is not in our interval"
+
+
+def test_seeds_that_the_claim_has_itself_confirm_nothing() -> None:
+    claimed = by_seed(OURS)
+    assert agreement(claimed, by_seed(OURS)) == ("claimed", [], None)
+    assert agreement(claimed, {**by_seed(OURS), 3: 0.83, 4: 0.85}) == ("claimed", [3, 4], None), "two are too few"
+    assert agreement(claimed, {**by_seed(OURS), 3: 0.83, 4: 0.85, 5: 0.84}).verdict == "confirmed"
+
+
+def test_what_a_single_seed_claims_cannot_be_told_from_luck() -> None:
+    found = agreement({0: 0.84}, fresh(OURS))
+    assert (found.verdict, found.difference) == ("claimed", None)
+
+
+def test_the_same_value_again_and_again_is_confirmed_by_itself_alone() -> None:
+    third = 1 / 3
+    assert agreement(by_seed([third] * 3), fresh([third] * 4)).verdict == "confirmed"
+    assert agreement(by_seed([third] * 5), fresh([0.3] * 4)).verdict == "disputed"

@@ -1,0 +1,159 @@
+"""Sweeps over HTTP: a plan first, then all or nothing, and one thing to look at, to cancel and to retry."""
+
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from service.db import Database
+from tests.service.asked import ids, is_problem
+from tests.service.given import submitted
+from tests.service.sweeps.given import LR, METHODS, SPEC, posted, run_all
+
+YAML = """
+spec:
+  task: {name: permuted_digits, profile: smoke}
+  seeds: [0, 1]
+grid:
+  norm.method: [none, layer_norm]
+"""
+SEEDS = {**SPEC, "seeds": [0, 1]}
+
+
+def post(client: TestClient, body: Any, key: str | None = None, **parameters: Any) -> Any:
+    headers = {"Idempotency-Key": key} if key else {}
+    return client.post("/v1/sweeps", json=body, params=parameters, headers=headers)
+
+
+def test_a_sweep_is_answered_with_its_cells_and_found_at_its_address(client: TestClient) -> None:
+    answer = client.post("/v1/sweeps", content=YAML)
+    assert answer.status_code == 201, answer.text
+    sweep = answer.json()
+    assert answer.headers["location"] == f"/v1/sweeps/{sweep['id']}"
+    assert sweep["id"].startswith("swp_")
+    assert (sweep["state"], sweep["n_experiments"], sweep["n_runs"], sweep["reused_runs"]) == ("queued", 2, 4, 0)
+    assert sweep["progress"] == {"done": 0, "total": 4, "eta_seconds": None}
+    assert [cell["values"] for cell in sweep["cells"]] == [{"norm.method": "none"}, {"norm.method": "layer_norm"}]
+    assert (sweep["best"], sweep["budget_curve"], sweep["budget_flips"]) == (None, {}, [])
+    assert (sweep["spec"], sweep["grid"], sweep["reuse"], sweep["adaptive"]) == (SEEDS, METHODS, True, False)
+    assert client.get(f"/v1/sweeps/{sweep['id']}").json() == sweep
+
+
+def test_its_experiments_name_it_and_can_be_listed(client: TestClient) -> None:
+    other = client.post("/v1/experiments", json=SPEC).json()
+    assert other["sweep_id"] is None
+    sweep = post(client, posted()).json()
+    own = [cell["experiment_id"] for cell in sweep["cells"]]
+    assert ids(client, sweep=sweep["id"]) == own[::-1]
+    assert ids(client, sweep=sweep["id"], method="none") == own[:1]
+    assert ids(client, sweep="swp_nope") == []
+    assert client.get(f"/v1/experiments/{own[0]}").json()["sweep_id"] == sweep["id"]
+
+
+def test_a_finished_sweep_shows_entries_the_best_cell_and_the_budget_curve(client: TestClient, db: Database) -> None:
+    sweep = post(client, posted({**METHODS, LR: [1e-3, 1e-2]})).json()
+    run_all(db, lambda spec, seed: spec["training"]["optimizer"]["lr"] * 10)
+    found = client.get(f"/v1/sweeps/{sweep['id']}").json()
+    assert (found["state"], found["progress"]) == ("succeeded", {"done": 4, "total": 4, "eta_seconds": None})
+    assert [cell["entry"]["value"]["mean"] for cell in found["cells"]] == [0.01, 0.1, 0.01, 0.1]
+    assert found["best"] == found["cells"][1]
+    assert found["budget_curve"]["none"] == [[1, pytest.approx(0.055), 0.01, 0.1], [2, 0.1, 0.1, 0.1]]
+    assert found["budget_flips"] == []
+
+
+def test_a_dry_run_counts_and_stores_nothing(client: TestClient, db: Database) -> None:
+    submitted(db, "none", seeds=[0])
+    run_all(db, lambda spec, seed: 0.5)
+    answer = post(client, posted(spec=SEEDS), dry_run=True)
+    assert answer.status_code == 200, answer.text
+    plan = answer.json()
+    assert (plan["n_experiments"], plan["n_runs"], plan["most_runs"], plan["reused_runs"]) == (2, 4, 4, 1)
+    assert [cell["seeds"] for cell in plan["cells"]] == [[1], [0, 1]]
+    assert [cell["seconds_per_run"] for cell in plan["cells"]] == [4.85, None], "the run told of no step"
+    assert plan["total_seconds"] is None
+    assert plan["basis"] == "measured: 1 run of this spec on cpu"
+    assert plan["queue_position"] == 1
+    assert client.get("/v1/sweeps").json()["items"] == []
+
+
+def test_the_plan_of_what_is_measured_adds_up(client: TestClient, db: Database) -> None:
+    for method in ("none", "layer_norm"):
+        submitted(db, method, seeds=[0])
+    run_all(db, lambda spec, seed: 0.5)
+    assert post(client, posted(spec=SEEDS), dry_run=True).json()["total_seconds"] == 9.7
+
+
+def test_a_dry_run_of_an_adaptive_sweep_says_how_many_runs_it_may_come_to(client: TestClient) -> None:
+    plan = post(client, posted(adaptive=True), dry_run=True).json()
+    assert (plan["n_runs"], plan["most_runs"]) == (6, 40)
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_bad_input_is_a_problem_that_names_the_field_and_stores_nothing(client: TestClient, dry_run: bool) -> None:
+    answer = post(client, posted({"norm.method": ["none", "layer_norm"], "norm.eps": [1e-5]}), dry_run=dry_run)
+    assert is_problem(answer, 422)
+    [error] = answer.json()["errors"]
+    assert error["loc"] == ["grid", "norm.eps"]
+    assert 'norm.method="none"' in error["msg"]
+    assert client.get("/v1/sweeps").json()["items"] == []
+    assert ids(client) == []
+
+
+def test_kernels_that_no_worker_has_are_refused_by_name(client: TestClient) -> None:
+    answer = post(client, posted({"training.kernel": ["reference", "fused"]}))
+    assert is_problem(answer, 422)
+    [error] = answer.json()["errors"]
+    assert (error["loc"], error["type"]) == (["grid", "training.kernel"], "kernel_unavailable")
+    assert 'training.kernel="fused"' in error["msg"]
+    assert ids(client) == []
+
+
+def test_the_same_key_and_body_finds_the_same_sweep(client: TestClient) -> None:
+    first = post(client, posted(), "k")
+    again = post(client, posted(), "k")
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert again.json() == first.json()
+    assert is_problem(post(client, posted(sampler_seed=1), "k"), 409)
+    assert len(client.get("/v1/sweeps").json()["items"]) == 1
+
+
+def test_a_sweep_is_cancelled_and_retried(client: TestClient) -> None:
+    sweep = post(client, posted(spec=SEEDS)).json()
+    cancelled = client.post(f"/v1/sweeps/{sweep['id']}/cancel")
+    assert (cancelled.status_code, cancelled.json()["state"]) == (202, "cancelled")
+    assert cancelled.json()["progress"]["done"] == 4
+    retried = client.post(f"/v1/sweeps/{sweep['id']}/retry")
+    assert (retried.status_code, retried.json()["state"]) == (202, "queued")
+    experiment = client.get(f"/v1/experiments/{sweep['cells'][0]['experiment_id']}").json()
+    assert [run["attempt"] for run in experiment["runs"]] == [2, 2]
+
+
+def test_lists_come_in_pages(client: TestClient) -> None:
+    sweeps = [post(client, posted(sampler_seed=k)).json()["id"] for k in range(3)]
+    page = client.get("/v1/sweeps", params={"limit": 2}).json()
+    assert [item["id"] for item in page["items"]] == sweeps[:0:-1]
+    rest = client.get("/v1/sweeps", params={"cursor": page["next_cursor"]}).json()
+    assert ([item["id"] for item in rest["items"]], rest["next_cursor"]) == (sweeps[:1], None)
+    assert "cells" not in page["items"][0]
+
+
+@pytest.mark.parametrize("call", ["GET /v1/sweeps/{}", "POST /v1/sweeps/{}/cancel", "POST /v1/sweeps/{}/retry"])
+def test_there_is_no_such_sweep(client: TestClient, call: str) -> None:
+    method, _, path = call.partition(" ")
+    assert is_problem(client.request(method, path.format("swp_nope")), 404)
+    answer = client.request(method, path.format("exp_1"))
+    assert is_problem(answer, 404)
+    assert "see /v1/experiments/exp_1" in answer.json()["detail"]
+
+
+def test_a_sweeps_id_is_no_experiments(client: TestClient) -> None:
+    answer = client.get("/v1/experiments/swp_1")
+    assert is_problem(answer, 404)
+    assert "see /v1/sweeps/swp_1" in answer.json()["detail"]
+
+
+def test_workers_are_notified_of_every_run(client: TestClient, db: Database) -> None:
+    post(client, posted(spec=SEEDS))
+    folder = client.app.state.settings.data_dir / "broker" / "messages"  # type: ignore[attr-defined]
+    client.app.state.notifier.close()  # type: ignore[attr-defined]
+    assert len(list(folder.glob("*.msg"))) == 4

@@ -1,0 +1,90 @@
+"""What is no sweep is refused, with the field and the repair, before a single cell is made."""
+
+import time
+from typing import Any
+
+import pytest
+
+from service.errors import Invalid
+from service.sweeps.written import read
+from tests.service.sweeps.given import LR, METHODS, SPEC, posted
+
+RATE = {"log_uniform": [1e-4, 1e-2]}
+
+
+def refused(body: Any) -> list[tuple[str, str]]:
+    """Where, and what of the message."""
+    with pytest.raises(Invalid) as refusal:
+        read(body)
+    return [("/".join(map(str, error.loc)), error.msg) for error in refusal.value.errors]
+
+
+@pytest.mark.parametrize(
+    ("body", "where", "told"),
+    [
+        ([], "", "expected an object, as"),
+        ({"grid": METHODS}, "spec", "it is required"),
+        ({"spec": SPEC}, "grid", "a sweep goes over something"),
+        ({"spec": SPEC, "gird": METHODS}, "gird", "did you mean 'grid'?"),
+        (posted({"norm.method": []}), "grid/norm.method", "give 1 or more"),
+        (posted({"norm.method": "none"}), "grid/norm.method", "expected a list"),
+        (posted({"nrom.method": ["none"]}), "grid/nrom.method", "did you mean 'norm'?"),
+        (posted({"norm.": ["none"]}), "grid/norm.", "a field's name is empty"),
+        (posted({"seeds": [[0], [1]]}), "grid/seeds", "write them into the sweep's spec"),
+        (posted({"device": ["cpu", "cuda"]}), "grid/device", "write them into the sweep's spec"),
+        (posted(random={LR: RATE}), "samples", "say how many draws"),
+        (posted(samples=3), "samples", "nothing is drawn"),
+        (posted(random={LR: RATE}, samples=0), "samples", "greater than or equal to 1"),
+        (
+            posted(random={LR: {}}, samples=1),
+            f"random/{LR}",
+            "give one of log_uniform, uniform, int_uniform and choice",
+        ),
+        (posted(random={LR: {**RATE, "choice": [1]}}, samples=1), f"random/{LR}", "give one of"),
+        (posted(random={LR: {"log_unifrom": [1, 2]}}, samples=1), f"random/{LR}/log_unifrom", "mean 'log_uniform'?"),
+        (posted(random={LR: {"log_uniform": [0, 1]}}, samples=1), f"random/{LR}/log_uniform/0", "greater than 0"),
+        (posted(random={LR: {"uniform": [2, 1]}}, samples=1), f"random/{LR}", "give the least first"),
+        (posted(random={LR: {"int_uniform": [1.5, 2]}}, samples=1), f"random/{LR}/int_uniform/0", "valid integer"),
+        (posted({LR: [1e-3]}, random={LR: RATE}, samples=1), f"random/{LR}", "the grid has this field, too"),
+        (posted(spec={**SPEC, "seeds": [0]}, adaptive=True), "spec/seeds", "leave them out"),
+        (
+            posted({LR: [k * 1e-5 for k in range(1, 34)]}, adaptive=True),
+            "adaptive",
+            "may have 32 cells, and this has 33",
+        ),
+        (posted({LR: [1e-3] * 1001}), "grid", "1,001 cells, and a sweep may have 1,000"),
+        (posted(spec={**SPEC, "seeds": [*range(1000)]}, random={LR: RATE}, samples=6), "grid", "12,000 runs"),
+        (posted({}, random={LR: RATE}, samples=1001), "samples", "1,001 cells"),
+    ],
+)
+def test_what_is_no_sweep_is_refused(body: Any, where: str, told: str) -> None:
+    [(loc, message)] = refused(body)
+    assert loc == where
+    assert told in message
+
+
+def test_ten_million_cells_are_refused_at_once() -> None:
+    body = posted({LR: [k / 1e6 for k in range(1, 4001)], "training.max_steps": list(range(1, 2501))})
+    began = time.perf_counter()
+    assert refused(body) == [("grid", "10,000,000 cells, and a sweep may have 1,000; use fewer values or draws")]
+    assert time.perf_counter() - began < 1
+
+
+def test_cells_and_runs_are_counted_before_they_are_made() -> None:
+    sweep = read(posted(spec={**SPEC, "seeds": [0, 1, 2]}, random={LR: RATE}, samples=5))
+    assert (sweep.n_cells, sweep.most_runs) == (10, 30)
+    assert (sweep.reuse, sweep.adaptive, sweep.sampler_seed) == (True, False, 0)
+    assert read(posted(adaptive=True)).most_runs == 2 * 20
+
+
+def test_what_was_omitted_is_added_and_nulls_of_the_spec_stay() -> None:
+    spec = {**SPEC, "training": {"clip_norm": None}}
+    assert read(posted(spec=spec, random={LR: {"choice": [None]}}, samples=1)).complete == {
+        "spec": spec,
+        "grid": METHODS,
+        "random": {LR: {"choice": [None]}},
+        "samples": 1,
+        "sampler_seed": 0,
+        "reuse": True,
+        "adaptive": False,
+    }
