@@ -66,6 +66,12 @@ def test_draws_are_the_same_each_time_and_neither_more_samples_nor_another_field
     assert len(set(draws(50))) == 50
 
 
+def test_fields_are_drawn_apart() -> None:
+    random = {path: {"uniform": [0.0, 1.0]} for path in (LR, "norm.eps")}
+    for values in assignments(read(posted({}, random=random, samples=10))):
+        assert values[LR] != values["norm.eps"]
+
+
 def test_logarithms_are_uniform() -> None:
     body = posted({}, random={LR: {"log_uniform": [1e-4, 1e-2]}}, samples=1000)
     below = sum(values[LR] < 1e-3 for values in assignments(read(body)))
