@@ -75,7 +75,7 @@ WITH_HEADERS: dict[type[ServiceError], tuple[str, ...]] = {
 HEADERS: dict[str, str] = {
     "Allow": "The methods that the address takes.",
     "ETag": "Stands for this content; send it as `If-None-Match` to hear only of changes.",
-    "Location": "Where the experiment is.",
+    "Location": "Where the experiment or the sweep is.",
     "Retry-After": "Seconds to wait before trying again.",
     "WWW-Authenticate": "`Bearer`.",
     "Content-Disposition": "The file's name.",
