@@ -10,13 +10,15 @@ from sqlalchemy.orm import Session
 from normcore.figures import Figure, Theme
 from normcore.figures.intervals import Interval, intervals
 from normcore.figures.method_curves import Line, method_curves
+from normcore.figures.profiles import Profile, profiles
 from normcore.figures.survival import Stairs, survival
 from normcore.spec.metric import is_share
 from service.comparisons import queries
 from service.comparisons.schemas import ComparedEntry, Comparison, Curve, Curved, Ratio
-from service.leaderboards.schemas import Entry, Leaderboard
+from service.leaderboards.schemas import Entry, Leaderboard, Overall
 
 By = Literal["steps", "seconds"]
+OF_ALL_BOARDS = ("profiles",)
 OF_BOARDS = ("curves", "intervals")
 OF_COMPARISONS = ("curves", "differences", "speedups", "survival")
 MOST_LINES = 8
@@ -43,6 +45,11 @@ def of_comparison(comparison: Comparison, name: str, by: By, theme: Theme) -> Fi
         return _speedups(comparison, theme)
     named = zip(comparison.entries, labels(comparison.entries), strict=True)
     return survival([Stairs(label, e.method, [(at, left) for at, left, *_ in e.survival]) for e, label in named], theme)
+
+
+def of_all_boards(overall: Overall, theme: Theme) -> Figure:
+    """The performance profiles of all methods."""
+    return profiles([Profile(method.method, method.profile) for method in overall.methods], theme)
 
 
 def drawn(board: Leaderboard) -> list[Entry]:
