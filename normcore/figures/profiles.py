@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from normcore.figures.figure import Figure, Theme, figure, themed
+from normcore.figures.figure import LEGEND_ABOVE, Figure, Theme, figure, themed
 from normcore.figures.styles import style_of
 
 
@@ -35,13 +35,12 @@ def profiles(methods: Sequence[Profile], theme: Theme) -> Figure:
     return themed(
         figure(
             traces,
-            "",
+            "Performance profiles",
             "times the fastest's",
             y,
             xaxis={"title": {"text": "times the fastest's"}, "type": "log", "tickvals": [1, 1.5, 2, 3, 4]},
             yaxis={"title": {"text": y}, "range": [-0.03, 1.05], "tickformat": ".0%"},
-            margin={"l": 64, "r": 16, "t": 8, "b": 48},
-            legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
+            **LEGEND_ABOVE,
         ),
         theme,
     )

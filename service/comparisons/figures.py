@@ -62,7 +62,9 @@ def curves(curved: Sequence[Curved], metric: str, target: float | None, by: By, 
     """Learning curves of entries, each up to where its first seed ends."""
     lines = [_line(label, entry, by) for entry, label in zip(curved, labels(curved), strict=True) if entry.curve.steps]
     title = f"validation {metric.replace('_', ' ')}"
-    return method_curves(lines, theme, x=AXES[by], y=title, target=target, percent=is_share(metric))
+    return method_curves(
+        lines, theme, title="Learning curves", x=AXES[by], y=title, target=target, percent=is_share(metric)
+    )
 
 
 def labels(entries: Sequence[Curved | ComparedEntry]) -> list[str]:
@@ -136,7 +138,9 @@ def _values(board: Leaderboard, theme: Theme) -> Figure:
     ]
     baseline = next((row.mean for row in rows if row.method == board.baseline and row.filled), None)
     title = f"test {board.metric.replace('_', ' ')}"
-    return intervals(rows, theme, x=title, line=baseline, percent=is_share(board.metric))
+    return intervals(
+        rows, theme, title=f"{board.task}, {board.profile}", x=title, line=baseline, percent=is_share(board.metric)
+    )
 
 
 def _differences(comparison: Comparison, theme: Theme) -> Figure:
@@ -146,7 +150,8 @@ def _differences(comparison: Comparison, theme: Theme) -> Figure:
         if entry.difference is not None
     ]
     metric = comparison.series.rpartition(".")[2]
-    return intervals(rows, theme, x="difference from the baseline", line=0.0, percent=is_share(metric))
+    title = f"Differences in test {metric.replace('_', ' ')}"
+    return intervals(rows, theme, title=title, x="difference from the baseline", line=0.0, percent=is_share(metric))
 
 
 def _speedups(comparison: Comparison, theme: Theme) -> Figure:
@@ -156,7 +161,7 @@ def _speedups(comparison: Comparison, theme: Theme) -> Figure:
         for what, ratio in _parts(entry)
         if ratio.ratio is not None
     ]
-    return intervals(rows, theme, x="times sooner than the baseline", line=1.0, log=True)
+    return intervals(rows, theme, title="Speed-ups, split", x="times sooner than the baseline", line=1.0, log=True)
 
 
 def _parts(entry: ComparedEntry) -> list[tuple[str, Ratio]]:
