@@ -1,8 +1,11 @@
 """Numbers with their intervals."""
 
+from functools import partial
+
 from normcore.figures.intervals import Interval, intervals
 from tests.normcore.figures.structure import check
 
+drawn = partial(intervals, title="A figure")
 ROWS = [
     Interval("layer_norm", "layer_norm", 0.9, (0.88, 0.93), [0.87, 0.93]),
     Interval("a paper's", "none", 0.8, None, filled=False),
@@ -10,7 +13,7 @@ ROWS = [
 
 
 def test_a_row_has_its_mean_its_interval_and_its_seeds() -> None:
-    figure = intervals(ROWS, "light", title="A figure", x="accuracy", line=0.85)
+    figure = drawn(ROWS, "light", x="accuracy", line=0.85)
     check(figure)
     mean, dots, paper = figure["data"]
     assert (mean["x"], mean["y"], mean["marker"]["symbol"]) == ([0.9], [0], "circle")
@@ -23,11 +26,6 @@ def test_a_row_has_its_mean_its_interval_and_its_seeds() -> None:
 
 
 def test_ratios_stand_on_a_logarithmic_axis_and_shares_in_per_cent() -> None:
-    assert intervals(ROWS, "dark", title="A figure", x="ratio", line=None, log=True)["layout"]["xaxis"]["type"] == "log"
-    assert intervals(ROWS, "dark", title="A figure", x="ratio", line=None)["layout"]["shapes"] == []
-    assert (
-        intervals(ROWS, "dark", title="A figure", x="accuracy", line=None, percent=True)["layout"]["xaxis"][
-            "tickformat"
-        ]
-        == ".1%"
-    )
+    assert drawn(ROWS, "dark", x="ratio", line=None, log=True)["layout"]["xaxis"]["type"] == "log"
+    assert drawn(ROWS, "dark", x="ratio", line=None)["layout"]["shapes"] == []
+    assert drawn(ROWS, "dark", x="accuracy", line=None, percent=True)["layout"]["xaxis"]["tickformat"] == ".1%"
