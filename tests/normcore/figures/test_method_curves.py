@@ -17,7 +17,7 @@ def line(method: str, name: str | None = None, rise: float = 0.2) -> Line:
 
 
 def test_each_method_has_its_own_colour_symbol_and_line_and_the_baseline_is_dashed() -> None:
-    figure = method_curves([line("layer_norm"), line("none")], "dark", target=0.5)
+    figure = drawn([line("layer_norm"), line("none")], "dark", target=0.5)
     check(figure)
     norm, none = (trace for trace in figure["data"] if trace.get("showlegend", True))
     assert (norm["line"]["color"], norm["line"]["dash"]) == ("#7d9ffe", "solid")
@@ -43,7 +43,7 @@ def test_a_second_line_of_a_method_is_told_apart_by_dots_and_a_hollow_symbol() -
 
 
 def test_the_target_is_dotted_and_within_what_is_seen() -> None:
-    figure = method_curves([line("layer_norm")], "light", target=0.9, percent=True)
+    figure = drawn([line("layer_norm")], "light", target=0.9, percent=True)
     assert figure["layout"]["shapes"][0]["y0"] == 0.9
     assert figure["layout"]["annotations"][0]["text"] == "target 90%"
     assert figure["layout"]["yaxis"]["range"][1] > 0.9

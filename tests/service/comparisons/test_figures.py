@@ -1,5 +1,6 @@
 """Figures of boards and comparisons over HTTP."""
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -98,7 +99,7 @@ def test_curves_are_thinned_evenly_and_end_where_they_should() -> None:
     curve = Curve(x, x, x, [*x], [*x], [5] * 1000)
     kept = thinned(curve)
     assert (len(kept), kept[0], kept[-1]) == (400, 0, 999)
-    assert max(b - a for a, b in zip(kept, kept[1:], strict=False)) <= 3
+    assert max(b - a for a, b in pairwise(kept)) <= 3
     assert thinned(curve, end=9) == list(range(10))
 
 

@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 from tests.service.pages.conftest import PHONE, WIDE, NewPage, Site, check_accessible, check_fits
 
 PAPER = "/boards/permuted_mnist?profile=paper"
+TIED = "/boards/sequential_mnist?profile=paper"
 ALL = f"{PAPER}&entries=all"
 PAGES = {
     "rows of every kind": ALL,
@@ -48,7 +49,7 @@ def test_everybody_can_use_a_board(site: Site, new_page: NewPage, path: str, siz
         (f"{PAPER}&rank_by=steps_to_target", "recurrent_batch_norm is first, and nothing ties with it: "),
         (
             "/boards/sequential_mnist?profile=paper",
-            "recurrent_batch_norm has the best mean, and layer_norm and weight_norm tie",
+            "recurrent_batch_norm has the best mean, and layer_norm and weight_norm",
         ),
         (PAGES["few seeds"], "Too few seeds to rank: layer_norm has "),
         (PAGES["all diverged"], "All entries diverged: 6 runs, none with a finite result."),
