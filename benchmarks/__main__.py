@@ -25,6 +25,7 @@ from benchmarks import (
     scale,
     servers,
     submitting,
+    sweeps,
 )
 from benchmarks.number import Number, promises_kept
 from benchmarks.processes import ROOT
@@ -38,6 +39,7 @@ GROUPS: dict[str, Callable[[Path], list[Number]]] = {
     "latency": latency.measure,
     "leaderboard": leaderboard.measure,
     "scale": scale.measure,
+    "sweeps": sweeps.measure,
     "feedforward": feedforward.measure,
     "faults": faults.measure,
 }

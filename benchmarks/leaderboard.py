@@ -43,9 +43,7 @@ SEARCH = post(
 
 def measure(scratch: Path) -> list[Number]:
     for name, experiments in (("small", SMALL), ("large", LARGE)):
-        folder = scratch / name
-        settings = Settings(data_dir=folder, database_url=f"sqlite:///{folder / 'normbench.db'}")
-        fill(settings, experiments).close()
+        fill(on_sqlite(scratch / name), experiments).close()
     with (
         ours.api(scratch / "small") as small,
         ours.api(scratch / "large") as large,
@@ -83,6 +81,11 @@ def measure(scratch: Path) -> list[Number]:
             target=Target("ratio", "at most", 3),
         ),
     ]
+
+
+def on_sqlite(folder: Path) -> Settings:
+    """Of a service whose data is in ``folder``."""
+    return Settings(data_dir=folder, database_url=f"sqlite:///{folder / 'normbench.db'}")
 
 
 def fill(settings: Settings, experiments: int) -> Database:

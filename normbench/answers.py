@@ -1,5 +1,6 @@
 """What the service answers, as types. The values are plain dictionaries; a newer service may put more into them."""
 
+from collections.abc import Sequence
 from typing import Any, Literal, TypedDict
 
 State = Literal["queued", "running", "succeeded", "failed", "cancelled"]
@@ -157,6 +158,56 @@ class SweepPlan(TypedDict):
     basis: str | None
     queue_position: int
     cells: list[dict[str, Any]]
+
+
+class Recipe(TypedDict):
+    """What it takes to run an experiment again; the same of each run under ``runs``."""
+
+    experiment_id: str
+    fingerprint: str
+    spec: Spec
+    code: dict[str, str]
+    packages: dict[str, str]
+    plug_ins: dict[str, str]
+    machine: dict[str, str]
+    data: dict[str, str]
+    runs: list[dict[str, Any]]
+
+
+class Deviation(TypedDict):
+    """A series in which a repeated run differs: from which step on, by how much at most, and at how many points.
+
+    ``then`` and ``now`` are the values at that step, None where there is none; ``largest`` is None if no step has two.
+    """
+
+    series: str
+    from_step: float
+    then: float | None
+    now: float | None
+    largest: float | None
+    differing: int
+    points: int
+
+
+class Changed(TypedDict):
+    """Something about code, packages, data or machine that two runs do not have in common."""
+
+    what: str
+    then: Any
+    now: Any
+
+
+class Replayed(TypedDict):
+    """A run beside the one that repeated it: whether all that they measured is identical, bit for bit."""
+
+    run_id: str
+    again: str
+    seed: int
+    identical: bool
+    series: int
+    points: int
+    deviations: Sequence[Deviation]
+    changed: Sequence[Changed]
 
 
 class Series(TypedDict):

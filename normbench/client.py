@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 import httpx
 
-from normbench import answers, files, frames
+from normbench import answers, files, frames, replaying
 from normbench.answers import ENDED
 from normbench.connection import Connection, pauses
 from normbench.download import save
@@ -390,6 +390,45 @@ class Client:
         """Take a submitted result off its board."""
         path = _path("results", result_id)
         return cast(answers.SubmittedResult, self._service.call("DELETE", path, safe=True))
+
+    # -- running again ---------------------------------------------------------------------------
+
+    def recipe(self, experiment_id: str) -> answers.Recipe:
+        """What it takes to run an experiment again: exact spec, code version, packages, machine, data checksums."""
+        return cast(answers.Recipe, self._get(f"{_path('experiments', experiment_id)}/replay"))
+
+    def submit_replay(self, run_id: str) -> answers.Experiment:
+        """Submit an experiment that repeats a run: the same spec and seed, on the kind of device that it had.
+
+        Raises:
+            Invalid: the run has not succeeded, so that there is nothing to compare with; nothing was submitted.
+        """
+        run = self.run(run_id)
+        if run["state"] != "succeeded":
+            raise Invalid(f"{run_id} is {run['state']}; name a run that has succeeded, to compare with")
+        return self.submit(replaying.spec_of(run, self.recipe(run["experiment_id"])))
+
+    def compare_replay(self, run_id: str, again_id: str) -> answers.Replayed:
+        """Two runs of one spec and seed, point by point, and what is different about where they ran."""
+        runs = self.run(run_id), self.run(again_id)
+        (run, curves), (again, curves_again) = ((run, self.measurements(run["id"])) for run in runs)
+        return replaying.compared(run, curves, again, curves_again)
+
+    def replay(self, run_id: str, *, timeout: float | None = None) -> answers.Replayed:
+        """Run a run again, wait, and compare.
+
+        Args:
+            timeout: seconds; for ever if None.
+
+        Raises:
+            Invalid: the run has not succeeded; nothing was submitted.
+            StillRunning: ``timeout`` seconds were not enough.
+            NormbenchError: the second run did not succeed.
+        """
+        ended = self.wait(self.submit_replay(run_id)["id"], timeout=timeout)
+        if ended["state"] != "succeeded":
+            raise NormbenchError(f"{ended['id']}, which repeats {run_id}, {ended['state']}")
+        return self.compare_replay(run_id, ended["runs"][0]["id"])
 
     # -- what was found --------------------------------------------------------------------------
 

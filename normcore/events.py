@@ -1,9 +1,10 @@
 """What a run tells whoever listens, torch-free.
 
-A training: ``Started``, then for every update a ``Stepped``, for every evaluation an ``Evaluating`` before each of its
-phases and a ``Measured``, at last one ``Finished``. An analysis: ``Started``, then for every piece of its work an
-``Advanced``, then its curves as ``Measured``, at last one ``Analysed``. Times are seconds of work: the clock stands
-still while a listener handles an event, and of a training while it is evaluated.
+A training: ``Started``, then for every update a ``Stepped``, after the first one a ``Probed`` (``normcore.run``), for
+every evaluation an ``Evaluating`` before each of its phases and a ``Measured``, at last one ``Finished``. An analysis:
+``Started``, then for every piece of its work an ``Advanced``, then its curves as ``Measured``, at last one
+``Analysed``. Times are seconds of work: the clock stands still while a listener handles an event, and of a training
+while it is evaluated.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +25,6 @@ class Started:
         kernel: the implementation that runs, ``reference`` or ``fused``.
         parameters: trained numbers in the model.
         environment: packages, hardware, code version and data checksums.
-        probe: seconds of the reference kernel just before (``normcore.probe``); none of an analysis.
     """
 
     step: int
@@ -32,7 +32,13 @@ class Started:
     kernel: str
     parameters: int
     environment: Mapping[str, Any]
-    probe: Sequence[float] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Probed:
+    """The machine was probed as a training began: seconds of the reference kernel (``normcore.probe``)."""
+
+    seconds: Sequence[float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +189,7 @@ class Analysed:
     seconds: float
 
 
-Event = Started | Stepped | Evaluating | Measured | Finished | Advanced | Analysed
+Event = Started | Probed | Stepped | Evaluating | Measured | Finished | Advanced | Analysed
 
 
 def to_json(event: Event) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 
 from normcore.analyse import analyse
-from normcore.events import Event, Finished, Started
+from normcore.events import Event, Finished, Probed, Stepped
 from normcore.probe import probe
 from normcore.spec import AnalysisSpec, ExperimentSpec, TrainingSpec
 from normcore.training.loop import train
@@ -25,7 +25,7 @@ def run(
 ) -> Iterator[Event]:
     """Train or analyse, telling what happens; see ``normcore.training.loop.train`` and ``normcore.analyse.analyse``.
 
-    Before and after a training the machine is probed.
+    As a training begins and as it ends the machine is probed.
 
     Args:
         checkpoint: of a training; an analysis begins anew.
@@ -39,12 +39,18 @@ def run(
 
 
 def _probed(events: Iterator[Event], device: torch.device) -> Iterator[Event]:
-    """Between two events torch is still as the training has set it up, threads included."""
+    """Between two events torch is still as the training has set it up, threads included.
+
+    The first probe comes after the first update, so that nobody who waits for the run to move waits for a probe.
+    """
+    has_begun = False
     for event in events:
-        match event:
-            case Started():
-                yield replace(event, probe=probe(device))
-            case Finished():
-                yield replace(event, timing=replace(event.timing, probe=probe(device)))
-            case _:
-                yield event
+        if isinstance(event, Finished):
+            if not has_begun:  # it went on from a checkpoint of its last update
+                yield Probed(probe(device))
+            yield replace(event, timing=replace(event.timing, probe=probe(device)))
+            return
+        yield event
+        if isinstance(event, Stepped) and not has_begun:
+            has_begun = True
+            yield Probed(probe(device))

@@ -38,6 +38,7 @@ MODULES = (
     "service/experiments/test_state_diagram.py",
     "service/test_connections.py",
     "service/processes/test_local.py",
+    "service/sweeps/test_trained.py",
     "service/test_schema.py",
     "test_journey.py",
     "test_recipes.py",

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from multiprocessing.connection import Connection
 
 from normcore.data.registry import DatasetError
-from normcore.events import Advanced, Analysed, Evaluating, Event, Finished, Measured, Started, Stepped
+from normcore.events import Advanced, Analysed, Evaluating, Event, Finished, Measured, Probed, Started, Stepped
 from normcore.run import run
 from normcore.spec import parse
 from normcore.spec.analyses.analysis import TrainedAnalysis
@@ -87,6 +87,8 @@ class Training:
         match event:
             case Stepped():
                 return self._stepped(event)
+            case Probed(seconds):
+                self._begun = self._start_of_training.probed(seconds)
             case Evaluating(step, seconds, phase):
                 self._worker.send(Progress(step, seconds, phase))
             case Measured():
@@ -171,7 +173,7 @@ class Training:
                 notes += ["training starts again from the beginning"] if notes else []
                 events = self._run(None)
                 started = _first(events)
-                self._begun = Start.of(started.environment, started.probe)
+                self._begun = Start.of(started.environment)
                 return RunStarted(started, None, (), tuple(notes)), events
             try:
                 past = bundle.unpack(content)
@@ -184,7 +186,7 @@ class Training:
                 log.warning("%s", notes[-1])
                 continue
             notes += [f"training resumes from an older checkpoint, at step {started.step}"] if notes else []
-            self._begun = Start.of(started.environment, started.probe).after(past.start)
+            self._begun = Start.of(started.environment).after(past.start)
             if self._begun.machine != past.start.machine:
                 notes.append(f"training goes on on {self._begun.machine}, after {past.start.machine}")
             return RunStarted(started, started.step, tuple(past.measured), tuple(notes)), events

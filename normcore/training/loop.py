@@ -195,16 +195,13 @@ def _updates(run: _Run) -> Iterator[Event]:
 
 
 def _warm_up(run: _Run) -> None:
-    """Forward and backward passes over the next batch that leave no trace. What is compiled, recorded or allocated at
-    first use is then there, and in no update's time."""
+    """Forward and backward passes over the next examples that leave no trace. What is compiled, recorded or allocated
+    at first use is then there, and in no update's time."""
     run.clock.start("warm_up")
     state, generators = copy.deepcopy(run.model.state_dict()), generator_states(run.device)
-    draws = torch.Generator()
-    draws.set_state(run.draws.get_state())
-    batch = run.task.batch(run.order.peek(), draws)
+    batch = run.task.batch(run.order.peek(), torch.Generator())
     for _ in range(WARM_UP_PASSES[run.device.type]):
         _backward(run.task, run.model, run.spec, batch)
-    run.model.zero_grad(set_to_none=True)
     run.model.load_state_dict(state)
     set_generator_states(generators, run.device)
     run.clock.stop_when_done()

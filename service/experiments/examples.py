@@ -1,7 +1,7 @@
 """What the description of the API shows: an experiment of one seed, as this service answered it."""
 
 from datetime import UTC, datetime, timedelta
-from typing import cast
+from typing import Any, cast
 
 from normcore.figures import themed
 from normcore.figures.curves import curves
@@ -115,6 +115,27 @@ EXPERIMENT = experiment("succeeded", RUN)
 SUBMITTED = experiment("queued", QUEUED_RUN)
 CANCELLED = experiment("cancelled", CANCELLED_RUN)
 RETRIED = experiment("queued", RETRIED_RUN)
+RAN_WITH: dict[str, Any] = {
+    "code": {"normbench": "0.1.0", "git": "3c90448c503e85eee485aa1db346afb71d450b74"},
+    "packages": {"python": "3.11.7", "torch": "2.13.0+cpu", "numpy": "2.4.6"},
+    "plug_ins": {},
+    "machine": {
+        "host": "node-3",
+        "os": "Linux-6.18.44-x86_64-with-glibc2.36",
+        "cpu": "AMD EPYC",
+        "cores": "2",
+        "threads": "1",
+        "kernels": "x86-64-v4, g++ 12.2.0",
+    },
+    "data": {"digits": "65e5b4619795efb40c1082f4c350c049e4ad552200d369b6ae99e21eef5e72c5"},
+}
+REPLAY = schemas.ReplayOut(
+    experiment_id=EXPERIMENT_ID,
+    fingerprint=FINGERPRINT,
+    spec=EXPERIMENT.spec,
+    **RAN_WITH,
+    runs=[schemas.ReplayRunOut(run_id=RUN_ID, seed=0, state="succeeded", device="cpu", kernel="fused", **RAN_WITH)],
+)
 SUMMARY = schemas.ExperimentSummary(
     id=EXPERIMENT_ID,
     fingerprint=FINGERPRINT,

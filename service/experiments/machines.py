@@ -26,20 +26,23 @@ class Start:
     Attributes:
         machine: see ``machine``.
         torch: its version, which decides how fast the reference kernel is.
-        probe: seconds of the reference kernel just before the first update.
+        probe: seconds of the reference kernel as it began, of the slowest of these starts; nothing until then.
         moved: whether earlier attempts trained on another machine.
     """
 
     machine: str
     torch: str
-    probe: Sequence[float]
+    probe: Sequence[float] = ()
     moved: bool = False
 
     @classmethod
-    def of(cls, environment: Mapping[str, Any], probe: Sequence[float]) -> "Start":
-        return cls(machine(environment), str(environment.get("torch")), probe)
+    def of(cls, environment: Mapping[str, Any]) -> "Start":
+        return cls(machine(environment), str(environment.get("torch")))
 
     def after(self, earlier: "Start") -> "Start":
-        """The start of a run that an earlier attempt had begun; of the two probes the slower one counts."""
-        slower = max(earlier.probe, self.probe, key=median)
-        return replace(self, probe=slower, moved=earlier.moved or earlier.machine != self.machine)
+        """The start of a run that an earlier attempt had begun."""
+        return replace(self, probe=earlier.probe, moved=earlier.moved or earlier.machine != self.machine)
+
+    def probed(self, seconds: Sequence[float]) -> "Start":
+        """With one more probe, of which the slower one counts."""
+        return replace(self, probe=max(filter(None, (self.probe, seconds)), key=median))

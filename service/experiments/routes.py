@@ -24,6 +24,7 @@ from service.experiments import (
     parameters,
     planning,
     queries,
+    replay,
     schemas,
     stream,
     submission,
@@ -149,6 +150,15 @@ def get_experiment(experiment_id: parameters.ExperimentId, db: DatabaseDep) -> s
     """An experiment with its runs."""
     with db.snapshot() as session:
         return queries.experiment(session, experiment_id)
+
+
+@router.get("/experiments/{experiment_id}/replay", responses=answers(examples.REPLAY) | refusals(NotFound))
+def get_replay(experiment_id: parameters.ExperimentId, db: DatabaseDep) -> schemas.ReplayOut:
+    """What it takes to run an experiment again and get the same numbers: exact spec, code, packages, machine, data.
+
+    `normbench replay RUN` does it, and compares every curve point by point."""
+    with db.snapshot() as session:
+        return replay.replay(session, experiment_id)
 
 
 @router.post(

@@ -135,6 +135,35 @@ class PlanOut(BaseModel):
     queue_position: int = Field(description="Place of its first run in the queue; 1 is the next to be taken.")
 
 
+class RanWith(BaseModel):
+    """What numbers come from besides the spec; nothing where nothing has started."""
+
+    code: dict[str, str] = Field(description="Version of normbench and commit of its source.")
+    packages: dict[str, str] = Field(description="Versions.")
+    plug_ins: dict[str, str] = Field(description="Packages that the method, task or cell comes from, if not ours.")
+    machine: dict[str, str] = Field(description="Hardware, threads, and what fused kernels were compiled for.")
+    data: dict[str, str] = Field(description="SHA-256 of each data set.")
+
+
+class ReplayRunOut(RanWith):
+    """What one run ran with."""
+
+    run_id: str
+    seed: int
+    state: State
+    device: str | None
+    kernel: str | None
+
+
+class ReplayOut(RanWith):
+    """What it takes to run an experiment again: its own parts are those of the first run that has started."""
+
+    experiment_id: str
+    fingerprint: str
+    spec: ResolvedSpec
+    runs: list[ReplayRunOut]
+
+
 class SeriesOut(BaseModel):
     """A curve."""
 

@@ -1,10 +1,11 @@
 """From the rows of a board to its entries, ranked. Nothing is read here."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from normcore.spec.metric import Metric
+from normcore.target import Time
 from service.leaderboards.pooling import MIXED, Pooled, PooledTimes, RunResult, on, spans_of
 from service.leaderboards.ranking import (
     RankBy,
@@ -16,7 +17,8 @@ from service.leaderboards.ranking import (
 )
 from service.leaderboards.schemas import Entry, Speedup, TimeToTarget
 from service.statistics.order import Key, Place, key_of, rank_beside
-from service.statistics.speedups import Ratio, speedup
+from service.statistics.speedups import Ratio, speedups
+from service.statistics.speedups import Speedup as OfTimes
 from service.statistics.times import restricted_mean
 
 
@@ -122,10 +124,10 @@ def ranked(rows: Sequence[Row], beside: Sequence[Entry], rules: Rules) -> list[E
     counted = [row for row in rows if scale.counts(row)]
     keys = [scale.key(row) for row in counted]
     places = {row.fingerprint: place for row, place in zip(counted, scale.places(counted, keys), strict=True)}
-    baselines = _baselines(rows, rules)
+    found = _speedups(rows, _baselines(rows, rules), rules)
     entries = []
     for row in rows:
-        entry, key = _entry(row, scale, baselines.get(row.setting)), scale.key(row)
+        entry, key = _entry(row, scale, found.get(row.fingerprint)), scale.key(row)
         if row.fingerprint in places:
             entry.rank, entry.rank_ci, entry.tie_group = places[row.fingerprint]
         elif rules.rank_over_budget and scale.compares(row):
@@ -157,13 +159,35 @@ def _baselines(rows: Sequence[Row], rules: Rules) -> dict[str, Row]:
     return best
 
 
-def _speedup(row: Row, against: Row, rules: Rules) -> Speedup:
-    steps = speedup(spans_of(against.results), spans_of(row.results))
-    seconds: Ratio | None = None
-    if against.pooled.kernel == row.pooled.kernel != MIXED and against.pooled.hardware == row.pooled.hardware:
-        theirs, ours = on(against.pooled.hardware, against.results), on(row.pooled.hardware, row.results)
-        alone = len(theirs) == len(against.results) and len(ours) == len(row.results)
-        seconds = (steps if alone else speedup(spans_of(theirs), spans_of(ours))).total
+def _speedups(rows: Sequence[Row], baselines: Mapping[str, Row], rules: Rules) -> dict[str, Speedup]:
+    """Of each entry, by fingerprint, whose setting has a baseline."""
+    compared = [(baselines[row.setting], row) for row in rows if row.setting in baselines]
+    of_all = speedups([(spans_of(against.results), spans_of(row.results)) for against, row in compared])
+    steps = {row.fingerprint: found for (_, row), found in zip(compared, of_all, strict=True)}
+    timed = [pair for pair in compared if _seconds_compare(*pair)]
+    seconds = {row.fingerprint: steps[row.fingerprint].total for _, row in timed}
+    some = [(against, row) for against, row in timed if not (_all_timed(against) and _all_timed(row))]
+    of_some = speedups([_timed(*pair) for pair in some])
+    seconds |= {row.fingerprint: found.total for (_, row), found in zip(some, of_some, strict=True)}
+    return {name: _speedup(found, seconds.get(name), rules) for name, found in steps.items()}
+
+
+def _seconds_compare(against: Row, row: Row) -> bool:
+    ours, theirs = row.pooled, against.pooled
+    return theirs.kernel == ours.kernel != MIXED and theirs.hardware == ours.hardware
+
+
+def _all_timed(row: Row) -> bool:
+    return len(on(row.pooled.hardware, row.results)) == len(row.results)
+
+
+def _timed(against: Row, row: Row) -> tuple[Mapping[int, Time], Mapping[int, Time]]:
+    """Of runs whose seconds compare."""
+    hardware = row.pooled.hardware
+    return spans_of(on(hardware, against.results)), spans_of(on(hardware, row.results))
+
+
+def _speedup(steps: OfTimes, seconds: Ratio | None, rules: Rules) -> Speedup:
     shown = seconds if rules.rank_by == "seconds_to_target" else steps.steps
     return Speedup(
         baseline=rules.baseline,
@@ -174,7 +198,7 @@ def _speedup(row: Row, against: Row, rules: Rules) -> Speedup:
     )
 
 
-def _entry(row: Row, scale: _Scale, against: Row | None) -> Entry:
+def _entry(row: Row, scale: _Scale, speedup: Speedup | None) -> Entry:
     pooled = row.pooled
     return Entry(
         method=row.method,
@@ -196,7 +220,7 @@ def _entry(row: Row, scale: _Scale, against: Row | None) -> Entry:
         contended=pooled.contended,
         steps_to_target=_time(pooled.steps, scale.tau_steps),
         seconds_to_target=_time(pooled.seconds, scale.tau_seconds),
-        speedup=_speedup(row, against, scale.rules) if against else None,
+        speedup=speedup,
         experiments=row.experiments,
     )
 

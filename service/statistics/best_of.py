@@ -79,16 +79,19 @@ def budget_flips(a: Sequence[Trial], b: Sequence[Trial], direction: Direction) -
     Raises:
         ValueError: a value is NaN.
     """
+    return flips(best_of_each_number(a, direction), best_of_each_number(b, direction))
+
+
+def flips(a: Sequence[BestOf], b: Sequence[BestOf]) -> list[Flip]:
+    """The same, of what ``best_of_each_number`` found."""
     most = min(len(a), len(b))
-    ranked = _ranked(a, direction), _ranked(b, direction)
-    flips, before = [], 0.0
-    for k in range(1, most + 1):
-        own, other = (_expected(of, _weights(of, k)) for of in ranked)
-        difference = own - other
+    found, before = [], 0.0
+    for k, (own, other) in enumerate(zip(a, b, strict=False), start=1):
+        difference = own.expected - other.expected
         if difference and before and (difference > 0) != (before > 0):
-            flips.append(Flip(k, 2 * k > most))
+            found.append(Flip(k, 2 * k > most))
         before = difference or before
-    return flips
+    return found
 
 
 def _ranked(trials: Sequence[Trial], direction: Direction) -> _Ranked:

@@ -1,8 +1,8 @@
 """How far two entries are apart, and whether that may be chance."""
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from service.statistics.spread import LEVEL, RELATIVE, check_numbers
 from service.statistics.values import Interval
 
 PAIRED_FROM = 5  # common seeds
+AT_ONCE = 2**14  # pairs
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int_]
@@ -43,6 +44,17 @@ class Pairs(NamedTuple):
     p_value: Floats
 
 
+class _Samples(NamedTuple):
+    """Of some entries, (K,) each: how many seeds, their mean, and the square of its error."""
+
+    n: Counts
+    mean: Floats
+    part: Floats
+
+    def at(self, chosen: NDArray[Any]) -> "_Samples":
+        return _Samples(self.n[chosen], self.mean[chosen], self.part[chosen])
+
+
 class _Tests(NamedTuple):
     """Of some pairs, (K,) each; ``error`` is that of the mean, 0 where nothing differs from it."""
 
@@ -62,12 +74,29 @@ def pair(a: Mapping[int, float], b: Mapping[int, float]) -> Difference | None:
     Raises:
         ValueError: a value is NaN.
     """
-    rows = by_seed([a, b])
-    mean, error, freedom, p_value = (float(found[0]) for found in _compare(rows[:1], rows[1:]))
-    if math.isnan(p_value):
-        return None
-    half = error * float(stdtrit(freedom, (1 + LEVEL) / 2))
-    return Difference(mean, (mean - half, mean + half) if error else None, p_value, len(a.keys() & b.keys()))
+    return each_pair([a], [b])[0]
+
+
+def each_pair(a: Sequence[Mapping[int, float]], b: Sequence[Mapping[int, float]]) -> list[Difference | None]:
+    """As ``pair`` has it, of the first of both, of the second, and so on.
+
+    Raises:
+        ValueError: a value is NaN.
+    """
+    rows = by_seed([*a, *b])
+    tests = _compare(rows[:, : len(a)], rows[:, len(a) :])
+    half = tests.error * stdtrit(tests.freedom, (1 + LEVEL) / 2)
+    return [
+        None if math.isnan(p_value) else Difference(mean, (mean - h, mean + h) if error else None, p_value, seeds)
+        for mean, error, p_value, h, seeds in zip(
+            tests.mean.tolist(),
+            tests.error.tolist(),
+            tests.p_value.tolist(),
+            half.tolist(),
+            (len(own.keys() & other.keys()) for own, other in zip(a, b, strict=True)),
+            strict=True,
+        )
+    ]
 
 
 def pairs(values: Sequence[Mapping[int, float]], ceilings: Sequence[float] | None = None) -> Pairs:
@@ -81,45 +110,69 @@ def pairs(values: Sequence[Mapping[int, float]], ceilings: Sequence[float] | Non
         ValueError: a value is NaN.
     """
     rows, n = by_seed(values), len(values)
-    mean, p_value = np.zeros((n, n)), np.full((n, n), np.nan)
-    for k in range(n - 1):
-        own, others = rows[k : k + 1], rows[k + 1 :]
-        if ceilings is not None:
-            ceiling = np.minimum(ceilings[k], ceilings[k + 1 :])[:, None]
-            own, others = np.minimum(own, ceiling), np.minimum(others, ceiling)
-        found = _compare(own, others)
-        mean[k, k + 1 :], p_value[k, k + 1 :] = found.mean, found.p_value
-        mean[k + 1 :, k], p_value[k + 1 :, k] = -found.mean, found.p_value
-    return Pairs(mean, p_value)
+    samples, highest = _samples(rows), np.fmax.reduce(rows, axis=0)
+    ceiling_of = np.full(n, np.inf) if ceilings is None else np.array(ceilings)
+    first, second = np.triu_indices(n, 1)
+    ceiling = np.minimum(ceiling_of[first], ceiling_of[second])
+    cut = ceiling < np.maximum(highest[first], highest[second])
+    found = Pairs(np.zeros((n, n)), np.full((n, n), np.nan))
+    for i, j in _portions(first[~cut], second[~cut]):
+        _enter(found, i, j, _tests(rows[:, i], rows[:, j], samples.at(i), samples.at(j)))
+    for i, j, most in _portions(first[cut], second[cut], ceiling[cut]):
+        _enter(found, i, j, _compare(np.minimum(rows[:, i], most), np.minimum(rows[:, j], most)))
+    return found
+
+
+def _portions(*arrays: NDArray[Any]) -> Iterator[Sequence[NDArray[Any]]]:
+    """The same part of each, one after the other, no more than the processor's caches hold."""
+    for begin in range(0, len(arrays[0]), AT_ONCE):
+        yield [array[begin : begin + AT_ONCE] for array in arrays]
+
+
+def _enter(found: Pairs, i: Counts, j: Counts, tests: _Tests) -> None:
+    found.mean[i, j], found.p_value[i, j] = tests.mean, tests.p_value
+    found.mean[j, i], found.p_value[j, i] = -tests.mean, tests.p_value
 
 
 def by_seed(values: Sequence[Mapping[int, float]]) -> Floats:
-    """(entries, seeds), NaN where an entry has not the seed.
+    """(seeds, entries), NaN where an entry has not the seed. Seeds come first because few numbers in a row are added up
+    slowly, and many rows fast.
 
     Raises:
         ValueError: a value is NaN.
     """
     check_numbers(value for own in values for value in own.values())
-    seeds = {seed: column for column, seed in enumerate(sorted({seed for own in values for seed in own}))}
-    rows = np.full((len(values), max(1, len(seeds))), np.nan)
-    for row, own in zip(rows, values, strict=True):
-        row[[seeds[seed] for seed in own]] = list(own.values())
+    seeds = {seed: row for row, seed in enumerate(sorted({seed for own in values for seed in own}))}
+    rows = np.full((max(1, len(seeds)), len(values)), np.nan)
+    at = [(seeds[seed], entry) for entry, own in enumerate(values) for seed in own]
+    if at:
+        rows[tuple(np.transpose(at))] = [value for own in values for value in own.values()]
     return rows
 
 
 def _compare(a: Floats, b: Floats) -> _Tests:
-    """a - b of rows of values by seed, (K, S) or (1, S)."""
-    both = ~np.isnan(a) & ~np.isnan(b)
-    of_a, of_b, common = (np.count_nonzero(known, axis=-1) for known in (~np.isnan(a), ~np.isnan(b), both))
-    paired = (common >= PAIRED_FROM) & (2 * common >= np.minimum(of_a, of_b))
+    """a - b of values by seed, (S, K) each."""
+    return _tests(a, b, _samples(a), _samples(b))
+
+
+def _tests(a: Floats, b: Floats, of_a: _Samples, of_b: _Samples) -> _Tests:
+    """
+    Args:
+        of_a, of_b: what is known of them already.
+    """
+    common = np.count_nonzero(~np.isnan(a) & ~np.isnan(b), axis=0)
+    paired = (common >= PAIRED_FROM) & (2 * common >= np.minimum(of_a.n, of_b.n))
     with np.errstate(invalid="ignore", divide="ignore"):
         if paired.all():
             return _paired(a - b, common)
-        by_all = _welch(a, b, of_a, of_b)
         if not paired.any():
-            return by_all
-        both_ways = zip(_paired(a - b, common), by_all, strict=True)
-        return _Tests(*(np.where(paired, one, other) for one, other in both_ways))
+            return _welch(of_a, of_b)
+        both = _Tests(*np.empty((4, len(paired))))
+        seed_by_seed = _paired((a - b)[:, paired], common[paired])
+        by_all = _welch(of_a.at(~paired), of_b.at(~paired))
+        for whole, some, others in zip(both, seed_by_seed, by_all, strict=True):
+            whole[paired], whole[~paired] = some, others
+        return both
 
 
 def _paired(differences: Floats, n: Counts) -> _Tests:
@@ -130,31 +183,34 @@ def _paired(differences: Floats, n: Counts) -> _Tests:
     return _Tests(mean, error, freedom, np.where(error > 0, _two_sided(mean / error, freedom), exact))
 
 
-def _welch(a: Floats, b: Floats, of_a: Counts, of_b: Counts) -> _Tests:
-    (mean_a, part_a), (mean_b, part_b) = _mean_and_part(a, of_a), _mean_and_part(b, of_b)
-    mean, error = mean_a - mean_b, np.sqrt(part_a + part_b)
-    freedom: Floats = (part_a + part_b) ** 2 / (part_a**2 / (of_a - 1) + part_b**2 / (of_b - 1))
-    apart = np.abs(mean) > RELATIVE * np.maximum(np.abs(mean_a), np.abs(mean_b))
-    exact = np.where(apart, 2 / comb(of_a + of_b, of_a), 1.0)
-    p_value = np.where(error > 0, _two_sided(mean / error, freedom), exact)
-    too_few = np.minimum(of_a, of_b) < 2
-    return _Tests(np.where((error > 0) | apart, mean, 0.0), error, freedom, np.where(too_few, np.nan, p_value))
+def _welch(a: _Samples, b: _Samples) -> _Tests:
+    mean, error = a.mean - b.mean, np.sqrt(a.part + b.part)
+    freedom: Floats = (a.part + b.part) ** 2 / (a.part**2 / (a.n - 1) + b.part**2 / (b.n - 1))
+    apart = np.abs(mean) > RELATIVE * np.maximum(np.abs(a.mean), np.abs(b.mean))
+    p_value = _two_sided(mean / error, freedom)
+    still = ~(error > 0)
+    p_value[still] = np.where(apart[still], 2 / comb(a.n[still] + b.n[still], a.n[still]), 1.0)
+    p_value[np.minimum(a.n, b.n) < 2] = np.nan
+    return _Tests(np.where(still & ~apart, 0.0, mean), error, freedom, p_value)
 
 
-def _mean_and_part(values: Floats, n: Counts) -> tuple[Floats, Floats]:
-    """The mean, and the square of its error."""
-    mean, variance = _moments(values, n)
-    return mean, np.where(_has_spread(values), variance / n, 0.0)
+def _samples(values: Floats) -> _Samples:
+    n = np.count_nonzero(~np.isnan(values), axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean, variance = _moments(values, n)
+        return _Samples(n, mean, np.where(_has_spread(values), variance / n, 0.0))
 
 
 def _moments(values: Floats, n: Counts) -> tuple[Floats, Floats]:
-    mean = np.nansum(values, axis=-1) / n
-    return mean, np.nansum((values - mean[..., None]) ** 2, axis=-1) / (n - 1)
+    missing = np.isnan(values)
+    mean = np.where(missing, 0.0, values).sum(axis=0) / n
+    return mean, np.where(missing, 0.0, (values - mean) ** 2).sum(axis=0) / (n - 1)
 
 
 def _has_spread(values: Floats) -> NDArray[np.bool_]:
-    """As ``spread.has_spread``, of each row."""
-    lowest, highest = np.fmin.reduce(values, axis=-1), np.fmax.reduce(values, axis=-1)
+    """As ``spread.has_spread``, of each entry."""
+    missing = np.isnan(values)
+    lowest, highest = np.where(missing, np.inf, values).min(axis=0), np.where(missing, -np.inf, values).max(axis=0)
     found: NDArray[np.bool_] = highest - lowest > RELATIVE * np.maximum(np.abs(lowest), np.abs(highest))
     return found
 
@@ -167,7 +223,7 @@ def _two_sided(t: Floats, freedom: Floats) -> Floats:
 
 def holm(p: Floats) -> Floats:
     """p-values of as many tests, so that one of 20 families has any false alarm (Holm 1979)."""
-    order = np.argsort(p, kind="stable")
+    order = np.argsort(p)
     adjusted = np.empty(len(p))
     adjusted[order] = np.maximum.accumulate(np.minimum((len(p) - np.arange(len(p))) * p[order], 1.0))
     return adjusted

@@ -2,11 +2,11 @@
 
 import math
 import statistics
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from normcore.target import Time
-from service.statistics.differences import pair
+from service.statistics.differences import Difference, each_pair
 from service.statistics.spread import check_times
 from service.statistics.values import Interval, of_exp
 
@@ -35,6 +35,9 @@ class Speedup(NamedTuple):
     total: Ratio | None
 
 
+NONE = Speedup(0, None, None, None, None)
+
+
 def speedup(baseline: Mapping[int, Time], own: Mapping[int, Time]) -> Speedup:
     """Of times by seed; misses enter with the time at which one stopped looking.
 
@@ -44,26 +47,63 @@ def speedup(baseline: Mapping[int, Time], own: Mapping[int, Time]) -> Speedup:
     Raises:
         ValueError: a time is NaN or negative.
     """
-    runs = [*baseline.values(), *own.values()]
-    check_times(time for run in runs for time in (run.steps, run.seconds))
+    return speedups([(baseline, own)])[0]
+
+
+def speedups(pairs: Sequence[tuple[Mapping[int, Time], Mapping[int, Time]]]) -> list[Speedup]:
+    """As ``speedup`` has it, of each baseline and entry.
+
+    Raises:
+        ValueError: a time is NaN or negative.
+    """
+    check_times(time for pair in pairs for part in pair for run in part.values() for time in (run.steps, run.seconds))
+    common = [len(baseline.keys() & own.keys()) for baseline, own in pairs]
+    found = [NONE._replace(seeds=n, bound=_bound(*pair)) for n, pair in zip(common, pairs, strict=True)]
+    known = [k for k, pair in enumerate(pairs) if _is_known(*pair)]
+    of_log = [_ratios([pairs[k] for k in known], [found[k].bound for k in known], log) for log in LOGS]
+    for k, steps, seconds_per_step, total in zip(known, *of_log, strict=True):
+        found[k] = found[k]._replace(steps=steps, seconds_per_step=seconds_per_step, total=total)
+    return found
+
+
+LOGS: Sequence[Callable[[Time], float]] = (
+    lambda run: math.log(run.steps),
+    lambda run: math.log(run.seconds) - math.log(run.steps),
+    lambda run: math.log(run.seconds),
+)
+
+
+def _bound(baseline: Mapping[int, Time], own: Mapping[int, Time]) -> Bound | None:
+    if not baseline or not own:
+        return None
     baseline_misses, own_misses = (not all(run.reached for run in part.values()) for part in (baseline, own))
-    seeds = len(baseline.keys() & own.keys())
-    if not baseline or not own or (baseline_misses and own_misses):
-        return Speedup(seeds, None, None, None, None)
-    bound: Bound | None = "at least" if baseline_misses else "at most" if own_misses else None
-    if not all(run.steps and run.seconds for run in runs):
-        return Speedup(seeds, bound, None, None, None)
+    if baseline_misses == own_misses:
+        return None
+    return "at least" if baseline_misses else "at most"
 
-    def ratio(log: Callable[[Time], float]) -> Ratio:
-        theirs, ours = ({seed: log(run) for seed, run in part.items()} for part in (baseline, own))
-        found = pair(theirs, ours)
-        mean = statistics.fmean(theirs.values()) - statistics.fmean(ours.values()) if found is None else found.mean
-        return Ratio(math.exp(mean), None if bound or found is None else of_exp(found.ci95))
 
-    return Speedup(
-        seeds,
-        bound,
-        steps=ratio(lambda run: math.log(run.steps)),
-        seconds_per_step=ratio(lambda run: math.log(run.seconds) - math.log(run.steps)),
-        total=ratio(lambda run: math.log(run.seconds)),
-    )
+def _is_known(baseline: Mapping[int, Time], own: Mapping[int, Time]) -> bool:
+    """Whether there are ratios: both have seeds, one of them at least reaches the target in all, and no time is 0."""
+    reach = any(all(run.reached for run in part.values()) for part in (baseline, own))
+    timed = all(run.steps and run.seconds for part in (baseline, own) for run in part.values())
+    return bool(baseline) and bool(own) and reach and timed
+
+
+def _ratios(
+    pairs: Sequence[tuple[Mapping[int, Time], Mapping[int, Time]]],
+    bounds: Sequence[Bound | None],
+    log: Callable[[Time], float],
+) -> list[Ratio]:
+    theirs, ours = ([{seed: log(run) for seed, run in pair[side].items()} for pair in pairs] for side in (0, 1))
+    return [
+        _ratio(found, bound, baseline, own)
+        for found, bound, baseline, own in zip(each_pair(theirs, ours), bounds, theirs, ours, strict=True)
+    ]
+
+
+def _ratio(
+    found: Difference | None, bound: Bound | None, theirs: Mapping[int, float], ours: Mapping[int, float]
+) -> Ratio:
+    if found is None:
+        return Ratio(math.exp(statistics.fmean(theirs.values()) - statistics.fmean(ours.values())), None)
+    return Ratio(math.exp(found.mean), None if bound else of_exp(found.ci95))

@@ -39,7 +39,7 @@ def cells(written: WrittenSweep, datasets_dir: Path | None) -> list[Cell]:
     all_values = assignments(written)
     for values in all_values:
         try:
-            spec = checks.accepted(_spec(written, values), datasets_dir)
+            spec = checks.accepted(spec_of(written, values), datasets_dir)
             found.append(Cell(values, spec, spec.fingerprint()))
         except Invalid as refusal:
             refused.append((values, refusal))
@@ -90,7 +90,8 @@ def _draws(written: WrittenSweep) -> list[Values]:
     raise Invalid([SpecError(("samples",), wrong, "too_many")])
 
 
-def _spec(written: WrittenSweep, values: Values) -> Mapping[str, Any]:
+def spec_of(written: WrittenSweep, values: Values) -> Mapping[str, Any]:
+    """A cell's spec, as a user would write it."""
     spec: Mapping[str, Any] = {**written.spec, **({"seeds": list(written.seeds)} if written.adaptive else {})}
     for path in sorted(values, key=lambda path: path.count(".")):  # a part before its fields
         spec = _with(spec, path.split("."), values[path])

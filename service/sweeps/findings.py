@@ -5,7 +5,7 @@ from itertools import combinations
 
 from normcore.spec.metric import Direction, Metric
 from service.leaderboards.board import Row
-from service.statistics.best_of import BestOf, Trial, best_of_each_number, budget_flips
+from service.statistics.best_of import BestOf, Trial, best_of_each_number, flips
 from service.sweeps.schemas import BudgetFlip
 
 
@@ -47,13 +47,11 @@ def budget_curves(of_methods: Mapping[str, Sequence[Trial]], direction: Directio
     return {method: best_of_each_number(of_methods[method], direction) for method in sorted(of_methods)}
 
 
-def flips(
-    of_methods: Mapping[str, Sequence[Trial]], curves: Mapping[str, Sequence[BestOf]], metric: Metric
-) -> list[BudgetFlip]:
+def budget_flips(curves: Mapping[str, Sequence[BestOf]], metric: Metric) -> list[BudgetFlip]:
     """Where the curves of two methods cross, in the order of the number of cells."""
     found = []
     for one, other in combinations(curves, 2):
-        for k, is_uncertain in budget_flips(of_methods[one], of_methods[other], metric.direction):
+        for k, is_uncertain in flips(curves[one], curves[other]):
             leads = metric.is_better(curves[one][k - 1].expected, than=curves[other][k - 1].expected)
             better, worse = (one, other) if leads else (other, one)
             found.append(BudgetFlip(k, better, worse, is_uncertain))

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from normcore.problem import own_budget
 from normcore.spec.metric import Metric
 from normcore.spec.tasks import BENCHMARKS
 from service.errors import NotFound
@@ -15,7 +16,7 @@ from service.experiments.schemas import State, derived_state
 from service.experiments.tables import Experiment, Run
 from service.leaderboards import queries as leaderboards
 from service.leaderboards.board import Row as BoardRow
-from service.leaderboards.queries import Asked
+from service.leaderboards.board import Rules, ranked
 from service.leaderboards.schemas import Entry
 from service.leaderboards.tables import Entry as StoredEntry
 from service.sweeps import findings, schemas
@@ -47,7 +48,7 @@ def sweep(session: Session, sweep_id: str) -> schemas.Sweep:
         budget_curve={
             method: [(k, *point) for k, point in enumerate(points, start=1)] for method, points in curves.items()
         },
-        budget_flips=findings.flips(trials, curves, metric) if metric else [],
+        budget_flips=findings.budget_flips(curves, metric) if metric else [],
     )
 
 
@@ -152,7 +153,7 @@ def _states_of_cells(session: Session, sweep_id: str) -> dict[str, State]:
 
 
 class _Measured(NamedTuple):
-    """What is known of the cells that have results, by fingerprint.
+    """The boards on which the cells that have results are, by fingerprint.
 
     Attributes:
         metric: None if the cells are of several boards, or of none.
@@ -165,16 +166,16 @@ class _Measured(NamedTuple):
 
 def _measured(session: Session, sweep_id: str) -> _Measured:
     of_sweep = StoredEntry.fingerprint.in_(select(SweepCell.fingerprint).where(SweepCell.sweep_id == sweep_id))
-    stored = session.scalars(select(StoredEntry).where(of_sweep, StoredEntry.task.in_(BENCHMARKS))).all()
-    boards = {Asked(entry.task, entry.profile, entry.problem) for entry in stored}  # type: ignore[arg-type]
-    entries = {
-        entry.fingerprint: entry for asked in boards for entry in leaderboards.leaderboard(session, asked).entries
-    }
-    return _Measured(
-        rows={entry.fingerprint: leaderboards.row_of(entry) for entry in stored},
-        entries={entry.fingerprint: entries[entry.fingerprint] for entry in stored},
-        metric=BENCHMARKS[next(iter(boards)).task].metric() if len(boards) == 1 else None,
-    )
+    board = (StoredEntry.task, StoredEntry.profile, StoredEntry.problem)
+    boards = session.execute(select(*board).where(of_sweep, StoredEntry.task.in_(BENCHMARKS)).distinct()).all()
+    rows: dict[str, BoardRow] = {}
+    entries: dict[str, Entry] = {}
+    for task, profile, problem in boards:
+        of_board = leaderboards.rows_of_board(session, task, profile, problem)
+        rows |= {row.fingerprint: row for row in of_board}
+        rules = Rules(BENCHMARKS[task].metric(), own_budget(task, profile), "metric", "none", rank_over_budget=False)
+        entries |= {entry.fingerprint: entry for entry in ranked(of_board, [], rules) if entry.fingerprint}
+    return _Measured(rows, entries, BENCHMARKS[boards[0].task].metric() if len(boards) == 1 else None)
 
 
 def _cell(cell: SweepCell, state: State, entries: Mapping[str, Entry]) -> schemas.SweepCell:

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from normcore.spec import ExperimentSpec, read_spec, resolve
+from service.sweeps import expansion
+from service.sweeps.written import read
 
 FOLDER = Path(__file__).parents[2] / "examples" / "sweeps"
 FILES = {path.relative_to(FOLDER).with_suffix("").as_posix(): path for path in sorted(FOLDER.rglob("*.yaml"))}
@@ -19,7 +21,9 @@ BOTH = {"norm.method": ["none", "recurrent_batch_norm"]}
 AS_PRINTED: Mapping[str, Mapping[str, list[Any]]] = {
     "rbn_figure_6/permuted_mnist": GAINS,
     "rbn_figure_6/permuted_mnist_small": GAINS,
+    "rbn_figure_6/permuted_digits": GAINS,
     "rbn_figure_6/char_lm": GAINS,
+    "rbn_figure_6/char_lm_small": GAINS,
     "rbn_table_5/sequential_mnist_gain": GAINS,
     **{
         f"rbn_table_5/{order}_mnist_{name}": {**BOTH, field: values}
@@ -85,6 +89,23 @@ def test_every_cell_is_a_spec_of_its_own(name: str) -> None:
         task = spec.task.model_dump()
         assert name.partition("/")[2].startswith((task["name"], task.get("corpus", task["name"])))
     assert len({spec.fingerprint() for _, spec in resolved}) == len(resolved) == prod(map(len, sweep["grid"].values()))
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_service_makes_these_cells_of_it(name: str) -> None:
+    written = read(read_spec(FILES[name]))
+    made = [(values, resolve(expansion.spec_of(written, values))) for values in expansion.assignments(written)]
+    by_hand = list(cells(read_spec(FILES[name])))
+    assert [values for values, _ in made] == [chosen for chosen, _ in by_hand]
+    assert [spec for _, spec in made] == [spec for _, spec in by_hand]
+    assert (written.n_cells, written.most_runs) == (len(by_hand), sum(len(spec.seeds) for _, spec in by_hand))
+
+
+@pytest.mark.parametrize(("name", "folder"), [("permuted_digits", "pixels"), ("char_lm_small", "text")])
+def test_the_sections_of_figure_6_are_these_sweeps(name: str, folder: str) -> None:
+    files = sorted((FOLDER.parent / "reproductions" / f"rbn_figure_6_{folder}").glob("*.yaml"))
+    listed = [resolve(read_spec(file)) for file in files]
+    assert [spec for _, spec in cells(read_spec(FILES[f"rbn_figure_6/{name}"]))] == listed
 
 
 def test_table_5c_is_searched_around_section_5_3() -> None:

@@ -137,6 +137,7 @@ STORED: dict[str, Any] = {
 WRITTEN: dict[str, Any] = {  # what makes the same specs today
     "digits": {
         "task": {"name": "permuted_digits", "profile": "smoke"},
+        "model": {"hidden_size": 16},  # as the profile had
         "norm": {"method": "layer_norm"},
         "seeds": [0, 1, 2],
     },

@@ -39,11 +39,11 @@ def test_every_seed_of_the_spec_is_run_and_its_events_printed(spec: Path) -> Non
     done = normcore(spec, "--threads", "1")
     assert (done.returncode, done.stderr) == (0, "")
     events = [json.loads(line) for line in done.stdout.splitlines()]
-    once = ["started", "measured", "measured", "finished"]
+    once = ["started", "probed", "measured", "measured", "finished"]
     assert [(e["seed"], e["event"]) for e in events] == [(5, e) for e in once] + [(3, e) for e in once]
-    assert 0 <= events[3]["result"]["value"] <= 1
-    assert events[1]["values"]["train.loss"] > 0
-    assert len(events[0]["probe"]) == len(events[3]["timing"]["probe"]) == TIMES
+    assert 0 <= events[4]["result"]["value"] <= 1
+    assert events[2]["values"]["train.loss"] > 0
+    assert len(events[1]["seconds"]) == len(events[4]["timing"]["probe"]) == TIMES
 
 
 def test_a_seed_on_the_command_line_goes_before_the_specs(spec: Path) -> None:

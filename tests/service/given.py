@@ -64,7 +64,7 @@ def finished(
     db: Database, lease: Lease, outcome: Outcome = "completed", *, timing: Timing | None = None, **result: Any
 ) -> None:
     """The run has succeeded, and counts on its leaderboard; it was alone on its machine unless ``timing`` says else."""
-    start = Start.of(run_of(db, lease.run_id).environment or {}, QUIET)
+    start = Start.of(run_of(db, lease.run_id).environment or {}).probed(QUIET)
     with db.transaction() as session:
         results.finish(session, lease, outcome, result_of(**result), timing or timing_of(), start)
 
@@ -119,9 +119,7 @@ def rows_of(db: Database, run_id: str) -> list[tuple[int, str, float, float, int
 
 def started(step: int = 0) -> Started:
     """A training that begins at ``step``."""
-    return Started(
-        step=step, max_steps=MAX_STEPS, kernel="reference", parameters=1234, environment={"torch": "2.9"}, probe=QUIET
-    )
+    return Started(step=step, max_steps=MAX_STEPS, kernel="reference", parameters=1234, environment={"torch": "2.9"})
 
 
 def measured(step: int, **values: float) -> Measured:
@@ -158,4 +156,4 @@ def timing_of(**changes: Any) -> Timing:
 
 def started_on(host: str = "here") -> Start:
     """What a training began on."""
-    return Start.of({"host": host, "torch": "2.9"}, QUIET)
+    return Start.of({"host": host, "torch": "2.9"}).probed(QUIET)

@@ -32,6 +32,7 @@ def test_the_api_describes_itself_as_openapi_3_1(document: Any) -> None:
         "POST /v1/experiments",
         "GET /v1/experiments",
         "GET /v1/experiments/{experiment_id}",
+        "GET /v1/experiments/{experiment_id}/replay",
         "POST /v1/experiments/{experiment_id}/cancel",
         "POST /v1/experiments/{experiment_id}/retry",
         "GET /v1/experiments/{experiment_id}/events",

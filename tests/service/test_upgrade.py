@@ -1,12 +1,30 @@
-"""Stored specs of an earlier version, and what names them by their fingerprints."""
+"""Stored specs of an older version, and what names them by their fingerprints, are brought to this one."""
 
 from sqlalchemy import select, update
 
+from normcore.spec.evolution import SPEC_VERSION
 from service.db import Database
 from service.experiments.tables import Experiment
+from service.leaderboards.submitted.tables import SubmittedResult
+from service.processes.migrate import migrate
 from service.sweeps.tables import SweepCell
 from service.upgrade import has_old_specs, upgrade_specs
+from tests.service.given import submitted, submitted_result
 from tests.service.sweeps.given import posted, stored
+
+
+def test_a_submitted_result_of_an_older_version_is_on_todays_board(db: Database) -> None:
+    known = submitted_result(db)
+    outdated = {"spec_version": SPEC_VERSION - 1, "fingerprint": "", "problem": "", "budget": 1, "changes": {"a": 1}}
+    with db.transaction() as session:
+        session.execute(update(SubmittedResult).values(outdated))
+    migrate(db)
+    with db.snapshot() as session:
+        row = session.scalars(select(SubmittedResult)).one()
+    assert (row.spec_version, row.fingerprint) == (SPEC_VERSION, known.fingerprint)
+    assert (row.problem, row.budget, row.changes) == (known.problem, known.budget, {})
+    assert row.fingerprint == submitted(db).fingerprint, "that of an experiment with its spec"
+    assert (row.values, row.provenance) == (known.values, known.provenance)
 
 
 def test_cells_of_sweeps_follow_their_experiments_to_new_fingerprints(db: Database) -> None:

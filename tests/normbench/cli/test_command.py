@@ -40,6 +40,7 @@ def test_every_command_has_help_and_can_answer_in_json() -> None:
         "claim",
         "claims",
         "withdraw",
+        "replay",
         "report-card",
         "tasks",
         "methods",

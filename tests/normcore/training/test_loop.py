@@ -414,6 +414,23 @@ def test_what_is_slow_is_counted_for_what_it_is(monkeypatch: pytest.MonkeyPatch)
     assert timing.training < 0.3
 
 
+NOISY = {"model": {"dropout": 0.5, "input_noise": 0.15}, "norm": {"method": "batch_norm"}}
+RUNNING = {"norm": {"method": "recurrent_batch_norm", "population": "running", "initial_state_noise": 0.1}}
+
+
+@pytest.mark.parametrize(("task", "parts"), [("convnet", NOISY), ("permuted_digits", RUNNING)])
+def test_warming_up_leaves_no_trace(task: str, parts: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Statistics that the passes move, noise that they draw and gradients are as if there had been none, at the
+    beginning and where a run goes on."""
+    sizes = {"batch_size": 8, "max_steps": 4, "eval_every": 3}
+    spec = training_spec({"task": {"name": task, "profile": "smoke"}, "training": sizes, **parts})
+    events, [kept] = run_keeping(spec, 2)
+    resumed = told(run(spec, checkpoint=kept))
+    monkeypatch.setattr("normcore.training.loop._warm_up", lambda run: None)
+    assert told(run(spec)) == told(events)
+    assert told(run(spec, checkpoint=kept)) == resumed
+
+
 def test_windows_are_seconds_an_update_between_evaluations() -> None:
     events = run(tiny())
     ends = [0.0, *(event.seconds for event in measured(events))]

@@ -138,6 +138,7 @@ def test_a_curve_can_be_thinned_without_losing_its_extremes(client: TestClient, 
     "path",
     [
         "/v1/experiments/exp_nope",
+        "/v1/experiments/exp_nope/replay",
         "/v1/runs/run_nope",
         "/v1/runs/run_nope/measurements",
         "/v1/runs/run_nope/events",

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import jsonschema
@@ -145,14 +146,23 @@ def answered_as_described(document: Any, answer: Any) -> None:
 
 @pytest.fixture
 def ended_run(db: Database, settings: Settings) -> str:
-    """A run that has succeeded, with a curve and files."""
+    """A run that has succeeded, with a curve and files; another one has, too."""
     run_id, lease = submitted(db).runs[0].id, claimed(db).lease
     begun(db, lease)
     recorded(db, lease, measured(5), measured(10))
     finished(db, lease)
+    submitted(db, "none")
+    other = claimed(db).lease
+    recorded(db, other, measured(5), measured(10))
+    finished(db, other)
     for name, content in {"log.txt": b"a log\n" * 500, "environment.json": b'{"python": "3"}', "x.bin": b"12"}.items():
         Artifacts(settings.artifacts_url).write(run_id, 1, name, content)
     return run_id
+
+
+def fingerprints(client: TestClient) -> list[str]:
+    board = client.get("/v1/leaderboards/permuted_digits", params={"profile": "smoke"}).json()
+    return [entry["fingerprint"] for entry in board["entries"] if entry["source"] == "measured"]
 
 
 @SQLITE
@@ -239,6 +249,17 @@ def test_what_is_sent_is_what_is_described(client: TestClient, document: Any, en
     ):
         answers[path] = client.get(path)
         assert answers[path].status_code == 404
+    tables = (
+        "/v1/experiments",
+        f"/v1/runs/{ended_run}/measurements",
+        "/v1/leaderboards/permuted_digits",
+        "/v1/comparisons",
+    )
+    compared = fingerprints(client)
+    for path, media_type in product(tables, ("text/csv", "application/vnd.apache.parquet")):
+        params = {"fingerprint": compared} if path == "/v1/comparisons" else {}
+        answers[f"{path} as {media_type}"] = client.get(path, params=params, headers={"Accept": media_type})
+        assert answers[f"{path} as {media_type}"].headers["content-type"].startswith(media_type)
     answers["withdrawn"] = client.delete(result)
     assert answers["withdrawn"].status_code == 200
     for verb in ("cancel", "retry"):

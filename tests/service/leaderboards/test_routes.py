@@ -92,7 +92,7 @@ def test_a_board_can_be_ranked_by_the_time_to_the_target(client: TestClient, db:
 def test_speedups_compare_entries_of_one_setting_only(client: TestClient, db: Database) -> None:
     result(db, "none", [0.7], [40])
     result(db, "layer_norm", [0.8], [10])
-    wide = {"model": {"hidden_size": 32}}
+    wide = {"model": {"hidden_size": 64}}
     result(db, "layer_norm", [0.9], [5], **wide)
     speedups = {(e["method"], bool(e["changes"])): e["speedup"] for e in board(client)["entries"]}
     assert speedups[("layer_norm", False)]["steps"] == pytest.approx(4)

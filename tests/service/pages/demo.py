@@ -149,7 +149,7 @@ def _train(db: Database, story: Story, task: str, profile: ProfileName) -> None:
     with db.transaction() as session:
         outcome: Any = "diverged" if seed in story.diverge else "completed"
         windows = CONTENDED if seed in story.contended else timing_of().windows
-        start = Start.of(ENVIRONMENT, QUIET)
+        start = Start.of(ENVIRONMENT).probed(QUIET)
         results.finish(session, lease, outcome, _result(story, seed, curve, target), timing_of(windows=windows), start)
 
 

@@ -5,9 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from normcore.target import Time
-from service.statistics.speedups import speedup
+from service.statistics.speedups import speedup, speedups
 from tests.service.statistics.cases import is_as_expected, named
 
 
@@ -44,3 +46,19 @@ def test_the_interval_holds_the_true_ratio_in_95_of_100(n: int) -> None:
         held += found.ci95[0] <= 1 <= found.ci95[1]
     error = 3 * (0.95 * 0.05 / repetitions) ** 0.5
     assert 0.93 - error <= held / repetitions <= 0.98 + error
+
+
+spent = st.one_of(st.just(0.0), st.floats(0.5, 500))
+seeds = st.dictionaries(st.integers(0, 8), st.builds(Time, st.booleans(), spent, spent), max_size=8)
+
+
+@given(st.lists(st.tuples(seeds, seeds), max_size=5))
+def test_many_at_once_are_what_each_is(pairs: list[tuple[dict[int, Time], dict[int, Time]]]) -> None:
+    for found, (baseline, own) in zip(speedups(pairs), pairs, strict=True):
+        alone = speedup(baseline, own)
+        assert found[:2] == alone[:2]
+        for one, other in zip(found[2:], alone[2:], strict=True):
+            assert (one is None) == (other is None)
+            if one is not None and other is not None:
+                assert one.ratio == pytest.approx(other.ratio)
+                assert one.ci95 == (other.ci95 and pytest.approx(other.ci95))

@@ -1,0 +1,64 @@
+"""A run beside the one that repeated it."""
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from normbench.answers import Changed, Replayed
+from normbench.display.numbers import counted
+from normbench.display.table import Column, Table
+
+WHERE = "code, packages, data and machine"
+
+
+def replayed(found: Replayed) -> Group:
+    """Whether the numbers are the same, where they part, and what is different about where the two ran."""
+    parts: list[RenderableType] = [Text(_verdict(found), "bold")]
+    if found["deviations"]:
+        parts.append(_deviations(found))
+    parts.append(_changes(found) if found["changed"] else Text(f"Nothing is different about {WHERE}."))
+    return Group(*parts)
+
+
+def _verdict(found: Replayed) -> str:
+    whose = f"{found['run_id']} and {found['again']} (seed {found['seed']})"
+    if found["identical"]:
+        return f"{whose} are identical: {found['series']} series, {counted(found['points'], 'point')}"
+    return f"{whose} differ in {len(found['deviations'])} of {found['series']} series"
+
+
+def _deviations(found: Replayed) -> Table:
+    columns = (
+        Column("series"),
+        Column("from step"),
+        Column("then"),
+        Column("now"),
+        Column("at most by"),
+        Column("points", optional=1),
+    )
+    rows = [
+        (
+            deviation["series"],
+            f"{deviation['from_step']:g}",
+            _number(deviation["then"]),
+            _number(deviation["now"]),
+            None if deviation["largest"] is None else f"{deviation['largest']:.3g}",
+            f"{deviation['differing']} of {deviation['points']}",
+        )
+        for deviation in found["deviations"]
+    ]
+    return Table("Where they part", columns, rows)
+
+
+def _changes(found: Replayed) -> Table:
+    columns = (Column("what"), Column("then", prose=True), Column("now", prose=True))
+    return Table(f"What is different about {WHERE}", columns, [_change(changed) for changed in found["changed"]])
+
+
+def _change(changed: Changed) -> tuple[str, str | None, str | None]:
+    then, now = (None if changed[when] is None else str(changed[when]) for when in ("then", "now"))
+    return changed["what"], then, now
+
+
+def _number(value: float | None) -> str | None:
+    """All of its digits, of which the last may be the one that differs."""
+    return None if value is None else repr(value)

@@ -1,0 +1,52 @@
+"""What it takes to run an experiment again and get the same numbers."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from service.experiments import queries, schemas
+
+CODE = ("normbench", "git")
+PACKAGES = ("python", "torch", "numpy", "cuda")
+PLUG_INS = ("method", "task", "cell")
+MACHINE = ("host", "os", "cpu", "cores", "threads", "kernels", "gpu", "driver")
+
+
+def replay(session: Session, experiment_id: str) -> schemas.ReplayOut:
+    """The spec, and for each run what it ran with; of the whole what its first run that has started ran with.
+
+    Raises:
+        NotFound: no such experiment.
+    """
+    experiment = queries.experiment(session, experiment_id)
+    environments = [run.environment for run in experiment.runs if run.environment]
+    first = environments[0] if environments else {}
+    return schemas.ReplayOut(
+        experiment_id=experiment.id,
+        fingerprint=experiment.fingerprint,
+        spec=experiment.spec,
+        **_sorted(first),
+        data=first.get("data", {}),
+        runs=[
+            schemas.ReplayRunOut(
+                run_id=run.id,
+                seed=run.seed,
+                state=run.state,
+                device=run.device,
+                kernel=run.kernel,
+                **_sorted(run.environment or {}),
+                data=(run.environment or {}).get("data", {}),
+            )
+            for run in experiment.runs
+        ],
+    )
+
+
+def _sorted(environment: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """An environment's fields, by what they are of; those that do not apply are left out."""
+    kinds = {"code": CODE, "packages": PACKAGES, "plug_ins": PLUG_INS, "machine": MACHINE}
+    return {
+        kind: {name: str(environment[name]) for name in names if environment.get(name) is not None}
+        for kind, names in kinds.items()
+    }
