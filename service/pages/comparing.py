@@ -67,7 +67,7 @@ def _against_baseline(comparison: Comparison, rows: Sequence[Compared], named: M
     for row in rows:
         of[row.outcome].append(named[row.entry.fingerprint])
     if len(of["better"]) == len(rows) > 1:
-        return f"All {formats.in_words(len(rows))} beat {baseline};"
+        return f"{'Both' if len(rows) == 2 else f'All {formats.in_words(len(rows))}'} beat {baseline};"
     parts = []
     if of["better"]:
         parts.append(f"{formats.listed(of['better'])} {_verb('beats', of['better'])} {baseline}")

@@ -122,8 +122,7 @@ def _worth(board: Leaderboard, entry: Entry) -> str:
     """What ranks an entry, in words."""
     if board.rank_by == "metric":
         mean = entry.value.mean if entry.value else None
-        unit = f" {board.unit}" if board.unit else ""
-        return f"{formats.value(mean, board.metric)}{unit} test {board.metric.replace('_', ' ')}"
+        return f"{formats.value(mean, board.metric)} test {board.metric.replace('_', ' ')}"
     by_steps = board.rank_by == "steps_to_target"
     times = entry.steps_to_target if by_steps else entry.seconds_to_target
     target = formats.level(board.target, board.metric)
