@@ -123,6 +123,8 @@ def _by_the_clock(comparison: Comparison, named: Mapping[str, str]) -> str:
     if not timed:
         return ""
     entry, found = max(timed, key=lambda known: known[1].total.ratio or 0.0)
+    if (found.total.ratio or 0.0) < 1:
+        return f"By the clock {named[comparison.baseline]} is fastest"
     told = f"By the clock {named[entry.fingerprint]} is fastest: {formats.ratio(found.total.ratio)}"
     pace = found.seconds_per_step.ratio
     longer = 1 / pace if pace else 1.0

@@ -45,7 +45,7 @@ def test_numbers_are_those_of_the_api(site: Site, new_page: NewPage) -> None:
     others = [entry for entry in comparison(site, *FOUR)["entries"] if entry["method"] != "none"]
     assert differences(page) == [f"{entry['difference']['mean'] * 100:+.2f} points" for entry in others]
     first, second = page.locator(".pairs").all()
-    tests = [text.split("\n") for text in first.locator("td.test").all_inner_texts()]
+    tests = [text.replace("\u00a0", " ").split("\n") for text in first.locator("td.test").all_inner_texts()]
     assert tests[0][0] == "better"
     p_value = others[1]["difference"]["p_value"]
     assert tests[1][1] == (f"p = {p_value:.3f}" if p_value >= 0.001 else "p < 0.001") + ", 5 shared seeds"

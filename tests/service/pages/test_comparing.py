@@ -95,6 +95,9 @@ def test_who_is_fastest_by_the_clock_and_what_its_steps_cost() -> None:
         "3 shared seeds: same initial weights, same batches",
         "By the clock a is fastest: ×1.60, though each of its steps takes 2.0 times as long",
     ]
+    slower = Split(Ratio(0.9, None), Ratio(0.5, None), Ratio(0.45, None), None, None, None)
+    behind = comparison(entry("a", 0.9, speedup=slower), NONE)
+    assert facts(behind, {"a": "a", "none": "none"})[1] == "By the clock none is fastest"
     elsewhere = comparison(entry("a", 0.9, hardware="other"), entry("none", 0.5, seeds=[7]))
     assert facts(elsewhere, {}) == ["Seconds are of different hardware or kernels, and are not compared"]
 

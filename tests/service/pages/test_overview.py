@@ -36,10 +36,10 @@ def test_what_goes_on_and_who_stands_where(site: Site, new_page: NewPage) -> Non
     expect(page.locator(".verdict")).to_contain_text("No worker is there to train them")
     row = page.locator(".standings tr", has_text="recurrent_batch_norm")
     assert [cell.split() for cell in row.locator("td").all_inner_texts()] == [["1", "96.11%"], ["1", "tied", "98.62%"]]
-    row.locator("..").locator("..").get_by_role("link", name="permuted_mnist").click()
+    page.get_by_role("table").get_by_role("link", name="permuted_mnist").click()
     expect(page).to_have_url(f"{site.url}/boards/permuted_mnist?profile=paper")
     page.goto("/")
-    expect(page.get_by_role("region", name="Standings")).to_be_visible()
+    expect(page.get_by_role("region", name="Ranks by method and board")).to_be_visible()
     expect(page.locator(".running")).to_contain_text("rms_norm on permuted_digits")
     expect(page.get_by_role("link", name="rms_norm on permuted_digits")).to_have_attribute(
         "href", f"/experiments/{site.found['running']}"

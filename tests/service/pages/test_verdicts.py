@@ -56,7 +56,7 @@ def test_of_two_that_are_told_apart_the_distance_is_told_with_its_interval() -> 
     first, second = entry("layer_norm", 1.08, 1), entry("none", 1.586, 2)
     assert said(verdict(board(first, second), found)) == (
         "layer_norm is first, and nothing ties with it: 1.0800 test bits per char, 0.5060 bits below the next, none"
-        " (95% interval 0.4949 – 0.5171, p < 0.001, 5 shared seeds)."
+        " (95% interval 0.4949 – 0.5171, p\u00a0<\u00a00.001, 5 shared seeds)."
     )
 
 
