@@ -12,12 +12,11 @@ from fastapi.responses import PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily, Metric
 from prometheus_client.registry import Collector
-from sqlalchemy import func, select
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.db import Database
+from service.experiments.queries import runs_by_state
 from service.experiments.schemas import State
-from service.experiments.tables import Run
 from service.experiments.turns import SERVED_TOGETHER
 from service.http.openapi import Responses
 from service.http.routing import Router
@@ -44,7 +43,7 @@ class StoreCollector(Collector):
 
     def collect(self) -> Iterable[Metric]:
         with self._db.snapshot() as session:
-            by_state = dict(session.execute(select(Run.state, func.count()).group_by(Run.state)).all())
+            by_state = runs_by_state(session)
             live = queries.live(session, self._settings.heartbeat_seconds)
             waiting = backlogs(session, self._settings.heartbeat_seconds)
         runs = GaugeMetricFamily("normbench_runs", "Runs by state.", labels=["state"])

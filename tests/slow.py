@@ -11,6 +11,7 @@ FOLDERS = (
     "benchmarks/faults/",
     "normbench/cli/",
     "normcore/analyses/",
+    "service/pages/",
 )
 MODULES = (
     "examples/test_adding_problem.py",

@@ -22,6 +22,7 @@ from normbench.cli import (
     keys,
     leaderboards,
     logs,
+    pages,
     replay,
     report_cards,
     servers,
@@ -58,6 +59,7 @@ COMMANDS = (
 app = typer.Typer(name="normbench", no_args_is_help=True, add_completion=False)
 for function in COMMANDS:
     app.command()(guarded(function))
+app.command("open")(guarded(pages.open_page))
 app.add_typer(export.app, name="export")
 app.add_typer(keys.app, name="keys")
 app.add_typer(data.app, name="data")

@@ -56,6 +56,10 @@ def advice(data_dir: Path, port: int) -> str:
         "and while it runs, in another terminal:\n\n"
         f"  {at}{own} leaderboard {TASK} --profile {PROFILE} --rank-by steps_to_target\n"
         f"  {at}{own} status\n"
+        f"  {at}{own} open {TASK} --profile {PROFILE}\n\n"
+        "or in a browser:\n\n"
+        f"  {url}/boards/{TASK}?profile={PROFILE}\n"
+        f"  {url}/\n"
         f"  {url}/docs"
     )
 

@@ -41,7 +41,9 @@ def up(
 
         def ready(port: int) -> None:
             url = _url(host, port)
-            told = f"normbench listens on {url} (API docs: {url}/docs), data in {settings.data_dir}. Ctrl-C stops it."
+            told = (
+                f"normbench listens: open {url} (API docs: {url}/docs). Data in {settings.data_dir}. Ctrl-C stops it."
+            )
             say(as_json, {"url": url}, told)
 
         run_up(settings, host, port, workers, device, ready)

@@ -20,6 +20,13 @@ THEMES: Mapping[Theme, Mapping[str, str]] = {
 LINE = 20  # pixels of a title's
 
 
+LEGEND_ABOVE: Mapping[str, Any] = {
+    "margin": {"l": 64, "r": 16, "t": 80, "b": 48},
+    "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
+}
+"""Parts of a layout with the names of the lines between title and plot, where they are read before the lines."""
+
+
 def figure(traces: list[dict[str, Any]], title: str, x: str, y: str, **layout: Any) -> Figure:
     """A figure of these traces, its axes titled ``x`` and ``y``."""
     base = {

@@ -29,7 +29,14 @@ class Interval:
 
 
 def intervals(
-    rows: Sequence[Interval], theme: Theme, *, x: str, line: float | None, percent: bool = False, log: bool = False
+    rows: Sequence[Interval],
+    theme: Theme,
+    *,
+    title: str,
+    x: str,
+    line: float | None,
+    percent: bool = False,
+    log: bool = False,
 ) -> Figure:
     """A row for each, the first on top.
 
@@ -49,7 +56,7 @@ def intervals(
     return themed(
         figure(
             traces,
-            "",
+            title,
             x,
             "",
             xaxis=axis,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from normcore.figures.figure import THEMES, Figure, Theme, figure, themed
+from normcore.figures.figure import LEGEND_ABOVE, THEMES, Figure, Theme, figure, themed
 from normcore.figures.styles import Style, style_of
 
 MARKERS = 8  # on a line
@@ -29,7 +29,7 @@ class Line:
 
 
 def method_curves(
-    lines: Sequence[Line], theme: Theme, *, x: str, y: str, target: float | None, percent: bool = False
+    lines: Sequence[Line], theme: Theme, *, title: str, x: str, y: str, target: float | None, percent: bool = False
 ) -> Figure:
     """A line with its band for each.
 
@@ -45,13 +45,12 @@ def method_curves(
     return themed(
         figure(
             traces,
-            "",
+            title,
             x,
             y,
             yaxis=axis,
             xaxis={"title": {"text": x}, "zeroline": False},
-            margin={"l": 64, "r": 16, "t": 8, "b": 48},
-            legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
+            **LEGEND_ABOVE,
             hovermode="closest",
             **marks,
         ),

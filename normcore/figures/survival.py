@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from normcore.figures.figure import Figure, Theme, figure, themed
+from normcore.figures.figure import LEGEND_ABOVE, Figure, Theme, figure, themed
 from normcore.figures.styles import style_of
 
 
@@ -28,13 +28,12 @@ def survival(stairs: Sequence[Stairs], theme: Theme) -> Figure:
     return themed(
         figure(
             traces,
-            "",
+            "Seeds that have reached the target",
             "training steps",
             "seeds at the target",
             yaxis={"title": {"text": "seeds at the target"}, "range": [-0.03, 1.05], "tickformat": ".0%"},
             xaxis={"title": {"text": "training steps"}, "rangemode": "tozero"},
-            margin={"l": 64, "r": 16, "t": 8, "b": 48},
-            legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
+            **LEGEND_ABOVE,
         ),
         theme,
     )

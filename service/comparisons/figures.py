@@ -10,13 +10,15 @@ from sqlalchemy.orm import Session
 from normcore.figures import Figure, Theme
 from normcore.figures.intervals import Interval, intervals
 from normcore.figures.method_curves import Line, method_curves
+from normcore.figures.profiles import Profile, profiles
 from normcore.figures.survival import Stairs, survival
 from normcore.spec.metric import is_share
 from service.comparisons import queries
 from service.comparisons.schemas import ComparedEntry, Comparison, Curve, Curved, Ratio
-from service.leaderboards.schemas import Entry, Leaderboard
+from service.leaderboards.schemas import Entry, Leaderboard, Overall
 
 By = Literal["steps", "seconds"]
+OF_ALL_BOARDS = ("profiles",)
 OF_BOARDS = ("curves", "intervals")
 OF_COMPARISONS = ("curves", "differences", "speedups", "survival")
 MOST_LINES = 8
@@ -45,6 +47,11 @@ def of_comparison(comparison: Comparison, name: str, by: By, theme: Theme) -> Fi
     return survival([Stairs(label, e.method, [(at, left) for at, left, *_ in e.survival]) for e, label in named], theme)
 
 
+def of_all_boards(overall: Overall, theme: Theme) -> Figure:
+    """The performance profiles of all methods."""
+    return profiles([Profile(method.method, method.profile) for method in overall.methods], theme)
+
+
 def drawn(board: Leaderboard) -> list[Entry]:
     """The measured entries whose curves are drawn: those that rank best, within the budget."""
     measured = [entry for entry in board.entries if entry.source == "measured" and not entry.over_budget]
@@ -55,7 +62,9 @@ def curves(curved: Sequence[Curved], metric: str, target: float | None, by: By, 
     """Learning curves of entries, each up to where its first seed ends."""
     lines = [_line(label, entry, by) for entry, label in zip(curved, labels(curved), strict=True) if entry.curve.steps]
     title = f"validation {metric.replace('_', ' ')}"
-    return method_curves(lines, theme, x=AXES[by], y=title, target=target, percent=is_share(metric))
+    return method_curves(
+        lines, theme, title="Learning curves", x=AXES[by], y=title, target=target, percent=is_share(metric)
+    )
 
 
 def labels(entries: Sequence[Curved | ComparedEntry]) -> list[str]:
@@ -129,7 +138,9 @@ def _values(board: Leaderboard, theme: Theme) -> Figure:
     ]
     baseline = next((row.mean for row in rows if row.method == board.baseline and row.filled), None)
     title = f"test {board.metric.replace('_', ' ')}"
-    return intervals(rows, theme, x=title, line=baseline, percent=is_share(board.metric))
+    return intervals(
+        rows, theme, title=f"{board.task}, {board.profile}", x=title, line=baseline, percent=is_share(board.metric)
+    )
 
 
 def _differences(comparison: Comparison, theme: Theme) -> Figure:
@@ -139,7 +150,8 @@ def _differences(comparison: Comparison, theme: Theme) -> Figure:
         if entry.difference is not None
     ]
     metric = comparison.series.rpartition(".")[2]
-    return intervals(rows, theme, x="difference from the baseline", line=0.0, percent=is_share(metric))
+    title = f"Differences in test {metric.replace('_', ' ')}"
+    return intervals(rows, theme, title=title, x="difference from the baseline", line=0.0, percent=is_share(metric))
 
 
 def _speedups(comparison: Comparison, theme: Theme) -> Figure:
@@ -149,7 +161,7 @@ def _speedups(comparison: Comparison, theme: Theme) -> Figure:
         for what, ratio in _parts(entry)
         if ratio.ratio is not None
     ]
-    return intervals(rows, theme, x="times sooner than the baseline", line=1.0, log=True)
+    return intervals(rows, theme, title="Speed-ups, split", x="times sooner than the baseline", line=1.0, log=True)
 
 
 def _parts(entry: ComparedEntry) -> list[tuple[str, Ratio]]:

@@ -19,8 +19,9 @@ from service.http.openapi import answers, refusals
 from service.http.parts import DatabaseDep
 from service.http.routing import Router, check_found, check_known
 from service.http.tables import WantedFormat, also_as_file, as_file, json_answer
+from service.leaderboards import overall
 from service.leaderboards import queries as leaderboards
-from service.leaderboards.ranking import RankBy
+from service.leaderboards.ranking import RankBy, TimeBy
 
 MOST = 12  # entries, of which a picture can be told apart
 router = Router(prefix="/v1/comparisons", tags=["comparisons"])
@@ -94,6 +95,25 @@ def get_figure(
         comparison = queries.comparison(session, fingerprint, baseline, series)
     figure = figures.of_comparison(comparison, name, x, theme)
     return Response(figures.as_json(figure), media_type="application/json")
+
+
+@of_boards.get(
+    "/overall/figures/{name}", response_model=FigureOut, responses=answers(examples.FIGURE) | refusals(NotFound)
+)
+def get_figure_of_all_boards(
+    db: DatabaseDep,
+    name: Annotated[str, Path(pattern=NO_NUL, description="`profiles`.", examples=["profiles"])],
+    profile: Annotated[ProfileName, Query(description="The tasks' size.", examples=["small"])] = DEFAULT_PROFILE,
+    rank_by: Annotated[
+        TimeBy, Query(description="Whose medians are held beside each other.", examples=["seconds_to_target"])
+    ] = "steps_to_target",
+    theme: FigureTheme = "light",
+) -> Response:
+    """Performance profiles of all methods as Plotly JSON, as the pages draw them."""
+    check_found("figure of all boards", name, figures.OF_ALL_BOARDS)
+    with db.snapshot() as session:
+        found = overall.overall(session, profile, rank_by)
+    return Response(figures.as_json(figures.of_all_boards(found, theme)), media_type="application/json")
 
 
 @of_boards.get(

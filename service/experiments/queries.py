@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
 
-from sqlalchemy import Select, exists, select
+from sqlalchemy import Select, exists, func, select
 from sqlalchemy.orm import Session, selectinload
 
 from normcore.spec import TASKS, SpecError
@@ -103,6 +103,11 @@ def _in_state(query: Select[Experiment], state: schemas.State) -> Select[Experim
     if state == "failed":
         return query.where(~waiting, failed)
     return query.where(~waiting, ~failed, cancelled if state == "cancelled" else ~cancelled)
+
+
+def runs_by_state(session: Session) -> dict[str, int]:
+    """How many runs there are of each state that some are in."""
+    return dict(session.execute(select(Run.state, func.count()).group_by(Run.state)).all())
 
 
 def measurements(

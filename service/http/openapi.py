@@ -36,7 +36,8 @@ Responses = dict[int | str, Document]
 DESCRIPTION = """\
 Submit a specification, follow its runs, read the leaderboards. Times are ISO 8601 in UTC; ids sort by creation.
 Every `GET` also answers `HEAD`, and is compressed for clients that accept gzip; `OPTIONS` says which methods an address
-takes. Refusals are `application/problem+json`."""
+takes. Refusals are `application/problem+json`. Every answer tells browsers to load nothing from elsewhere
+(`Content-Security-Policy`), to guess no type and to send no address to other sites."""
 JSON = "application/json"
 UNNAMED = "Successful Response"  # FastAPI's description of an answer that a route does not describe
 NAMED = "x-schema"

@@ -22,13 +22,16 @@ from service.errors import Invalid
 from service.http.parts import PartsDep
 from service.http.routing import check_found, check_known
 from service.leaderboards import queries
+from service.leaderboards.overall import overall
 from service.leaderboards.queries import Asked
-from service.leaderboards.ranking import RankBy
-from service.leaderboards.schemas import Leaderboard, LeaderboardSummary
+from service.leaderboards.ranking import RankBy, TimeBy
+from service.leaderboards.schemas import Leaderboard, LeaderboardSummary, Overall
+from service.pages import formats
 from service.pages.board import Published, facts, table
-from service.pages.rendering import address, html, kept
+from service.pages.rendering import address, html, kept, page
 from service.pages.routing import PageRouter
-from service.pages.verdicts import ties, verdict
+from service.pages.standings import busiest, standings
+from service.pages.verdicts import overall_verdict, ties, verdict
 
 router = PageRouter()
 
@@ -156,3 +159,36 @@ def points(curve: Curve, first_end: int, by: By) -> list[tuple[float, float]]:
     x = curve.steps if by == "steps" else curve.seconds
     kept_points = thinned(curve, first_end if by == "steps" else None, COLUMNS)
     return [(x[k], curve.mean[k]) for k in kept_points]
+
+
+@router.get("/boards")
+def get_boards(
+    request: Request,
+    parts: PartsDep,
+    profile: Annotated[ProfileName | None, Query()] = None,
+    rank_by: Annotated[TimeBy, Query()] = "steps_to_target",
+) -> Response:
+    """Who wins overall?"""
+    with parts.db.snapshot() as session:
+        boards = queries.leaderboards(session)
+        shown = profile or busiest(boards) or DEFAULT_PROFILE
+        found = overall(session, shown, rank_by)
+        values: dict[str, Any] = {
+            "boards": boards,
+            "profile": shown,
+            "profiles": PROFILES,
+            "standings": standings(session, parts.boards, boards, shown),
+            "overall": found,
+            "verdict": overall_verdict(found),
+            "facts": [formats.count(len(found.tasks), "task") + " with a target that was reached"],
+            "missing": sorted(BENCHMARKS.keys() - {board.task for board in boards}),
+            "left_out": _by_reason(found),
+        }
+    return page(request, "boards/boards.html", **values)
+
+
+def _by_reason(found: Overall) -> dict[str, list[str]]:
+    reasons: dict[str, list[str]] = {}
+    for task in found.left_out:
+        reasons.setdefault(task.reason, []).append(task.task)
+    return reasons

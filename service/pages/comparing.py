@@ -67,7 +67,7 @@ def _against_baseline(comparison: Comparison, rows: Sequence[Compared], named: M
     for row in rows:
         of[row.outcome].append(named[row.entry.fingerprint])
     if len(of["better"]) == len(rows) > 1:
-        return f"All {formats.in_words(len(rows))} beat {baseline};"
+        return f"{'Both' if len(rows) == 2 else f'All {formats.in_words(len(rows))}'} beat {baseline};"
     parts = []
     if of["better"]:
         parts.append(f"{formats.listed(of['better'])} {_verb('beats', of['better'])} {baseline}")
@@ -123,6 +123,8 @@ def _by_the_clock(comparison: Comparison, named: Mapping[str, str]) -> str:
     if not timed:
         return ""
     entry, found = max(timed, key=lambda known: known[1].total.ratio or 0.0)
+    if (found.total.ratio or 0.0) < 1:
+        return f"By the clock {named[comparison.baseline]} is fastest"
     told = f"By the clock {named[entry.fingerprint]} is fastest: {formats.ratio(found.total.ratio)}"
     pace = found.seconds_per_step.ratio
     longer = 1 / pace if pace else 1.0

@@ -10,6 +10,7 @@ from normcore.spec.metric import is_share
 
 DASH = "–"
 WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+UNBROKEN = "\u00a0"
 THIN = "\u202f"  # between the thousands; it does not break
 
 
@@ -91,7 +92,8 @@ def p_value(number: float | None) -> str:
     """How often chance makes such a difference: p = 0.002, p < 0.001."""
     if number is None:
         return "not tested"
-    return "p < 0.001" if number < 0.001 else f"p = {number:.3f}" if number < 0.1 else f"p = {number:.2f}"
+    text = "p < 0.001" if number < 0.001 else f"p = {number:.3f}" if number < 0.1 else f"p = {number:.2f}"
+    return text.replace(" ", UNBROKEN)
 
 
 def share(number: float | None) -> str:

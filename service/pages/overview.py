@@ -1,15 +1,74 @@
 """The first page: what wins where, and what runs."""
 
-from fastapi import Request
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from fastapi import Query, Request
+from sqlalchemy.orm import Session
 from starlette.responses import Response
 
+from normcore.spec.task import ProfileName
+from service.experiments import queries as experiments
+from service.experiments.schemas import ExperimentOut, ExperimentSummary, State
+from service.http.parts import PartsDep
+from service.leaderboards import queries as leaderboards
+from service.pages import formats
 from service.pages.rendering import page
 from service.pages.routing import PageRouter
+from service.pages.standings import busiest, standings
+from service.workload.queries import live
 
 router = PageRouter()
 
+SHOWN = 5  # experiments of a list
+
 
 @router.get("/")
-def get_overview(request: Request) -> Response:
+def get_overview(request: Request, parts: PartsDep, profile: Annotated[ProfileName | None, Query()] = None) -> Response:
     """What wins where, what runs?"""
-    return page(request, "overview.html")
+    with parts.db.snapshot() as session:
+        boards = leaderboards.leaderboards(session)
+        counts = experiments.runs_by_state(session)
+        workers = len(live(session, parts.settings.heartbeat_seconds))
+        shown = profile or busiest(boards)
+        values: dict[str, Any] = {
+            "boards": boards,
+            "counts": counts,
+            "workers": workers,
+            "answer": answer(counts, workers),
+            "profile": shown,
+            "profiles": [name for name in ("paper", "small", "smoke") if any(one.profile == name for one in boards)],
+            "standings": standings(session, parts.boards, boards, shown) if shown else None,
+            "running": [_progress(experiments.experiment(session, one.id)) for one in _in(session, "running")],
+            "latest": _in(session, "succeeded"),
+            "failed": _in(session, "failed"),
+        }
+    return page(request, "overview.html", **values)
+
+
+def answer(counts: Mapping[str, int], workers: int) -> str:
+    """What goes on, in a line."""
+    known = [(counts.get(state, 0), state) for state in ("running", "queued")]
+    told = [f"{formats.steps(number)} {state}" for number, state in known]
+    told.append(formats.count(workers, "worker"))
+    told.append(f"{formats.steps(counts.get('failed', 0))} failed")
+    return ", ".join(told)
+
+
+def _in(session: Session, state: State) -> list[ExperimentSummary]:
+    """The newest experiments in a state."""
+    return experiments.experiments(
+        session, columns={}, fingerprint=None, labels=(), state=state, before=None, limit=SHOWN
+    )
+
+
+def _progress(experiment: ExperimentOut) -> dict[str, Any]:
+    """How far an experiment's runs are."""
+    done = sum(run.progress.step for run in experiment.runs)
+    known = [run.progress.eta_seconds for run in experiment.runs if run.progress.eta_seconds is not None]
+    return {
+        "experiment": experiment,
+        "share": done / max(1, sum(run.progress.max_steps for run in experiment.runs)),
+        "ended": sum(run.finished_at is not None for run in experiment.runs),
+        "left": max(known, default=None),
+    }

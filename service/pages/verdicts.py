@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from service.comparisons.figures import described
 from service.leaderboards.pooling import RunResult
-from service.leaderboards.schemas import Entry, Leaderboard
+from service.leaderboards.schemas import Entry, Leaderboard, Overall
 from service.pages import formats
 from service.statistics.differences import pair
 
@@ -122,8 +122,7 @@ def _worth(board: Leaderboard, entry: Entry) -> str:
     """What ranks an entry, in words."""
     if board.rank_by == "metric":
         mean = entry.value.mean if entry.value else None
-        unit = f" {board.unit}" if board.unit else ""
-        return f"{formats.value(mean, board.metric)}{unit} test {board.metric.replace('_', ' ')}"
+        return f"{formats.value(mean, board.metric)} test {board.metric.replace('_', ' ')}"
     by_steps = board.rank_by == "steps_to_target"
     times = entry.steps_to_target if by_steps else entry.seconds_to_target
     target = formats.level(board.target, board.metric)
@@ -131,3 +130,20 @@ def _worth(board: Leaderboard, entry: Entry) -> str:
         return f"no {target} in half of its seeds"
     taken = f"{formats.steps(times.median)} steps" if by_steps else formats.seconds(times.median)
     return f"{taken} to {target}"
+
+
+def overall_verdict(overall: Overall) -> Verdict | None:
+    """Which method is nearly the fastest most often; None without any."""
+    if not overall.methods or not overall.tasks:
+        return None
+    first, *others = overall.methods
+    tasks = formats.count(len(overall.tasks), "task")
+    worth = f"area {first.area:.3f} over {tasks}, the fastest of {first.fastest}"
+    equal = [one.method for one in others if one.area == first.area]
+    if equal:
+        return Verdict(f"{formats.listed([first.method, *equal])} have the same area:", f"{worth}.")
+    runner_up = f"; {others[0].method} has {others[0].area:.3f}" if others else ""
+    claim = f"{first.method} is nearly the fastest most often:"
+    if len(overall.tasks) < FEWEST:
+        claim = f"Too few tasks to say who wins overall; {first.method} has the largest area:"
+    return Verdict(claim, f"{worth}{runner_up}.")

@@ -36,8 +36,9 @@ async function draw(figure) {
       figure.append(plot);
     }
     const { margin, yaxis } = content.layout;
-    const narrow = width < 480 ? { margin: { ...margin, l: 44, r: 8 }, yaxis: { ...yaxis, title: { text: "" } } } : {};
-    await Plotly.react(plot, content.data, { ...content.layout, ...narrow, font, width: undefined, height }, QUIET);
+    const own = { title: { text: "" }, margin: { ...margin, t: 8 } }; // the page has a heading
+    const narrow = width < 480 ? { margin: { ...margin, t: 8, l: 44, r: 8 }, yaxis: { ...yaxis, title: { text: "" } } } : {};
+    await Plotly.react(plot, content.data, { ...content.layout, ...own, ...narrow, font, width: undefined, height }, QUIET);
     note?.remove();
     figure.dataset.drawn = "";
   } catch (error) {

@@ -44,6 +44,7 @@ def test_every_command_has_help_and_can_answer_in_json() -> None:
         "report-card",
         "tasks",
         "methods",
+        "open",
         "export board",
         "export comparison",
         "export experiments",

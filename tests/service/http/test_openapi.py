@@ -19,7 +19,13 @@ from tests.service.sweeps.given import posted
 
 SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 JSON = "application/json"
-OF_EVERY_ANSWER = {"content-length", "content-type"}  # OpenAPI says the type by itself, and HTTP the length
+OF_EVERY_ANSWER = {  # OpenAPI says the type by itself, HTTP the length, and the description what browsers are told
+    "content-length",
+    "content-type",
+    "content-security-policy",
+    "referrer-policy",
+    "x-content-type-options",
+}
 FREE_FORM = {  # JSON Schemas, options of any method or task, and what Plotly takes
     "TaskOut.options",
     "TaskOut.models.additionalProperties",

@@ -5,7 +5,10 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from service.app import create_app
 from service.pages import overview
+from service.pages.static import FILES
+from service.settings import Settings
 from tests.service.pages.conftest import NewPage, Site, check_accessible, check_fits
 
 HTML = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
@@ -59,3 +62,12 @@ def test_everybody_can_read_a_refusal(empty_site: Site, new_page: NewPage, theme
     page.goto("/nothing")
     check_accessible(page)
     check_fits(page)
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_where_keys_are_asked_for_a_page_leads_to_the_sign_in(settings: Settings) -> None:
+    with TestClient(create_app(settings, require_keys=True)) as client:
+        answer = client.get("/boards", headers=HTML)
+        assert (answer.status_code, answer.headers["content-type"]) == (401, "text/html; charset=utf-8")
+        assert 'href="/sign-in"' in answer.text
+        assert client.get(FILES.address("tokens.css")).status_code == 200

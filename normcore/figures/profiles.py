@@ -1,0 +1,46 @@
+"""Performance profiles: in how many tasks a method is within a factor of the fastest (Dolan and More 2002)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from normcore.figures.figure import LEGEND_ABOVE, Figure, Theme, figure, themed
+from normcore.figures.styles import style_of
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A method's: factors, and the share of the tasks in which it is within each."""
+
+    method: str
+    points: Sequence[tuple[float, float]]
+
+
+def profiles(methods: Sequence[Profile], theme: Theme) -> Figure:
+    """A staircase for each method, over a logarithmic axis of factors."""
+    traces = []
+    for profile in methods:
+        style = style_of(profile.method)
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines+markers",
+                "name": profile.method,
+                "x": [factor for factor, _ in profile.points],
+                "y": [share for _, share in profile.points],
+                "line": {"color": style.colour(theme), "dash": style.dash, "width": 2, "shape": "hv"},
+                "marker": {"color": style.colour(theme), "symbol": style.plotly_symbol, "size": 8, "maxdisplayed": 8},
+            }
+        )
+    y = "share of the tasks"
+    return themed(
+        figure(
+            traces,
+            "Performance profiles",
+            "times the fastest's",
+            y,
+            xaxis={"title": {"text": "times the fastest's"}, "type": "log", "tickvals": [1, 1.5, 2, 3, 4]},
+            yaxis={"title": {"text": y}, "range": [-0.03, 1.05], "tickformat": ".0%"},
+            **LEGEND_ABOVE,
+        ),
+        theme,
+    )

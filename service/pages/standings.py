@@ -1,0 +1,109 @@
+"""Who stands where: the rank of each method's best entry on each board of a profile."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from pydantic import TypeAdapter
+from sqlalchemy.orm import Session
+
+from normcore.problem import own_problem
+from normcore.spec.methods import METHODS
+from normcore.spec.task import ProfileName
+from service.http.kept import KeptAnswers
+from service.leaderboards import queries
+from service.leaderboards.queries import Asked
+from service.leaderboards.schemas import Leaderboard, LeaderboardSummary
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A method on a board.
+
+    Attributes:
+        rank: None if its entry is not ranked, as all of its seeds diverged.
+        tied: whether it shares its tie group.
+    """
+
+    rank: int | None
+    tied: bool
+    value: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A board: its task's own problem at a profile."""
+
+    task: str
+    metric: str
+    standings: dict[str, Standing]
+
+
+COLUMNS = TypeAdapter(list[Column])
+
+
+@dataclass(frozen=True, slots=True)
+class Standings:
+    """Methods in the order of their mean rank, and boards."""
+
+    methods: Sequence[str]
+    columns: Sequence[Column]
+
+
+def standings(session: Session, kept: KeptAnswers, boards: Sequence[LeaderboardSummary], profile: str) -> Standings:
+    """All methods on all boards of a profile.
+
+    Args:
+        kept: where boards are that were made before.
+        boards: all that have entries.
+    """
+    own = [board for board in boards if board.profile == profile and _is_own(board)]
+    version = tuple((board.task, board.n_entries, board.n_runs) for board in own)
+
+    def made() -> bytes:
+        return COLUMNS.dump_json([_column(session, board) for board in own])
+
+    columns = COLUMNS.validate_json(kept.get(("standings", profile), version, made))
+    ranks: dict[str, list[int]] = {}
+    for column in columns:
+        last = len(column.standings)
+        for method, standing in column.standings.items():
+            ranks.setdefault(method, []).append(last if standing.rank is None else standing.rank)
+    methods = sorted(ranks, key=lambda method: (sum(ranks[method]) / len(ranks[method]), method))
+    return Standings(methods, columns)
+
+
+def busiest(boards: Sequence[LeaderboardSummary]) -> ProfileName | None:
+    """The profile with most runs; None if there are none."""
+    runs: Counter[str] = Counter()
+    for board in boards:
+        runs[board.profile] += board.n_runs
+    return cast(ProfileName, runs.most_common(1)[0][0]) if runs else None
+
+
+def _is_own(board: LeaderboardSummary) -> bool:
+    return board.problem.id == own_problem(board.task, cast(ProfileName, board.profile)).id
+
+
+def _column(session: Session, board: LeaderboardSummary) -> Column:
+    asked = Asked(board.task, cast(ProfileName, board.profile), best=True)
+    return column(queries.leaderboard(session, asked))
+
+
+def column(board: Leaderboard) -> Column:
+    """The measured entries of a board that has one a method."""
+    measured = [entry for entry in board.entries if entry.source == "measured" and entry.method in METHODS]
+    groups = Counter(entry.tie_group for entry in measured)
+    return Column(
+        board.task,
+        board.metric,
+        {
+            entry.method or "": Standing(
+                rank=entry.rank if entry.score is not None else None,
+                tied=entry.tie_group is not None and groups[entry.tie_group] > 1,
+                value=entry.value.mean if entry.value else None,
+            )
+            for entry in measured
+        },
+    )

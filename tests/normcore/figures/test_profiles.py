@@ -1,0 +1,13 @@
+"""Performance profiles."""
+
+from normcore.figures.profiles import Profile, profiles
+from tests.normcore.figures.structure import check
+
+
+def test_a_staircase_for_each_method_in_its_own_colour() -> None:
+    figure = profiles([Profile("layer_norm", [(1.0, 0.5), (2.0, 1.0)]), Profile("none", [(1.0, 0.5)])], "light")
+    check(figure)
+    norm, none = figure["data"]
+    assert (norm["x"], norm["y"], norm["line"]["shape"]) == ([1.0, 2.0], [0.5, 1.0], "hv")
+    assert (norm["line"]["color"], none["line"]["dash"]) == ("#3a5ee6", "dash")
+    assert figure["layout"]["xaxis"]["type"] == "log"

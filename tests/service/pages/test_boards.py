@@ -1,0 +1,244 @@
+"""The pages of boards, in a browser."""
+
+import re
+from typing import Any
+
+import httpx
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.service.pages.conftest import PHONE, WIDE, NewPage, Site, check_accessible, check_fits
+
+PAPER = "/boards/permuted_mnist?profile=paper"
+TIED = "/boards/sequential_mnist?profile=paper"
+ALL = f"{PAPER}&entries=all"
+PAGES = {
+    "rows of every kind": ALL,
+    "few seeds": "/boards/sequential_digits?profile=small",
+    "all diverged": "/boards/sequential_digits?profile=smoke",
+    "published alone": "/boards/char_lm?profile=paper",
+    "nothing": "/boards/draw?profile=small",
+    "all boards": "/boards?profile=paper",
+}
+
+
+def verdict(page: Page) -> str:
+    return page.locator(".answer .verdict").inner_text()
+
+
+def board(site: Site, **query: str) -> Any:
+    answer = httpx.get(f"{site.url}/v1/leaderboards/permuted_mnist", params={"profile": "paper", **query})
+    return answer.raise_for_status().json()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
+@pytest.mark.parametrize("path", PAGES.values(), ids=PAGES)
+def test_everybody_can_use_a_board(site: Site, new_page: NewPage, path: str, size: tuple[int, int], theme: str) -> None:
+    page = new_page(site, theme=theme, size=size)
+    page.goto(path)
+    check_accessible(page)
+    check_fits(page)
+    expect(page.locator("h1")).to_have_count(1)
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        (PAPER, "recurrent_batch_norm is first, and nothing ties with it: 96.11% test accuracy, 1.46 points above the"),
+        (f"{PAPER}&rank_by=steps_to_target", "recurrent_batch_norm is first, and nothing ties with it: "),
+        (
+            "/boards/sequential_mnist?profile=paper",
+            "recurrent_batch_norm has the best mean, and layer_norm and weight_norm",
+        ),
+        (PAGES["few seeds"], "Too few seeds to rank: layer_norm has "),
+        (PAGES["all diverged"], "All entries diverged: 6 runs, none with a finite result."),
+        (PAGES["published alone"], "Only published numbers: papers have "),
+    ],
+)
+def test_the_verdict_says_what_the_seeds_show(site: Site, new_page: NewPage, path: str, said: str) -> None:
+    page = new_page(site)
+    page.goto(path)
+    assert verdict(page).startswith(said), verdict(page)
+
+
+def test_numbers_are_those_of_the_api(site: Site, new_page: NewPage) -> None:
+    page = new_page(site)
+    page.goto(ALL)
+    measured = [entry for entry in board(site, published="true")["entries"] if entry["source"] == "measured"]
+    rows = page.locator("tbody tr:has(input)")
+    assert rows.count() == len(measured) == 10
+    for entry in measured:
+        row = page.locator("tr", has=page.locator(f"input[value='{entry['fingerprint'][:12]}']"))
+        rank = row.locator(".n")
+        if entry["over_budget"]:
+            assert rank.count() == 0
+        else:
+            assert rank.inner_text() == ("last" if entry["score"] is None else str(entry["rank"]))
+        value = row.locator("td.value").inner_text().split("\n")
+        if entry["value"] is None:
+            assert value == ["none"]
+            continue
+        low, high = entry["value"]["ci95"]
+        assert value == [f"{entry['value']['mean']:.2%}", f"{low * 100:.2f} – {high * 100:.2f}"]
+        reached = entry["steps_to_target"]
+        assert row.locator("td.time small").inner_text() == f"{reached['reached']} of {entry['n_seeds']}"
+        if entry["speedup"] and entry["speedup"]["steps"]:
+            assert row.locator("td.speed strong").inner_text() == f"×{entry['speedup']['steps']:.2f}"
+
+
+def test_every_kind_of_row_is_in_its_place(site: Site, new_page: NewPage) -> None:
+    page = new_page(site)
+    page.goto(ALL)
+    sections = page.locator("tr.section").all_inner_texts()
+    assert [section.partition(":")[0].partition(" (")[0] for section in sections] == [
+        "Over the profile's budget",
+        "Claimed",
+        "Published",
+    ]
+    bodies = page.locator("table.board tbody")
+    ranked = bodies.nth(0)
+    expect(ranked.locator("tr").last).to_contain_text("5 of 5 diverged")
+    expect(ranked.locator("tr").last).to_contain_text("no finite result")
+    expect(ranked.locator("tr", has_text="hidden_size 32")).to_contain_text("never")
+    expect(bodies.nth(1)).to_contain_text("max_steps 200000")
+    expect(bodies.nth(2).locator(".chip")).to_have_text("claimed")
+    expect(bodies.nth(3).locator("tr", has_text="BN-LSTM")).to_contain_text("95.40%")
+    brackets = ranked.locator(".tie").all()
+    assert [re.sub(r".*tie ", "", mark.get_attribute("class") or "") for mark in brackets][:3] == [
+        "first",
+        "inner",
+        "last",
+    ]
+    expect(page.locator(".key")).to_contain_text("rms_norm, layer_norm and sequence_batch_norm: no difference is shown")
+
+
+def test_published_numbers_stand_in_the_list_or_nowhere(site: Site, new_page: NewPage) -> None:
+    page = new_page(site)
+    page.goto(f"{PAPER}&published=list")
+    ranked = page.locator("table.board tbody").first
+    published = [entry for entry in board(site, published="true", entries="best")["entries"] if entry["citation"]]
+    row = ranked.locator("tr", has_text="BN-LSTM")
+    expect(row.locator(".n")).to_have_text(str(published[0]["rank"]))
+    page.goto(f"{PAPER}&published=no")
+    expect(page.get_by_text("BN-LSTM")).to_have_count(0)
+
+
+def test_switches_keep_their_state_in_the_address(site: Site, new_page: NewPage) -> None:
+    page = new_page(site)
+    page.goto(PAPER)
+    page.get_by_label("steps to 90%").check(force=True)
+    page.wait_for_url("**rank_by=steps_to_target**")
+    expect(page.get_by_label("steps to 90%")).to_be_focused()
+    page.get_by_label("Speed-ups against").select_option("layer_norm")
+    page.wait_for_url("**baseline=layer_norm**")
+    shared, said = page.url, page.locator("table.board").inner_text()
+    assert "rank_by=steps_to_target" in shared
+    page.reload()
+    assert page.locator("table.board").inner_text() == said
+    page.go_back()
+    page.wait_for_url(lambda url: "baseline=none" in url)
+    expect(page.get_by_label("Speed-ups against")).to_have_value("none")
+    other = new_page(site)
+    other.goto(shared)
+    assert other.locator("table.board").inner_text() == said
+    expect(other.get_by_label("steps to 90%")).to_be_checked()
+
+
+def test_without_scripts_a_board_is_read_and_switched(site: Site, new_page: NewPage) -> None:
+    page = new_page(site, scripts=False)
+    page.goto(PAPER)
+    assert verdict(page).startswith("recurrent_batch_norm is first")
+    page.get_by_label("all", exact=True).check(force=True)
+    page.get_by_role("button", name="Apply").first.click()
+    assert "entries=all" in page.url
+    expect(page.locator("tbody tr:has(input)")).to_have_count(10)
+    page.get_by_text("The same as a table").click()
+    expect(page.get_by_role("region", name="Learning curves as a table")).to_be_visible()
+
+
+def test_the_keyboard_reaches_everything_and_compares(site: Site, new_page: NewPage) -> None:
+    page = new_page(site)
+    page.goto(PAPER)
+    page.keyboard.press("Tab")
+    expect(page.get_by_text("Skip to the content")).to_be_focused()
+    chosen = 0
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.type === 'checkbox'") and chosen < 2:
+            page.keyboard.press("Space")
+            chosen += 1
+        if page.evaluate("document.activeElement.textContent.trim() === 'Compare' && document.activeElement.type"):
+            break
+    expect(page.locator(".chosen")).to_have_text("2 selected: recurrent_batch_norm, rms_norm")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/compare?**")
+    expect(page.locator("h1")).to_have_text("Two entries on Permuted MNIST")
+
+
+def test_more_than_eight_entries_cannot_be_selected(site: Site, new_page: NewPage) -> None:
+    page = new_page(site)
+    page.goto(ALL)
+    expect(page.get_by_role("button", name="Compare")).to_be_disabled()
+    boxes = page.locator("tbody input")
+    for k in range(8):
+        boxes.nth(k).check()
+    expect(boxes.nth(8)).to_be_disabled()
+    boxes.nth(0).uncheck()
+    expect(boxes.nth(8)).to_be_enabled()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_curves_are_drawn_as_they_come_near(site: Site, new_page: NewPage, theme: str) -> None:
+    page = new_page(site, theme=theme)
+    page.goto(ALL)
+    figure = page.locator("[data-figure]")
+    figure.scroll_into_view_if_needed()
+    expect(page.locator("[data-figure][data-drawn]")).to_be_visible(timeout=30_000)
+    expect(figure.locator(".legendtext").first).to_have_text("recurrent_batch_norm")
+    check_accessible(page)
+    check_fits(page)
+
+
+def test_a_board_is_answered_by_its_version(site: Site) -> None:
+    with httpx.Client(base_url=site.url) as client:
+        first = client.get(PAPER)
+        assert first.headers["cache-control"] == "no-cache"
+        again = client.get(PAPER, headers={"If-None-Match": first.headers["etag"]})
+        assert (again.status_code, again.content) == (304, b"")
+        dark = client.get(PAPER, headers={"Cookie": "theme=dark", "If-None-Match": first.headers["etag"]})
+        assert dark.status_code == 200
+
+
+def test_a_board_is_light(site: Site) -> None:
+    """All that is loaded before figures come near."""
+    with httpx.Client(base_url=site.url) as client:
+        text = client.get(ALL).text
+        files = sorted(set(re.findall(r'(?:src|href)="(/static/[^"]+\.(?:css|js|svg))"', text)))
+        sizes = {path: int(client.get(path).headers["content-length"]) for path in files}
+        sizes[ALL] = int(client.get(ALL, headers={"Accept-Encoding": "gzip"}).num_bytes_downloaded)
+        assert len(sizes) > 6
+        assert sum(sizes.values()) <= 40_000, sizes
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/boards/no_task", 404),
+        ("/boards/permuted_mnist?profile=tiny", 422),
+        ("/boards/permuted_mnist?rank=1", 422),
+        ("/boards/permuted_mnist?problem=0000000000000000", 422),
+        ("/boards/permuted_mnist?baseline=nothing", 422),
+        ("/boards/permuted_mnist?as_of=2100-01-01T00:00:00Z", 422),
+    ],
+)
+def test_what_there_is_not_is_refused_with_a_page(site: Site, path: str, status: int) -> None:
+    answer = httpx.get(f"{site.url}{path}", headers={"Accept": "text/html"})
+    assert (answer.status_code, answer.headers["content-type"]) == (status, "text/html; charset=utf-8")
+
+
+def test_a_board_of_an_earlier_moment_is_shown(site: Site, new_page: NewPage) -> None:
+    page = new_page(site)
+    page.goto(f"{PAPER}&as_of=2020-01-01T00:00:00Z")
+    expect(page.locator(".answer")).to_contain_text("Only published numbers")
+    expect(page.locator(".answer")).to_contain_text("1 Jan 2020")

@@ -1,0 +1,68 @@
+"""The first page, in a browser."""
+
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+from playwright.sync_api import expect
+
+from tests.service.pages.conftest import PHONE, WIDE, NewPage, Site, check_accessible, check_fits
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
+@pytest.mark.parametrize("which", ["site", "empty_site"])
+def test_everybody_can_use_the_first_page(
+    request: pytest.FixtureRequest, new_page: NewPage, which: str, size: tuple[int, int], theme: str
+) -> None:
+    page = new_page(request.getfixturevalue(which), theme=theme, size=size)
+    page.goto("/")
+    check_accessible(page)
+    check_fits(page)
+
+
+def test_an_empty_service_says_what_to_do(empty_site: Site, new_page: NewPage) -> None:
+    page = new_page(empty_site)
+    page.goto("/")
+    expect(page.locator(".verdict")).to_contain_text("0 running, 0 queued, 0 workers, 0 failed")
+    expect(page.locator(".empty")).to_contain_text("normbench demo")
+    expect(page.locator(".empty").get_by_role("link", name="Submit an experiment")).to_have_attribute("href", "/submit")
+
+
+def test_what_goes_on_and_who_stands_where(site: Site, new_page: NewPage) -> None:
+    page = new_page(site)
+    page.goto("/")
+    expect(page.locator(".verdict")).to_contain_text("1 running, 7 queued, 0 workers, 2 failed.")
+    expect(page.locator(".verdict")).to_contain_text("No worker is there to train them")
+    row = page.locator(".standings tr", has_text="recurrent_batch_norm")
+    assert [cell.split() for cell in row.locator("td").all_inner_texts()] == [["1", "96.11%"], ["1", "tied", "98.62%"]]
+    page.get_by_role("table").get_by_role("link", name="permuted_mnist").click()
+    expect(page).to_have_url(f"{site.url}/boards/permuted_mnist?profile=paper")
+    page.goto("/")
+    expect(page.get_by_role("region", name="Ranks by method and board")).to_be_visible()
+    expect(page.locator(".running")).to_contain_text("rms_norm on permuted_digits")
+    expect(page.get_by_role("link", name="rms_norm on permuted_digits")).to_have_attribute(
+        "href", f"/experiments/{site.found['running']}"
+    )
+
+
+def test_another_profile_is_chosen_by_a_click(site: Site, new_page: NewPage) -> None:
+    page = new_page(site)
+    page.goto("/")
+    page.get_by_label("small", exact=True).check(force=True)
+    page.wait_for_url("**profile=small")
+    expect(page.locator(".standings thead")).to_contain_text("permuted_digits")
+
+
+def test_the_pages_of_this_room_link_to_what_there_is(site: Site, new_page: NewPage) -> None:
+    """Of links to the pages that are here; experiments, methods and others have their own tests."""
+    page = new_page(site)
+    seen: set[str] = set()
+    for path in ("/", "/boards", "/boards/permuted_mnist?profile=paper&entries=all", "/compare", "/docs"):
+        page.goto(path)
+        links = page.locator("main a[href^='/'], header a[href^='/'], footer a[href^='/']")
+        seen |= set(links.evaluate_all("links => links.map((link) => link.getAttribute('href'))"))
+    ours = {link for link in seen if urlsplit(link).path.split("/")[1] in ("", "boards", "compare", "docs", "v1")}
+    assert len(ours) > 20
+    with httpx.Client(base_url=site.url) as client:
+        assert {link: client.get(link).status_code for link in ours if client.get(link).status_code != 200} == {}

@@ -1,0 +1,135 @@
+"""What is said of a board, from values."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from service.leaderboards.pooling import Estimate, RunResult
+from service.leaderboards.schemas import Entry, Leaderboard, MethodProfile, Overall, Problem, RankedTask, TimeToTarget
+from service.pages.verdicts import Verdict, overall_verdict, ties, verdict
+
+
+def entry(method: str, mean: float | None, group: int | None = None, **parts: Any) -> Entry:
+    value = None if mean is None else Estimate(mean, n=5)
+    usual: dict[str, Any] = {"source": "measured", "fingerprint": method, "n_seeds": 5, "n_runs": 5}
+    return Entry(method=method, score=mean, value=value, tie_group=group, **{**usual, **parts})
+
+
+def board(*entries: Entry, **parts: Any) -> Leaderboard:
+    usual: dict[str, Any] = {
+        "task": "char_lm",
+        "profile": "small",
+        "problem": Problem("0", "the profile's own", {}, None),
+        "problems": [],
+        "metric": "bits_per_char",
+        "unit": "bits",
+        "direction": "minimize",
+        "target": 2.5,
+        "budget": 100,
+        "hardware": None,
+        "rank_by": "metric",
+        "baseline": "none",
+        "as_of": None,
+    }
+    return Leaderboard(**{**usual, "entries": list(entries), **parts})
+
+
+NONE = entry("none", 1.1, 1)
+PUBLISHED = entry("none", 1.0, source="published", model="LSTM", citation="RBN, Table 2")
+
+
+def seeds(values: Sequence[float]) -> list[RunResult]:
+    return [
+        RunResult(f"run_{seed}", seed, False, value, {}, value, 0.1, None, 0.0, 0.0, 10, "m", "h", None, False)
+        for seed, value in enumerate(values)
+    ]
+
+
+def said(shown: Verdict | None) -> str:
+    assert shown is not None
+    return f"{shown.claim} {shown.detail}"
+
+
+def test_of_two_that_are_told_apart_the_distance_is_told_with_its_interval() -> None:
+    found = {"layer_norm": seeds([1.0, 1.1, 1.2, 1.1, 1.0]), "none": seeds([1.5, 1.62, 1.7, 1.61, 1.5])}
+    first, second = entry("layer_norm", 1.08, 1), entry("none", 1.586, 2)
+    assert said(verdict(board(first, second), found)) == (
+        "layer_norm is first, and nothing ties with it: 1.0800 test bits per char, 0.5060 bits below the next, none"
+        " (95% interval 0.4949 – 0.5171, p\u00a0<\u00a00.001, 5 shared seeds)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("entries", "begins"),
+    [
+        (
+            [entry("layer_norm", 1.0, 1), entry("none", 1.1, 1)],
+            "layer_norm has the best mean, and none ties with it:",
+        ),
+        (
+            [entry("layer_norm", 1.0, 1), entry("rms_norm", 1.1, 1), entry("none", 1.1, 1)],
+            "layer_norm has the best mean, and rms_norm and none tie with it:",
+        ),
+        (
+            [entry("layer_norm", 1.0, 1, n_seeds=2), entry("none", 2.0, 2)],
+            "Too few seeds to rank: layer_norm has 1",
+        ),
+        ([entry("layer_norm", 1.0, 1)], "layer_norm is alone here:"),
+        (
+            [entry("none", None, n_diverged=5), entry("rms_norm", None, n_diverged=1)],
+            "All entries diverged: 6 runs",
+        ),
+        ([entry("none", 1.0, over_budget=True)], "Nothing is ranked:"),
+        (
+            [entry("none", 1.0, source="published", model="LSTM", citation="RBN, Table 2")],
+            "Only published numbers:",
+        ),
+        ([entry("none", 1.0, source="submitted")], "Only claims:"),
+        (
+            [entry("layer_norm", 1.0, 1, changes={"norm.eps": 0.1}), entry("layer_norm", 1.1, 1)],
+            "layer_norm (eps 0.1) has the best mean, and layer_norm ties with it:",
+        ),
+    ],
+)
+def test_every_state_of_a_board_has_its_sentence(entries: list[Entry], begins: str) -> None:
+    assert said(verdict(board(*entries), {})).startswith(begins)
+
+
+def test_an_empty_board_says_nothing() -> None:
+    assert verdict(board(), {}) is None
+
+
+def test_by_time_medians_are_told() -> None:
+    first = entry("layer_norm", 1.0, 1, steps_to_target=TimeToTarget(11_000.0, 5, None, None, None))
+    second = entry("none", 1.1, 2, steps_to_target=TimeToTarget(None, 1, None, None, None))
+    assert said(verdict(board(first, second, rank_by="steps_to_target"), {})) == (
+        "layer_norm is first, and nothing ties with it: 11\u202f000 steps to 2.5; the next, none, needs"
+        " no 2.5 in half of its seeds."
+    )
+
+
+def test_ties_are_told_in_words() -> None:
+    entries = [entry("a", 1.0, 1), entry("b", 1.1, 1), entry("c", 1.2, 2), entry("d", None)]
+    assert ties(board(*entries)) == ["a and b: no difference is shown"]
+
+
+def profile(method: str, area: float) -> MethodProfile:
+    return MethodProfile(1, method, area, 1, {}, {}, [], [])
+
+
+def overall(tasks: int, *methods: MethodProfile) -> Overall:
+    ranked = [RankedTask(f"t{k}", 0.5, 1.0, None) for k in range(tasks)]
+    return Overall("small", "steps_to_target", 4.0, ranked, [], list(methods), "", [])
+
+
+def test_overall_few_tasks_say_little() -> None:
+    two = (profile("layer_norm", 0.9), profile("none", 0.4))
+    assert said(overall_verdict(overall(3, *two))) == (
+        "layer_norm is nearly the fastest most often: area 0.900 over 3 tasks, the fastest of 1; none has 0.400."
+    )
+    assert said(overall_verdict(overall(2, *two))).startswith("Too few tasks to say who wins overall; layer_norm has")
+    assert said(overall_verdict(overall(3, profile("a", 0.5), profile("b", 0.5)))).startswith(
+        "a and b have the same area"
+    )
+    assert overall_verdict(overall(0)) is None
