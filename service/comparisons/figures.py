@@ -56,9 +56,7 @@ def drawn(board: Leaderboard) -> list[Entry]:
 
 def curves(curved: Sequence[Curved], metric: str, target: float | None, by: By, theme: Theme) -> Figure:
     """Learning curves of entries, each up to where its first seed ends."""
-    lines = [
-        _line(label, entry, by) for entry, label in zip(curved, labels(curved), strict=True) if entry.curve.steps
-    ]
+    lines = [_line(label, entry, by) for entry, label in zip(curved, labels(curved), strict=True) if entry.curve.steps]
     title = f"validation {metric.replace('_', ' ')}"
     return method_curves(lines, theme, x=AXES[by], y=title, target=target, percent=is_share(metric))
 

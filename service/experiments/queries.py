@@ -3,10 +3,12 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
+from typing import cast
 
 from sqlalchemy import Select, exists, select
 from sqlalchemy.orm import Session, selectinload
 
+from normcore.events import Outcome
 from normcore.spec import TASKS, SpecError
 from normcore.spec.messages import choose, quoted
 from normcore.spec.metric import OF_EVERY_TASK, Metric
@@ -89,6 +91,16 @@ def experiments(
         )
         for e in found
     ]
+
+
+def results(session: Session, experiment_ids: Sequence[str]) -> dict[str, list[tuple[float | None, Outcome | None]]]:
+    """Value and outcome of each succeeded run, by experiment."""
+    found: dict[str, list[tuple[float | None, Outcome | None]]] = {name: [] for name in experiment_ids}
+    query = select(Run.experiment_id, Run.value, Run.outcome)
+    query = query.where(Run.experiment_id.in_(found), Run.state == "succeeded").order_by(Run.id)
+    for experiment_id, value, outcome in session.execute(query):
+        found[experiment_id].append((value, cast(Outcome | None, outcome)))
+    return found
 
 
 def _in_state(query: Select[Experiment], state: schemas.State) -> Select[Experiment]:

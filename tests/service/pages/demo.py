@@ -19,8 +19,9 @@ from normcore.target import Aim, Point
 from service import results
 from service.db import Database
 from service.experiments import lifecycle, submission
+from service.experiments.machines import Start
 from service.experiments.schemas import ExperimentOut
-from tests.service.given import claimed, recorded
+from tests.service.given import QUIET, claimed, recorded, timing_of
 
 ENVIRONMENT = {"host": "node-1", "cpu": "AMD EPYC 7763", "threads": 1, "torch": "2.9.0", "git": "d9e1ab4"}
 EVALUATIONS = 40
@@ -122,7 +123,9 @@ def _train(db: Database, story: Story, task: str, profile: ProfileName) -> None:
     target = BENCHMARKS[task].profiles[profile].training["target"]
     with db.transaction() as session:
         outcome: Any = "diverged" if seed in story.diverge else "completed"
-        results.finish(session, lease, outcome, _result(story, seed, curve, target))
+        timing = timing_of(training=curve[-1].seconds)
+        start = Start.of(environment, QUIET)
+        results.finish(session, lease, outcome, _result(story, seed, curve, target), timing, start)
 
 
 def _curve(story: Story, seed: int, max_steps: int) -> list[Point]:
