@@ -33,6 +33,15 @@ def figure(traces: list[dict[str, Any]], title: str, x: str, y: str, **layout: A
     return {"data": traces, "layout": base | layout}
 
 
+def target_line(target: float, percent: bool) -> dict[str, Any]:
+    """A dotted line over the whole width, with its name below its right end."""
+    shown = f"{target:.0%}" if percent else f"{target:g}"
+    at = {"xref": "paper", "yref": "y"}
+    line = {"type": "line", "x0": 0, "x1": 1, "y0": target, "y1": target, "line": {"dash": "dot", "width": 1.5}, **at}
+    text = {"text": f"target {shown}", "x": 1, "y": target, "xanchor": "right", "yanchor": "top", "showarrow": False}
+    return {"shapes": [line], "annotations": [{**text, **at}]}
+
+
 def themed(figure: Figure, theme: Theme) -> Figure:
     """The figure in the colours of a light or a dark page."""
     colours = THEMES[theme]

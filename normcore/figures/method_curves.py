@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from normcore.figures.figure import Figure, Theme, figure, themed
+from normcore.figures.figure import Figure, Theme, figure, target_line, themed
 from normcore.figures.styles import Style, style_of
 
 MARKERS = 8  # on a line
@@ -40,7 +40,7 @@ def method_curves(
     """
     traces = [trace for line in lines for trace in _traces(line, theme)]
     axis = {"title": {"text": y}, "tickformat": ".0%" if percent else "", "zeroline": False}
-    marks = _target(target, percent) if target is not None else {}
+    marks = target_line(target, percent) if target is not None else {}
     return themed(
         figure(
             traces,
@@ -103,12 +103,3 @@ def _band(line: Line, colour: str, theme: Theme) -> list[dict[str, Any]]:
             "hoverinfo": "skip",
         }
     ]
-
-
-def _target(target: float, percent: bool) -> dict[str, Any]:
-    """A dotted line over the whole width, with its name below its right end."""
-    shown = f"{target:.0%}" if percent else f"{target:g}"
-    at = {"xref": "paper", "yref": "y"}
-    line = {"type": "line", "x0": 0, "x1": 1, "y0": target, "y1": target, "line": {"dash": "dot", "width": 1.5}, **at}
-    text = {"text": f"target {shown}", "x": 1, "y": target, "xanchor": "right", "yanchor": "top", "showarrow": False}
-    return {"shapes": [line], "annotations": [{**text, **at}]}

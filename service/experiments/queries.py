@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import cast
 
-from sqlalchemy import Select, exists, select
+from sqlalchemy import ColumnElement, Select, exists, func, select
 from sqlalchemy.orm import Session, selectinload
 
 from normcore.events import Outcome
@@ -115,6 +115,19 @@ def _in_state(query: Select[Experiment], state: schemas.State) -> Select[Experim
     if state == "failed":
         return query.where(~waiting, failed)
     return query.where(~waiting, ~failed, cancelled if state == "cancelled" else ~cancelled)
+
+
+def reached(session: Session, runs: ColumnElement[bool]) -> dict[str, tuple[int, int]]:
+    """Attempt and step of the last measurement of each run that has measured something."""
+    newest = select(Measurement.run_id, func.max(Measurement.attempt), func.max(Measurement.step))
+    rows = session.execute(newest.join(Run).where(runs).group_by(Measurement.run_id))
+    return {run_id: (attempt, step) for run_id, attempt, step in rows}
+
+
+def being_cancelled(session: Session, experiment_id: str) -> bool:
+    """Whether running runs of it were asked to stop, and have not yet."""
+    asked = exists().where(Run.experiment_id == experiment_id, Run.state == "running", Run.cancel_requested)
+    return bool(session.scalar(select(asked)))
 
 
 def measurements(

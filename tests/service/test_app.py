@@ -35,6 +35,7 @@ def test_the_api_describes_itself_as_openapi_3_1(document: Any) -> None:
         "POST /v1/experiments/{experiment_id}/cancel",
         "POST /v1/experiments/{experiment_id}/retry",
         "GET /v1/experiments/{experiment_id}/events",
+        "GET /v1/experiments/{experiment_id}/figures/{name}",
         "GET /v1/runs/{run_id}",
         "GET /v1/runs/{run_id}/measurements",
         "GET /v1/runs/{run_id}/events",

@@ -19,7 +19,7 @@ from service.settings import Settings
 from tests.service.given import begun, claimed, finished, measured, recorded, submitted, submitted_result
 from tests.service.live import live_api
 
-CALLS = 31
+CALLS = 32
 CASES = int(os.environ.get("NORMBENCH_TEST_SCHEMA_CASES", "500"))
 MOST = math.ceil(1.4 * CASES / CALLS)  # of one call; those without parameters get a few only
 CONFIG = """\
@@ -47,6 +47,10 @@ checks.positive_data_acceptance.expected-statuses = ["2xx", "304", "422"]
 
 [[operations]]  # a figure of another name is not there
 include-path = "/v1/runs/{{run_id}}/figures/{{name}}"
+checks.positive_data_acceptance.expected-statuses = ["2xx", "304", "404"]
+
+[[operations]]  # nor is one of an experiment
+include-path = "/v1/experiments/{{experiment_id}}/figures/{{name}}"
 checks.positive_data_acceptance.expected-statuses = ["2xx", "304", "404"]
 
 [[operations]]  # what is stored under other names is not there
