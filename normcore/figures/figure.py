@@ -50,6 +50,11 @@ def themed(figure: Figure, theme: Theme) -> Figure:
         for name, axis in figure["layout"].items()
         if name.startswith(("xaxis", "yaxis"))
     }
+    shapes = [
+        {**shape, "line": {"color": colours["text"], **shape["line"]}} for shape in figure["layout"].get("shapes", [])
+    ]
+    if shapes:
+        axes["shapes"] = shapes
     ground = {"paper_bgcolor": colours["ground"], "plot_bgcolor": colours["ground"], "font": {"color": colours["text"]}}
     return {**figure, "layout": {**figure["layout"], **axes, **ground}}
 

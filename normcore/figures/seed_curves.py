@@ -9,6 +9,7 @@ from normcore.figures.figure import Figure, Theme, figure, target_line, themed
 from normcore.figures.styles import PLOTLY_SYMBOLS, style_of
 
 MARKERS = 6  # on a line
+SHARE = {"tickformat": ".0%", "minallowed": 0, "maxallowed": 1}
 OPACITY = 0.7  # of a seed's line
 
 
@@ -58,7 +59,7 @@ def seed_curves(
             x,
             y,
             xaxis={"title": {"text": x}, "zeroline": False, "rangemode": "tozero"},
-            yaxis={"title": {"text": y}, "tickformat": ".0%" if percent else "", "zeroline": False},
+            yaxis={"title": {"text": y}, "zeroline": False, **(SHARE if percent else {})},
             margin={"l": 64, "r": 16, "t": 8, "b": 48},
             legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
             showlegend=True,

@@ -127,6 +127,7 @@ def _page(
         latest=latest(curves),
         table=curve_table(curves),
         drawn=MOST_SEEDS,
+        measured=curves is None or any(seed.points for seed in curves.seeds),
         departures=told_departures(spec),
         yaml=yaml.safe_dump(dict(spec), sort_keys=False, allow_unicode=True),
         history=history(experiment.runs),
@@ -207,8 +208,7 @@ def _facts_of(experiment: ExperimentOut) -> list[str]:
     diverged = sum(run.outcome == "diverged" for run in experiment.runs)
     reached = sum((run.result or {}).get("steps_to_target") is not None for run in experiment.runs)
     told = [f"{diverged} diverged"] if diverged else []
-    target = (experiment.spec.get("training") or {}).get("target")
-    if target is not None:
+    if any((run.result or {}).get("value") is not None for run in experiment.runs):
         told.append(f"{reached} of {len(experiment.runs)} reached the target")
     return told
 

@@ -86,6 +86,16 @@ def p_value(number: float | None) -> str:
     return "p < 0.001" if number < 0.001 else f"p = {number:.3f}" if number < 0.1 else f"p = {number:.2f}"
 
 
+def size(number: int) -> str:
+    """So many bytes: 512 B, 179 kB, 2.3 MB."""
+    if number < 1000:
+        return f"{number} B"
+    for unit, of in (("GB", 1e9), ("MB", 1e6)):
+        if number >= of * 0.9995:
+            return f"{number / of:.1f} {unit}"
+    return f"{number / 1000:.0f} kB"
+
+
 def share(number: float | None) -> str:
     """A share in whole per cent: 40%."""
     return DASH if number is None else f"{number * 100:.0f}%"
@@ -156,6 +166,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
         ratio_interval,
         p_value,
         share,
+        size,
         count,
         moment,
         listed,

@@ -35,8 +35,13 @@ async function draw(figure) {
       plot.className = "plot-area";
       figure.append(plot);
     }
-    const narrow = width < 480 ? { margin: { ...content.layout.margin, l: 48, r: 8 } } : {};
-    await Plotly.react(plot, content.data, { ...content.layout, ...narrow, font, width: undefined, height }, QUIET);
+    const layout = { ...content.layout, title: { text: "" } }; // the page has its own
+    if (content.layout.title.text) {
+      layout.margin = { ...layout.margin, t: 16 };
+      layout.legend = { orientation: "h", x: 0, y: 1.02, yanchor: "bottom" };
+    }
+    const narrow = width < 480 ? { margin: { ...layout.margin, l: 48, r: 8 } } : {};
+    await Plotly.react(plot, content.data, { ...layout, ...narrow, font, width: undefined, height }, QUIET);
     note?.remove();
     figure.dataset.drawn = "";
     figure.dispatchEvent(new Event("drawn"));
