@@ -76,7 +76,7 @@ class Row:
     profile: str
     method: str | None
     labels: Mapping[str, str]
-    seeds: Mapping[str, int]
+    seeds: Mapping[State, int]
     n_diverged: int
     mean: float | None
     metric: str | None
@@ -157,7 +157,7 @@ def _row(experiment: ExperimentSummary, results: Sequence[RunResult], now: datet
         profile=spec["task"]["profile"],
         method=(spec["norm"] or {}).get("method"),
         labels=spec["labels"],
-        seeds=dict(experiment.runs_by_state),
+        seeds=experiment.runs_by_state,
         n_diverged=sum(outcome == "diverged" for _, outcome in results),
         mean=value(values, 0, metric.direction, None).mean if metric else None,
         metric=metric.name if metric else None,
