@@ -511,7 +511,7 @@ class Client:
 
     def export(
         self,
-        what: Literal["board", "comparison", "experiments", "measurements"],
+        what: Literal["board", "comparison", "sweep", "experiments", "measurements"],
         *names: str,
         format: files.FileFormat = "csv",
         **options: Any,
@@ -519,8 +519,8 @@ class Client:
         """Rows as a file, for other programs; columns are named as the JSON's fields, as ``value.mean``.
 
         Args:
-            what: ``board``, whose name is a task's; ``comparison``, whose names are fingerprints; ``experiments``, of
-                all pages; or ``measurements``, whose name is a run's id.
+            what: ``board``, whose name is a task's; ``comparison``, whose names are fingerprints; ``sweep``, whose
+                name is its id; ``experiments``, of all pages; or ``measurements``, whose name is a run's id.
             options: as of ``leaderboard``, ``compare``, ``experiments`` and ``measurements``.
 
         Raises:
@@ -532,6 +532,8 @@ class Client:
             params |= _given(as_of=_moment(params.pop("as_of", None)))
         elif what == "comparison":
             path, params["fingerprint"] = COMPARISONS, list(names)
+        elif what == "sweep":
+            path = _path("sweeps", *names)
         elif what == "experiments":
             path, params["limit"], params["label"] = EXPERIMENTS, MOST_ON_A_PAGE, _labels(params.pop("labels", None))
         else:

@@ -13,7 +13,9 @@ from normbench.download import save
 from normbench.errors import NormbenchError
 from normbench.files import MEDIA_TYPES, FileFormat
 
-app = typer.Typer(no_args_is_help=True, help="Boards, comparisons, experiments and measurements as CSV or Parquet.")
+app = typer.Typer(
+    no_args_is_help=True, help="Boards, comparisons, sweeps, experiments and measurements as CSV or Parquet."
+)
 
 Format = Annotated[str, typer.Option("--format", help="csv or parquet.")]
 Output = Annotated[
@@ -61,6 +63,22 @@ def comparison(
     else:
         found = client.export("comparison", *fingerprints, format=_checked(format, output), baseline=baseline)
         _deliver(found, output)
+
+
+@app.command("sweep")
+@guarded
+def sweep(
+    sweep_id: Annotated[str, typer.Argument(metavar="SWEEP", help="A sweep, swp_…")],
+    format: Format = "csv",
+    output: Output = None,
+    as_json: Json = False,
+) -> None:
+    """A sweep, a row for each combination of values."""
+    client = command.client()
+    if as_json:
+        _deliver_json(client.sweep(sweep_id), output)
+    else:
+        _deliver(client.export("sweep", sweep_id, format=_checked(format, output)), output)
 
 
 @app.command("experiments")

@@ -20,7 +20,9 @@ from service.http.openapi import JSON, Document, Responses, answers, headers, in
 from service.http.pages import Cursor, Limit, Page, page
 from service.http.parts import DatabaseDep, Parts, PartsDep
 from service.http.routing import Router
+from service.http.tables import WantedFormat, also_as_file, as_file, json_answer
 from service.sweeps import examples, expansion, planning, queries, requests, schemas, submission
+from service.sweeps.columns import FILE_EXAMPLE, FILE_ROW, sweep_table
 from service.sweeps.expansion import Cell
 from service.sweeps.submission import Submitted
 from service.sweeps.written import WrittenSweep, read
@@ -123,10 +125,16 @@ def list_sweeps(db: DatabaseDep, limit: Limit = 50, cursor: Cursor = None) -> Pa
         return page(queries.sweeps(session, before=cursor, limit=limit + 1), limit, lambda sweep: sweep.id)
 
 
-@router.get("/{sweep_id}", response_model=schemas.Sweep, responses=answers(examples.SWEEP) | refusals(NotFound))
-def get_sweep(sweep_id: SweepId, parts: PartsDep) -> Response:
+@router.get(
+    "/{sweep_id}",
+    response_model=schemas.Sweep,
+    responses=also_as_file(answers(examples.SWEEP), FILE_ROW, FILE_EXAMPLE) | refusals(NotFound),
+)
+def get_sweep(sweep_id: SweepId, db: DatabaseDep, format: WantedFormat) -> Response:
     """A sweep: its progress, its cells with their entries, the best one, and what searches of fewer cells are worth."""
-    return Response(_shown(parts, sweep_id), media_type=JSON)
+    with db.snapshot() as session:
+        sweep = queries.sweep(session, sweep_id)
+    return json_answer(schemas.SWEEP.dump_json(sweep)) if format == "json" else as_file(sweep_table(sweep), format)
 
 
 @router.post(

@@ -18,6 +18,7 @@ from tests.normbench.terminal import on_a_terminal
 from tests.service.comparisons.test_routes import trained
 from tests.service.given import submitted
 from tests.service.leaderboards.boards import result
+from tests.service.sweeps.given import posted, stored
 
 
 def rows_of(text: str) -> list[dict[str, str]]:
@@ -48,6 +49,13 @@ def test_a_comparison_has_a_row_for_each_entry(api: str, db: Database) -> None:
     assert [(row["fingerprint"], row["baseline"]) for row in rows] == [(none, norm), (norm, norm)]
     assert float(rows[0]["difference.mean"]) == pytest.approx(-0.1)
     assert len(from_json("export", "comparison", none, norm)["entries"]) == 2
+
+
+def test_a_sweep_has_a_row_for_each_cell(api: str, db: Database) -> None:
+    sweep_id = stored(db, posted({"norm.method": ["none", "layer_norm"]}))
+    rows = rows_of(normbench("export", "sweep", sweep_id))
+    assert [row["values.norm.method"] for row in rows] == ['"none"', '"layer_norm"']
+    assert len(from_json("export", "sweep", sweep_id)["cells"]) == 2
 
 
 def test_measurements_have_a_row_for_each_value(api: str, db: Database) -> None:

@@ -1,0 +1,45 @@
+"""A sweep as a file has its JSON's numbers, and each varied field under its own name."""
+
+import csv
+import io
+import json
+from io import BytesIO
+from typing import Any
+
+import pyarrow.parquet
+from starlette.testclient import TestClient
+
+from service.db import Database
+from service.sweeps.columns import FILE_EXAMPLE
+from tests.service.sweeps.given import LR, posted, run_all, stored
+
+GRID: dict[str, list[Any]] = {"norm.method": ["none", "layer_norm"], LR: [1e-3, 2e-3]}
+
+
+def test_the_cells_of_a_file_are_those_of_the_json(client: TestClient, db: Database) -> None:
+    sweep_id = stored(db, posted(GRID))
+    run_all(db, lambda spec, seed: spec["training"]["optimizer"]["lr"] * 100)
+    path = f"/v1/sweeps/{sweep_id}"
+    sweep = client.get(path).json()
+    answer = client.get(path, params={"format": "csv"})
+    assert answer.headers["content-disposition"] == f'attachment; filename="{sweep_id}.csv"'
+    rows = list(csv.DictReader(io.StringIO(answer.text, newline="")))
+    assert set(next(csv.reader([FILE_EXAMPLE.splitlines()[0]]))) - {"values.norm.gain_init"} <= set(rows[0])
+    assert len(rows) == 4
+    for row, cell in zip(rows, sweep["cells"], strict=True):
+        assert {field: json.loads(row[f"values.{field}"]) for field in GRID} == cell["values"]
+        assert (row["experiment_id"], row["state"]) == (cell["experiment_id"], "succeeded")
+        assert float(row["entry.value.mean"]) == cell["entry"]["value"]["mean"]
+        assert row["entry.method"] == cell["entry"]["method"]
+    assert [row["best"] for row in rows] == [str(cell == sweep["best"]).lower() for cell in sweep["cells"]]
+    assert [row["best"] for row in rows].count("true") == 1
+
+
+def test_parquet_has_types_and_a_cell_that_is_not_measured_has_nulls(client: TestClient, db: Database) -> None:
+    sweep_id = stored(db, posted(GRID))
+    answer = client.get(f"/v1/sweeps/{sweep_id}", headers={"Accept": "application/vnd.apache.parquet"})
+    table = pyarrow.parquet.read_table(BytesIO(answer.content))
+    assert table.schema.field("entry.value.mean").type == pyarrow.float64()
+    assert table.schema.field("best").type == pyarrow.bool_()
+    assert table.column("entry.value.mean").to_pylist() == [None] * 4
+    assert table.column("state").to_pylist() == ["queued"] * 4
