@@ -53,7 +53,7 @@ NAMES = {
 class Client:
     """Calls of the HTTP API, answered with plain values.
 
-    Calls that are safe to repeat (all but ``retry``) are tried again while the service is away. Every call raises
+    Calls that are safe to repeat (all but retries) are tried again while the service is away. Every call raises
     ``Unreachable`` where that does not help, and ``Refused`` or one of its kinds when the service says no.
 
     Args:

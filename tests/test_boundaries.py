@@ -119,6 +119,7 @@ ROOMS: Mapping[str, set[str]] = {  # and the other rooms that each may use, besi
         "catalogue",
         "comparisons",
         "experiments",
+        "fleet",
         "keys",
         "leaderboards",
         "report_cards",

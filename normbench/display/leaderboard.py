@@ -73,7 +73,7 @@ def _company(board: Leaderboard) -> str | None:
     ]
     if not runs:
         return None
-    unranked = "; an entry of no others has no rank here" if board["rank_by"] == "seconds_to_target" else ""
+    unranked = "; an entry without other runs has no rank here" if board["rank_by"] == "seconds_to_target" else ""
     return (
         f"* Something else kept the machine busy during {', '.join(runs)}. The seconds of such runs do not count"
         f"{unranked}; their values and steps do. For seconds, run them again on a machine that does nothing else."

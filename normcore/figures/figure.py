@@ -40,14 +40,28 @@ def figure(traces: list[dict[str, Any]], title: str, x: str, y: str, **layout: A
     return {"data": traces, "layout": base | layout}
 
 
+def target_line(target: float, percent: bool) -> dict[str, Any]:
+    """A dotted line over the whole width, with its name at its left end, where curves are far from it."""
+    shown = f"{target:.0%}" if percent else f"{target:g}"
+    at = {"xref": "paper", "yref": "y"}
+    line = {"type": "line", "x0": 0, "x1": 1, "y0": target, "y1": target, "line": {"dash": "dot", "width": 1.5}, **at}
+    text = {"text": f"target {shown}", "x": 0, "y": target, "xanchor": "left", "yanchor": "bottom", "showarrow": False}
+    return {"shapes": [line], "annotations": [{**text, **at}]}
+
+
 def themed(figure: Figure, theme: Theme) -> Figure:
     """The figure in the colours of a light or a dark page."""
     colours = THEMES[theme]
-    axes = {
+    axes: dict[str, Any] = {
         name: {**axis, "gridcolor": colours["grid"], "zerolinecolor": colours["grid"]}
         for name, axis in figure["layout"].items()
         if name.startswith(("xaxis", "yaxis"))
     }
+    shapes = [
+        {**shape, "line": {"color": colours["text"], **shape["line"]}} for shape in figure["layout"].get("shapes", [])
+    ]
+    if shapes:
+        axes["shapes"] = shapes
     ground = {"paper_bgcolor": colours["ground"], "plot_bgcolor": colours["ground"], "font": {"color": colours["text"]}}
     return {**figure, "layout": {**figure["layout"], **axes, **ground}}
 

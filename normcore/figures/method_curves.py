@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from normcore.figures.figure import LEGEND_ABOVE, THEMES, Figure, Theme, figure, themed
+from normcore.figures.figure import LEGEND_ABOVE, Figure, Theme, figure, target_line, themed
 from normcore.figures.styles import Style, styles_of
 
 MARKERS = 8  # on a line
@@ -41,7 +41,7 @@ def method_curves(
     styles = styles_of([line.method for line in lines])
     traces = [trace for line, style in zip(lines, styles, strict=True) for trace in _traces(line, style, theme)]
     axis = {"title": {"text": y}, "tickformat": ".0%" if percent else "", "zeroline": False, **_range(lines, target)}
-    marks = _target(target, percent, theme) if target is not None else {}
+    marks = target_line(target, percent) if target is not None else {}
     return themed(
         figure(
             traces,
@@ -115,13 +115,3 @@ def _band(line: Line, colour: str, theme: Theme) -> list[dict[str, Any]]:
             "hoverinfo": "skip",
         }
     ]
-
-
-def _target(target: float, percent: bool, theme: Theme) -> dict[str, Any]:
-    """A dotted line over the whole width, with its name at its left end, where curves are far from it."""
-    shown = f"{target:.0%}" if percent else f"{target:g}"
-    at = {"xref": "paper", "yref": "y"}
-    dots = {"dash": "dot", "width": 1.5, "color": THEMES[theme]["text"]}
-    line = {"type": "line", "x0": 0, "x1": 1, "y0": target, "y1": target, "line": dots, **at}
-    text = {"text": f"target {shown}", "x": 0, "y": target, "xanchor": "left", "yanchor": "bottom", "showarrow": False}
-    return {"shapes": [line], "annotations": [{**text, **at}]}

@@ -7,9 +7,9 @@ A trial is of one cell and method on one kind of device, with these versions of 
 import hashlib
 import json
 import os
-from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -17,9 +17,10 @@ from pathlib import Path
 import filelock
 import platformdirs
 import torch
+from pydantic import TypeAdapter
 
 SOURCES = Path(__file__).parent / "gpu"
-WAIT_SECONDS = 30.0  # for another process to write what it found
+MARGIN = 1.1  # by which kernels must be faster: less is noise
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ class Verdict:
     """What a trial found.
 
     Attributes:
-        wrong: what the kernels compute otherwise than the reference, or how they broke; None if nothing.
+        wrong: what the kernels compute otherwise than the reference; None if nothing.
         speedup: the reference's time over theirs, the least of what was timed; None if they are wrong.
     """
 
@@ -36,8 +37,8 @@ class Verdict:
 
     @property
     def passed(self) -> bool:
-        """Whether the kernels are right, and faster than the reference."""
-        return self.wrong is None and self.speedup is not None and self.speedup > 1
+        """Whether the kernels are right, and clearly faster than the reference."""
+        return self.wrong is None and self.speedup is not None and self.speedup > MARGIN
 
     def __str__(self) -> str:
         return f"wrong: {self.wrong}" if self.wrong is not None else f"{self.speedup:.2g} times as fast"
@@ -47,12 +48,29 @@ Pair = tuple[str, str]
 """Tags of a cell and of a method."""
 
 
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What the file says.
+
+    Attributes:
+        tried: what the verdicts are about.
+        verdicts: by the tags of a cell and of a method, with a space between.
+    """
+
+    tried: dict[str, str]
+    verdicts: dict[str, Verdict]
+
+
+STORED = TypeAdapter(Stored)
+
+
 def verdicts(device: torch.device) -> Mapping[Pair, Verdict]:
     """What is known of devices of this kind. A file that cannot be read knows nothing."""
-    with suppress(OSError, ValueError, TypeError, AttributeError):
-        stored = json.loads(_place(device).read_text(encoding="utf-8"))
-        return {_pair(name): Verdict(**found) for name, found in stored["verdicts"].items()}
-    return {}
+    try:
+        stored = STORED.validate_json(_place(device).read_bytes(), strict=True)
+        return {_pair(name): found for name, found in stored.verdicts.items()}
+    except (OSError, ValueError):
+        return {}
 
 
 def summary(device: torch.device) -> str:
@@ -64,19 +82,29 @@ def summary(device: torch.device) -> str:
 
 
 def keep(device: torch.device, pair: Pair, verdict: Verdict) -> None:
-    """Add a verdict to what is known, on the disk; one that is known already stays.
+    """Add a verdict to what is known, on the disk; the caller is ``alone``.
+
+    Raises:
+        OSError: the cache directory cannot be written.
+    """
+    place = _place(device)
+    named = {" ".join(of): found for of, found in sorted({**verdicts(device), pair: verdict}.items())}
+    unfinished = place.with_suffix(f".{os.getpid()}")
+    unfinished.write_bytes(STORED.dump_json(Stored(_tried(device), named), indent=2))
+    unfinished.replace(place)
+
+
+@contextmanager
+def alone(device: torch.device) -> Iterator[None]:
+    """Wait until no other process on this machine tries kernels on devices of this kind.
 
     Raises:
         OSError: the cache directory cannot be written.
     """
     place = _place(device)
     place.parent.mkdir(parents=True, exist_ok=True)
-    with filelock.FileLock(f"{place}.lock", timeout=WAIT_SECONDS):
-        known = {pair: verdict, **verdicts(device)}
-        named = {" ".join(of): asdict(found) for of, found in sorted(known.items())}
-        unfinished = place.with_suffix(f".{os.getpid()}")
-        unfinished.write_text(json.dumps({"tried": _tried(device), "verdicts": named}, indent=2), encoding="utf-8")
-        unfinished.replace(place)
+    with filelock.FileLock(f"{place}.lock"):
+        yield
 
 
 def _pair(name: str) -> Pair:

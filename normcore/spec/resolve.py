@@ -97,11 +97,20 @@ def _follows_from_another(error: SpecError, errors: Sequence[SpecError]) -> bool
 def changes(spec: TrainingSpec) -> dict[str, Any]:
     """Fields in which ``spec`` departs from its profile, by dotted path; the method's own options are compared with
     what the profile has for that method and model."""
+    return {path: value for path, (value, _) in departures(spec).items()}
+
+
+def departures(spec: TrainingSpec) -> dict[str, tuple[Any, Any]]:
+    """The same, each with what the profile has instead; None where it has no such field."""
     task = {"name": spec.task.name, "profile": spec.task.profile}
     written: dict[str, Any] = {"task": task, "norm": {"method": spec.norm.method}}
     usual = _flat(resolve(written | {"model": _tags(spec.model)}))
     usual |= {f"model.{tag}": value for tag, value in _tags(resolve({"task": task}).model).items()}
-    return {path: value for path, value in _flat(spec).items() if path not in usual or usual[path] != value}
+    return {
+        path: (value, usual.get(path))
+        for path, value in _flat(spec).items()
+        if path not in usual or usual[path] != value
+    }
 
 
 def _of_this_version(written: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -195,8 +195,10 @@ def _updates(run: _Run) -> Iterator[Event]:
 
 
 def _warm_up(run: _Run) -> None:
-    """Forward and backward passes over the next examples that leave no trace. What is compiled, recorded or allocated
-    at first use is then there, and in no update's time."""
+    """Forward and backward passes over the next examples that leave no trace.
+
+    What is compiled, recorded or allocated at first use is then there, and in no update's time.
+    """
     run.clock.start("warm_up")
     state, generators = copy.deepcopy(run.model.state_dict()), generator_states(run.device)
     batch = run.task.batch(run.order.peek(), torch.Generator())

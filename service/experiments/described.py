@@ -68,7 +68,8 @@ EVENTS: Responses = {
                 "example": {
                     "event": "measurement",
                     "id": "1-20",
-                    "data": '{"run_id": "run_01KAJ…", "step": 20, "seconds": 1.5, "values": {"valid.accuracy": 0.4}}',
+                    "data": '{"run_id": "run_01KAJ…", "attempt": 1, "step": 20, "seconds": 1.5,'
+                    ' "values": {"valid.accuracy": 0.4}}',
                 },
             }
         },

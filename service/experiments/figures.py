@@ -1,20 +1,31 @@
-"""The figures of a run: its learning curves, drawn from what is stored, and those that its task made of the model."""
+"""Figures of experiments, the curves of their seeds, and of runs: their learning curves, drawn from what is stored, and
+those that a task made of the model."""
 
 import json
+from collections.abc import Sequence
 from typing import Any, cast
 
 from sqlalchemy.orm import Session
 
 from normcore.figures import Figure, Theme, themed
 from normcore.figures.curves import curves
+from normcore.figures.seed_curves import Line
+from normcore.figures.seed_curves import seed_curves as drawn
+from normcore.spec.metric import is_share
+from normcore.target import Point
 from service.artifacts import Artifacts
 from service.errors import NotFound
 from service.experiments import files, queries
-from service.experiments.schemas import RunOut
+from service.experiments.downsampling import downsample
+from service.experiments.schemas import ExperimentOut, RunOut
+from service.experiments.seed_curves import seed_curves
+from service.experiments.tables import Run
 
 CURVES = "curves"
 FOLDER, SUFFIX = "figures/", ".json"
 MAX_POINTS = 500  # of a curve
+MOST_SEEDS = 12  # that are drawn
+MAX_SEED_POINTS = 400  # of each
 
 
 def curves_of(session: Session, run: RunOut) -> Figure:
@@ -22,7 +33,43 @@ def curves_of(session: Session, run: RunOut) -> Figure:
     measured = queries.measurements(session, run.id, series=(), max_points=MAX_POINTS)
     points = {name: [(x, y) for x, y, _ in series.points] for name, series in measured.series.items()}
     units = {name.rpartition(".")[2]: series.unit for name, series in measured.series.items() if series.unit}
-    return curves(points, f"{run.id}, seed {run.seed}", measured.x, units)
+    figure = curves(points, f"{run.id}, seed {run.seed}", measured.x, units)
+    attempt, _ = queries.reached(session, Run.id == run.id).get(run.id, (run.attempt, 0))
+    for trace in figure["data"]:
+        trace["meta"] = {"run": run.id, "series": trace["name"], "attempt": attempt}
+    return figure
+
+
+def of_seeds(session: Session, experiment: ExperimentOut, theme: Theme) -> Figure:
+    """The validation curves of an experiment's seeds and their mean. What a live page needs to make a line longer is in
+    its ``meta``.
+
+    Raises:
+        NotFound: it is an analysis, whose runs have curves of their own.
+    """
+    found = seed_curves(session, experiment)
+    if found is None:
+        raise NotFound(f"the curves of {experiment.spec['task']['name']} are those of its runs, see /v1/runs")
+    lines = [
+        _line(f"seed {seed.seed}", seed.points, run=seed.run_id, series=found.series, attempt=seed.attempt)
+        for seed in found.seeds[:MOST_SEEDS]
+    ]
+    mean = _line("mean", found.mean, mean=True) if len(found.seeds) > 1 else None
+    return drawn(
+        lines,
+        mean,
+        experiment.spec["norm"]["method"],
+        theme,
+        x="training steps",
+        y=f"validation {found.metric.replace('_', ' ')}",
+        target=experiment.spec["training"]["target"],
+        percent=is_share(found.metric),
+    )
+
+
+def _line(name: str, points: Sequence[Point], **meta: Any) -> Line:
+    kept = downsample(points, MAX_SEED_POINTS)
+    return Line(name, [step for step, *_ in kept], [float(f"{value:.5g}") for _, value, _ in kept], meta)
 
 
 def stored(artifacts: Artifacts, run: RunOut, name: str) -> Figure:

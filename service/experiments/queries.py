@@ -3,10 +3,12 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
+from typing import cast
 
-from sqlalchemy import Select, exists, func, select
+from sqlalchemy import ColumnElement, Select, exists, func, select
 from sqlalchemy.orm import Session, selectinload
 
+from normcore.events import Outcome
 from normcore.spec import TASKS, SpecError
 from normcore.spec.messages import choose, quoted
 from normcore.spec.metric import OF_EVERY_TASK, Metric
@@ -91,6 +93,16 @@ def experiments(
     ]
 
 
+def results(session: Session, experiment_ids: Sequence[str]) -> dict[str, list[tuple[float | None, Outcome | None]]]:
+    """Value and outcome of each succeeded run, by experiment."""
+    found: dict[str, list[tuple[float | None, Outcome | None]]] = {name: [] for name in experiment_ids}
+    query = select(Run.experiment_id, Run.value, Run.outcome)
+    query = query.where(Run.experiment_id.in_(found), Run.state == "succeeded").order_by(Run.id)
+    for experiment_id, value, outcome in session.execute(query):
+        found[experiment_id].append((value, cast(Outcome | None, outcome)))
+    return found
+
+
 def _in_state(query: Select[Experiment], state: schemas.State) -> Select[Experiment]:
     """``schemas.derived_state`` as a condition."""
     of_this = Run.experiment_id == Experiment.id
@@ -108,6 +120,19 @@ def _in_state(query: Select[Experiment], state: schemas.State) -> Select[Experim
 def runs_by_state(session: Session) -> dict[str, int]:
     """How many runs there are of each state that some are in."""
     return dict(session.execute(select(Run.state, func.count()).group_by(Run.state)).all())
+
+
+def reached(session: Session, runs: ColumnElement[bool]) -> dict[str, tuple[int, int]]:
+    """Attempt and step of the last measurement of each run that has measured something."""
+    newest = select(Measurement.run_id, func.max(Measurement.attempt), func.max(Measurement.step))
+    rows = session.execute(newest.join(Run).where(runs).group_by(Measurement.run_id))
+    return {run_id: (attempt, step) for run_id, attempt, step in rows}
+
+
+def being_cancelled(session: Session, experiment_id: str) -> bool:
+    """Whether running runs of it were asked to stop, and have not yet."""
+    asked = exists().where(Run.experiment_id == experiment_id, Run.state == "running", Run.cancel_requested)
+    return bool(session.scalar(select(asked)))
 
 
 def measurements(

@@ -8,6 +8,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
+from normcore.figures import as_json
 from normcore.spec import TASKS, ExperimentSpec, digest
 from normcore.spec.methods import METHODS
 from service.db import Database
@@ -198,6 +199,26 @@ def stream_experiment(
         queries.experiment(session, experiment_id)
         runs = Run.experiment_id == experiment_id
         return _events(db, stream.Stream.resumed(session, runs, last_event_id or last_event_id_parameter), session)
+
+
+@router.get(
+    "/experiments/{experiment_id}/figures/{name}",
+    response_model=schemas.FigureOut,
+    responses=answers(examples.SEEDS_FIGURE) | refusals(NotFound),
+)
+def get_experiment_figure(
+    experiment_id: parameters.ExperimentId,
+    name: parameters.FigureName,
+    db: DatabaseDep,
+    theme: parameters.FigureTheme = "light",
+) -> Response:
+    """A figure of an experiment as Plotly JSON: `curves`, its seeds' on validation data with their mean."""
+    with db.snapshot() as session:
+        experiment = queries.experiment(session, experiment_id)
+        if name != figures.CURVES:
+            raise NotFound(f"experiment {experiment_id} has no figure {name[:60]!r}; it has {figures.CURVES}")
+        figure = figures.of_seeds(session, experiment, theme)
+    return Response(as_json(figure), media_type="application/json")
 
 
 @router.get("/runs/{run_id}", responses=answers(examples.RUN) | refusals(NotFound))

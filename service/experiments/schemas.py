@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, Field
 
-from normcore.events import Phase
+from normcore.events import Outcome, Phase
 from normcore.spec.metric import Direction
 from service.experiments.certificates import Certificate
 from service.experiments.tables import Experiment, Run
@@ -75,7 +75,7 @@ class RunOut(BaseModel):
     state: State
     attempt: int
     resumed_from_step: int | None = Field(description="The checkpoint's step that this attempt went on from.")
-    outcome: Literal["completed", "reached_target", "diverged"] | None
+    outcome: Outcome | None
     progress: ProgressOut
     result: AnyResult
     device: str | None

@@ -9,7 +9,7 @@ resumed from its end continues with the new attempt.
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
@@ -65,6 +65,18 @@ def _seen(match: re.Match[str]) -> Seen:
     if match[1]:
         return Seen()
     return Seen(int(match[2]), MAX_STEPS, True) if match[3] == "end" else Seen(int(match[2]), int(match[3]))
+
+
+def position(session: Session, runs: ColumnElement[bool]) -> str:
+    """The id of the event after which a stream goes on for who has read everything that is stored now."""
+    reached = queries.reached(session, runs)
+    return write_position([_read(run, reached) for run in _states(session, runs)])
+
+
+def _read(run: Row[Any], reached: Mapping[str, tuple[int, int]]) -> Seen:
+    if run.state in ENDED:
+        return Seen(run.attempt, MAX_STEPS, True)
+    return Seen(*reached[run.id]) if run.id in reached else Seen()
 
 
 @dataclass
@@ -136,7 +148,7 @@ class Stream:
         steps = _measured_since(session, run, self.seen[place])
         for attempt, step, seconds, values in steps:
             self.seen[place] = Seen(attempt, step)
-            data = {"run_id": run.id, "step": step, "seconds": seconds, "values": values}
+            data = {"run_id": run.id, "attempt": attempt, "step": step, "seconds": seconds, "values": values}
             news.append(event("measurement", json.dumps(data)))
         if not steps and run.state in ENDED:
             self.seen[place] = Seen(run.attempt, MAX_STEPS, True)

@@ -96,6 +96,16 @@ def p_value(number: float | None) -> str:
     return text.replace(" ", UNBROKEN)
 
 
+def size(number: int) -> str:
+    """So many bytes: 512 B, 179 kB, 2.3 MB."""
+    if number < 1000:
+        return f"{number} B"
+    for unit, of in (("GB", 1e9), ("MB", 1e6)):
+        if number >= of * 0.9995:
+            return f"{number / of:.1f} {unit}"
+    return f"{number / 1000:.0f} kB"
+
+
 def share(number: float | None) -> str:
     """A share in whole per cent: 40%."""
     return DASH if number is None else f"{number * 100:.0f}%"
@@ -177,6 +187,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
         ratio_interval,
         p_value,
         share,
+        size,
         count,
         moment,
         listed,

@@ -21,6 +21,7 @@ NEXT_STEPS = {
     404: ("See all boards", "/boards"),
     422: ("See all boards", "/boards"),
 }
+OF_EXPERIMENTS = ("See all experiments", "/experiments")
 OF_ALL_OTHERS = ("Go to the first page", "/")
 REPLACED = ("content-length", "content-type")
 
@@ -68,12 +69,19 @@ def wants_page(scope: Scope) -> bool:
     return scope["method"] in ("GET", "POST") and "text/html" in accept and not scope["path"].startswith(NOT_PAGES)
 
 
+def _next_step(path: str, status: int) -> tuple[str, str]:
+    """What to do instead: a text, and where it leads."""
+    if status in (404, 422) and path.startswith(("/experiments", "/runs/")):
+        return OF_EXPERIMENTS
+    return NEXT_STEPS.get(status, OF_ALL_OTHERS)
+
+
 def _is_problem(start: Message) -> bool:
     return Headers(raw=start["headers"]).get("content-type") == MEDIA_TYPE
 
 
 async def _send_page(scope: Scope, start: Message, problem: dict[str, Any], send: Send) -> None:
-    step, to = NEXT_STEPS.get(problem["status"], OF_ALL_OTHERS)
+    step, to = _next_step(scope["path"], problem["status"])
     content = html(Request(scope), "error.html", problem=problem, step=step, to=to).encode()
     kept = [(name, value) for name, value in start["headers"] if name.decode().lower() not in REPLACED]
     headers = MutableHeaders(raw=kept)

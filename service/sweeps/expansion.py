@@ -15,6 +15,7 @@ from service.experiments import checks
 from service.sweeps.written import WrittenSweep
 
 MOST_NAMED = 20  # cells that do not fit, each with its values
+MOST_ERRORS = 1000  # after which the other cells are not looked at
 MOST_LETTERS = 200  # of a cell's name
 TRIES = 100  # draws for each one that is wanted, until it is clear that there are no more that differ
 
@@ -35,19 +36,28 @@ def cells(written: WrittenSweep, datasets_dir: Path | None) -> list[Cell]:
     Raises:
         Invalid: cells do not fit, each named by its values, or two are the same.
     """
-    found, refused = [], list[tuple[Values, Invalid]]()
     all_values = assignments(written)
+    found, refused = list[Cell](), list[Refused]()
     for values in all_values:
         try:
             spec = checks.accepted(spec_of(written, values), datasets_dir)
             found.append(Cell(values, spec, spec.fingerprint()))
         except Invalid as refusal:
-            refused.append((values, refusal))
+            refused.append(Refused(values, refusal.errors))
+            if sum(len(cell.errors) for cell in refused) > MOST_ERRORS:
+                break
     if refused:
-        raise Invalid(_errors(written, refused, len(all_values)))
+        raise Invalid(_errors(written, refused, len(found) + len(refused), len(all_values)))
     if errors := _doubles(found) or _of_several_boards(written, found):
         raise Invalid(errors)
     return found
+
+
+class Refused(NamedTuple):
+    """A combination of values that does not fit, and why."""
+
+    values: Values
+    errors: Sequence[SpecError]
 
 
 def name_of(values: Values) -> str:
@@ -56,7 +66,7 @@ def name_of(values: Values) -> str:
     return name if len(name) <= MOST_LETTERS else name[: MOST_LETTERS - 1] + "…"
 
 
-def named(error: SpecError, written: WrittenSweep, values: Values) -> SpecError:
+def _named(error: SpecError, written: WrittenSweep, values: Values) -> SpecError:
     """The error of a cell's spec as one of the sweep: where the field has its value from, and in which cell."""
     return SpecError(_loc(error, written), f"does not fit in the cell {name_of(values)}: {error.msg}", error.type)
 
@@ -107,18 +117,17 @@ def _with(part: Any, path: Sequence[str], value: Any) -> Any:
     return {**part, path[0]: _with(part.get(path[0], {}), path[1:], value)}
 
 
-def _errors(written: WrittenSweep, refused: Sequence[tuple[Values, Invalid]], n_cells: int) -> list[SpecError]:
+def _errors(written: WrittenSweep, refused: Sequence[Refused], tried: int, n_cells: int) -> list[SpecError]:
     """What is wrong with all cells is said once; the others are named one by one."""
-    of_each = [set(refusal.errors) for _, refusal in refused]
-    of_all = set.intersection(*of_each) if len(refused) == n_cells else set()
-    errors = [
-        SpecError(_loc(error, written), error.msg, error.type) for error in refused[0][1].errors if error in of_all
-    ]
-    others = [(values, [e for e in refusal.errors if e not in of_all]) for values, refusal in refused]
-    others = [(values, own) for values, own in others if own]
-    errors += [named(error, written, values) for values, own in others[:MOST_NAMED] for error in own]
+    of_all = set.intersection(*(set(cell.errors) for cell in refused)) if len(refused) == tried else set()
+    errors = [SpecError(_loc(e, written), e.msg, e.type) for e in refused[0].errors if e in of_all]
+    others = [Refused(cell.values, [e for e in cell.errors if e not in of_all]) for cell in refused]
+    others = [cell for cell in others if cell.errors]
+    errors += [_named(error, written, cell.values) for cell in others[:MOST_NAMED] for error in cell.errors]
     if len(others) > MOST_NAMED:
         errors.append(SpecError((), f"{len(others) - MOST_NAMED:,} more cells do not fit", "more"))
+    if tried < n_cells:
+        errors.append(SpecError((), f"that is enough; {n_cells - tried:,} cells were not looked at", "more"))
     return errors
 
 
@@ -162,6 +171,6 @@ def check_at_hand(session: Session, written: WrittenSweep, found: Sequence[Cell]
         try:
             checks.check_at_hand(session, cell.spec, heartbeat_seconds)
         except Invalid as refusal:
-            refused.append((cell.values, refusal))
+            refused.append(Refused(cell.values, refusal.errors))
     if refused:
-        raise Invalid(_errors(written, refused, len(found)))
+        raise Invalid(_errors(written, refused, len(found), len(found)))

@@ -19,7 +19,7 @@ def plan(session: Session, written: WrittenSweep, cells: Sequence[Cell]) -> sche
     """What would be stored of a sweep, and how long its runs would take."""
     planned, estimates = plans(session, written, cells), Estimates(session)
     seconds = {cell.fingerprint: estimates.of(cell.spec, cell.fingerprint) for cell in cells}
-    of_cells = [(seconds[plan.cell.fingerprint][0], len(plan.seeds)) for plan in planned if plan.seeds]
+    of_cells = [(seconds[plan.cell.fingerprint][0], len(plan.seeds)) for plan in planned]
     bases = dict.fromkeys(basis for _, basis in seconds.values() if basis)
     first = cells[0].spec
     return schemas.SweepPlan(

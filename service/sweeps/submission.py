@@ -101,7 +101,8 @@ def _store(
 
 
 def _new(plan: Plan, sweep_id: str, request_digest: str) -> New:
-    spec = plan.cell.spec.model_copy(update={"seeds": list(plan.seeds)})
+    whole = plan.cell.spec
+    spec = whole.model_copy(update={"seeds": list(plan.seeds)}) if plan.reused else whole
     return New(experiment_row(spec, request_digest=request_digest, sweep_id=sweep_id), spec)
 
 

@@ -190,8 +190,8 @@ def test_a_board_says_which_seconds_do_not_count_and_what_to_do() -> None:
     assert [row[names.index("time")] for row in table.rows] == ["3.5 s (1 of 2)*", "–*", "3.5 s"]
     assert table.note == (
         "* Something else kept the machine busy during 1 of 3 runs of layer_norm (00000000), 3 of 3 runs of none"
-        " (00000000). The seconds of such runs do not count; an entry of no others has no rank here; their values and"
-        " steps do. For seconds, run them again on a machine that does nothing else."
+        " (00000000). The seconds of such runs do not count; an entry without other runs has no rank here; their values"
+        " and steps do. For seconds, run them again on a machine that does nothing else."
     )
     table, _ = shown(some)
     assert table.note is not None

@@ -41,6 +41,7 @@ def test_the_api_describes_itself_as_openapi_3_1(document: Any) -> None:
         "GET /v1/sweeps/{sweep_id}",
         "POST /v1/sweeps/{sweep_id}/cancel",
         "POST /v1/sweeps/{sweep_id}/retry",
+        "GET /v1/experiments/{experiment_id}/figures/{name}",
         "GET /v1/runs/{run_id}",
         "GET /v1/runs/{run_id}/measurements",
         "GET /v1/runs/{run_id}/events",

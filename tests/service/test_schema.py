@@ -20,7 +20,7 @@ from tests.service.given import begun, claimed, finished, measured, recorded, su
 from tests.service.live import live_api
 from tests.service.sweeps.given import posted, stored
 
-CALLS = 40
+CALLS = 41
 CASES = int(os.environ.get("NORMBENCH_TEST_SCHEMA_CASES", "500"))
 MOST = math.ceil(1.4 * CASES / CALLS)  # of one call; those without parameters get a few only
 CONFIG = """\
@@ -53,6 +53,10 @@ checks.positive_data_acceptance.expected-statuses = ["2xx", "304", "422"]
 
 [[operations]]  # a figure of another name is not there
 include-path = "/v1/runs/{{run_id}}/figures/{{name}}"
+checks.positive_data_acceptance.expected-statuses = ["2xx", "304", "404"]
+
+[[operations]]  # nor is one of an experiment
+include-path = "/v1/experiments/{{experiment_id}}/figures/{{name}}"
 checks.positive_data_acceptance.expected-statuses = ["2xx", "304", "404"]
 
 [[operations]]  # what is stored under other names is not there

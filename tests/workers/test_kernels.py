@@ -7,7 +7,6 @@ import re
 import shutil
 import signal
 import stat
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -17,15 +16,11 @@ from typing import Any
 
 import psutil
 import pytest
-import torch
 
-from normcore.kernels import trials
 from normcore.kernels.cpu.build import CELLS
-from normcore.kernels.trials import Verdict
-from normcore.spec.kernels import FUSED_PAIRS
 from tests.processes import Service, service, until
 from workers import kernels, warm
-from workers.kernels import Trying, prepare
+from workers.kernels import prepare
 
 COMPILING = "INFO workers.kernels: compiling kernels for this processor, once on this machine; it takes some seconds"
 MISSING = "WARNING workers.kernels: no fused kernels here, so recurrent networks run by the reference, more slowly:"
@@ -173,7 +168,7 @@ def test_a_worker_on_a_gpu_needs_triton_and_none_of_the_processors_kernels(
     caplog.set_level(logging.INFO)
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
     assert prepare("cuda:1") == "there is no triton; install normbench[gpu]"
-    left = "no fused kernels here; experiments that ask for them are left to other workers: "
+    left = "experiments that ask for fused kernels are left to other workers: "
     assert caplog.messages == [f"{left}there is no triton; install normbench[gpu]"]
     caplog.clear()
     installed = tmp_path / "triton.dist-info" / "METADATA"
@@ -181,9 +176,11 @@ def test_a_worker_on_a_gpu_needs_triton_and_none_of_the_processors_kernels(
     installed.write_text("Name: triton\nVersion: 3.7.1\n")
     monkeypatch.setenv("PATH", compiler(tmp_path / "bin", "", "gcc"))
     monkeypatch.delenv("CC", raising=False)
-    assert prepare("cuda:1") is None
-    [line] = caplog.messages
-    assert line.startswith("fused kernels cannot be tried here"), "there is no device"
+    assert prepare("cuda:1") == "they cannot be tried"
+    assert caplog.messages == [
+        "fused kernels cannot be tried here: ChildProcessError: ended with 1",
+        f"{left}they cannot be tried",
+    ], "there is no device"
     caplog.clear()
     installed.write_text("Name: triton\nVersion: 3.9.0\n")
     told = "triton 3.9.0 is installed, which does not compile all; install normbench[gpu]"
@@ -261,70 +258,3 @@ def test_what_may_not_be_used_is_told_in_one_plain_line(tmp_path: Path, what: st
         assert line.startswith(MISSING)
         assert why in line
         assert "Traceback" not in running.logs()
-
-
-CPU = torch.device("cpu")
-DEAD, HANGS = ("lstm", "layer_norm"), ("gru", "none")
-RIGHT = Verdict(None, 2.0)
-
-
-def kills_or_hangs(trying: Trying, device: str) -> Verdict:
-    """Kernels that are right, but for one that kills its process and one that never ends."""
-    if trying == DEAD:
-        os.kill(os.getpid(), signal.SIGSEGV)
-    if trying == HANGS:
-        signal.pause()
-    return RIGHT
-
-
-def never(trying: Trying, device: str) -> Verdict:
-    raise AssertionError(trying)
-
-
-def logged(cache: Path, trial: str, seconds: float = 60) -> list[str]:
-    """What a worker would log of trials; those of this module's function ``trial``."""
-    program = (
-        "import logging; logging.basicConfig(level='INFO', format='%(message)s');"
-        f" from tests.workers.test_kernels import {trial}; from workers.kernels import try_all;"
-        f" try_all('cpu', {trial}, {seconds})"
-    )
-    environment = {**os.environ, "XDG_CACHE_HOME": str(cache)}
-    done = subprocess.run(
-        [sys.executable, "-c", program], env=environment, stderr=subprocess.PIPE, text=True, check=True
-    )
-    return done.stderr.splitlines()
-
-
-@pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where this process finds what is known, too."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    return tmp_path
-
-
-def test_a_kernel_that_kills_or_hangs_its_trial_is_found_wrong_and_the_others_are_tried(cache: Path) -> None:
-    lines = logged(cache, "kills_or_hangs", seconds=20)
-    found = dict(trials.verdicts(CPU))
-    assert found.pop(DEAD) == Verdict("the process that tried it ended with -11", None)
-    assert found.pop(HANGS) == Verdict("its trial did not end within 20 s", None)
-    assert found == {pair: RIGHT for pair in FUSED_PAIRS if pair not in (DEAD, HANGS)}
-    assert lines[0] == "trying fused kernels on this device, once on this machine; it takes some minutes"
-    assert lines[-1] == (
-        "fused kernels on this device: 13 of 15 are right and faster than the reference;"
-        " gru with none is wrong: its trial did not end within 20 s;"
-        " lstm with layer_norm is wrong: the process that tried it ended with -11"
-    )
-
-
-def test_what_was_tried_is_not_tried_again(cache: Path) -> None:
-    for pair in FUSED_PAIRS:
-        trials.keep(CPU, pair, RIGHT)
-    assert logged(cache, "never") == ["fused kernels on this device: 15 of 15 are right and faster than the reference"]
-
-
-def test_where_verdicts_cannot_be_kept_nothing_runs_untried_and_the_log_says_so(cache: Path) -> None:
-    """Nobody can look into this one, as its name is too long; root could into one that may not be searched."""
-    [line] = [line for line in logged(cache / ("x" * 300), "kills_or_hangs") if "cannot" in line]
-    assert line.startswith("fused kernels cannot be tried here: ")
-    assert "File name too long" in line
-    assert trials.verdicts(CPU) == {}

@@ -41,6 +41,7 @@ async function draw(figure) {
     await Plotly.react(plot, content.data, { ...content.layout, ...own, ...narrow, font, width: undefined, height }, QUIET);
     note?.remove();
     figure.dataset.drawn = "";
+    figure.dispatchEvent(new Event("drawn"));
   } catch (error) {
     if (note) note.textContent = `The figure cannot be drawn: ${error.message}. The table below has its numbers.`;
   }

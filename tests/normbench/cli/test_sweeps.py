@@ -2,6 +2,7 @@
 
 import json
 import re
+import signal
 import threading
 from pathlib import Path
 
@@ -9,9 +10,11 @@ import pytest
 from typer.testing import CliRunner
 
 from normbench import Client
-from normbench.cli import app
+from normbench.cli import app, command
 from service.db import Database
-from tests.normbench.cli.commands import from_json, normbench
+from tests.normbench.cli.commands import SECONDS, command_process, from_json, normbench
+from tests.normbench.scripted import AWAY, HANG_UP, Answer, scripted
+from tests.processes import until
 from tests.service.given import claimed, failed
 from tests.service.sweeps.given import run_all
 
@@ -133,3 +136,41 @@ def test_from_python_it_is_the_same(api: str, sweep_file: Path, db: Database) ->
     assert client.retry_sweep(made["id"])["state"] == "queued"
     run_all(db, lambda spec, seed: 0.5)
     assert client.wait_for_sweep(made["id"], timeout=10)["state"] == "succeeded"
+
+
+def test_ctrl_c_says_that_the_sweep_goes_on_and_how_to_come_back() -> None:
+    sweep = {
+        "id": "swp_1",
+        "state": "running",
+        "n_experiments": 2,
+        "spec": {"task": {"name": "permuted_digits"}},
+        "progress": {"done": 1, "total": 2, "eta_seconds": 3.0},
+    }
+    with scripted(Answer(sweep)) as script:
+        waiting = command_process({"NORMBENCH_URL": script.url}, "watch", "swp_1", "--json")
+        until(lambda: len(script.requests) > 1, SECONDS, lambda: "it never asked")
+        waiting.send_signal(signal.SIGINT)
+        printed, told = waiting.communicate(timeout=SECONDS)
+    assert (waiting.returncode, printed) == (130, "")
+    assert "1/2" in told
+    assert "note: the training goes on" in told.splitlines(), "not beside the bar"
+    assert "normbench watch swp_1" in told
+    assert "normbench cancel swp_1" in told
+
+
+def test_waiting_sits_out_a_service_that_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = {
+        "id": "swp_1",
+        "state": "succeeded",
+        "n_experiments": 0,
+        "spec": {"task": {"name": "permuted_digits"}},
+        "progress": {"done": 0, "total": 0, "eta_seconds": None},
+        "cells": [],
+        "best": None,
+        "budget_curve": {},
+        "budget_flips": [],
+    }
+    with scripted(AWAY, HANG_UP, Answer(ended)) as script:
+        monkeypatch.setenv("NORMBENCH_URL", script.url)
+        monkeypatch.setattr(command, "PATIENCE", 0.0)
+        assert from_json("watch", "swp_1")["id"] == "swp_1"

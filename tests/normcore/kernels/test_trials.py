@@ -34,7 +34,7 @@ def cuda(monkeypatch: pytest.MonkeyPatch) -> torch.device:
     ("verdict", "passed", "told"),
     [
         (Verdict(None, 1.5), True, "1.5 times as fast"),
-        (Verdict(None, 1.0), False, "1 times as fast"),
+        (Verdict(None, 1.05), False, "1.1 times as fast"),
         (Verdict("y is off", None), False, "wrong: y is off"),
         (Verdict("y is off", 3.0), False, "wrong: y is off"),
     ],
@@ -43,29 +43,49 @@ def test_what_is_right_and_faster_passes(verdict: Verdict, passed: bool, told: s
     assert (verdict.passed, str(verdict)) == (passed, told)
 
 
-def test_the_first_verdict_is_kept_so_that_a_machine_always_runs_the_same() -> None:
+def kept(device: torch.device, pair: tuple[str, str], verdict: Verdict) -> None:
+    with trials.alone(device):
+        trials.keep(device, pair, verdict)
+
+
+def test_what_is_known_is_kept_and_told_in_a_line() -> None:
     assert trials.verdicts(CPU) == {}
-    trials.keep(CPU, PAIR, Verdict(None, 1.5))
-    trials.keep(CPU, ("gru", "none"), Verdict("y is off", None))
-    trials.keep(CPU, PAIR, Verdict(None, 0.9))
+    kept(CPU, PAIR, Verdict(None, 1.5))
+    kept(CPU, ("gru", "none"), Verdict("y is off", None))
     assert trials.verdicts(CPU) == {PAIR: Verdict(None, 1.5), ("gru", "none"): Verdict("y is off", None)}
     assert trials.summary(CPU) == ("1 of 2 are right and faster than the reference; gru with none is wrong: y is off")
 
 
-@pytest.mark.parametrize("content", ["", "[]", '{"verdicts": {"lstm": {}}}', '{"verdicts": {"lstm none": {"x": 1}}}'])
+UNREADABLE = [
+    "",
+    "[]",
+    "{}",
+    '{"tried": {}}',
+    *(
+        f'{{"tried": {{}}, "verdicts": {found}}}'
+        for found in (
+            '{"lstm": {"wrong": null, "speedup": 2}}',
+            '{"lstm none": {}}',
+            '{"lstm none": {"wrong": null, "speedup": "2"}}',
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize("content", UNREADABLE)
 def test_a_file_that_cannot_be_read_knows_nothing_and_is_written_anew(cache: Path, content: str) -> None:
-    trials.keep(CPU, PAIR, Verdict(None, 1.5))
+    kept(CPU, PAIR, Verdict(None, 1.5))
     [file] = cache.rglob("trials-*.json")
     file.write_text(content)
     assert trials.verdicts(CPU) == {}
-    trials.keep(CPU, PAIR, Verdict(None, 2.0))
+    kept(CPU, PAIR, Verdict(None, 2.0))
     assert trials.verdicts(CPU) == {PAIR: Verdict(None, 2.0)}
 
 
 def test_a_verdict_is_of_one_kind_of_device_and_says_of_what(
     cache: Path, cuda: torch.device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    trials.keep(cuda, PAIR, Verdict(None, 1.5))
+    kept(cuda, PAIR, Verdict(None, 1.5))
     [file] = cache.rglob("trials-*.json")
     tried = json.loads(file.read_text())["tried"]
     assert (tried["device"], tried["torch"]) == ("NVIDIA H100", torch.__version__)
@@ -81,7 +101,7 @@ def test_auto_takes_what_has_passed_and_by_name_runs_what_is_not_known_to_be_wro
     of = (LSTM(), LayerNorm(), cuda, torch.float32)
     assert choose("auto", *of) == ("reference", unroll)
     assert choose("fused", *of) == ("fused", gpu.unroll)
-    trials.keep(cuda, PAIR, Verdict(None, 1.5))
+    kept(cuda, PAIR, Verdict(None, 1.5))
     assert choose("auto", *of) == ("fused", gpu.unroll)
     assert choose("reference", *of) == ("reference", unroll)
     assert choose("auto", GRU(), LayerNorm(), cuda, torch.float32) == ("reference", unroll)
@@ -93,7 +113,7 @@ def test_auto_takes_the_reference_where_kernels_are_slower_or_wrong(cuda: torch.
     from normcore.kernels import gpu
 
     of = (LSTM(), LayerNorm(), cuda, torch.float32)
-    trials.keep(cuda, PAIR, verdict)
+    kept(cuda, PAIR, verdict)
     assert choose("auto", *of) == ("reference", unroll)
     if verdict.wrong is None:
         assert choose("fused", *of) == ("fused", gpu.unroll)

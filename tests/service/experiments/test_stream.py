@@ -88,7 +88,7 @@ def test_a_client_sees_a_run_from_the_queue_to_its_end_as_it_happens(url: str, d
     event = next(events)
     assert (event.kind, event.id) == ("measurement", "1-5")
     values = {"valid.accuracy": 0.25, "valid.loss": 2.0}
-    assert event.data == {"run_id": run_id, "step": 5, "seconds": 2.5, "values": values}
+    assert event.data == {"run_id": run_id, "attempt": 1, "step": 5, "seconds": 2.5, "values": values}
     recorded(db, lease, measured(10), measured(15))
     assert [next(events).step for _ in range(2)] == [10, 15]
     recorded(db, lease, measured(20))

@@ -210,7 +210,7 @@ def test_what_is_sent_is_what_is_described(client: TestClient, document: Any, en
     plan = client.post("/v1/experiments?dry_run=true", json=written())
     assert plan.json()["runs"] == 1
     read = [
-        *(f"{experiment}{rest}" for rest in ("", "/events")),
+        *(f"{experiment}{rest}" for rest in ("", "/events", "/figures/curves")),
         *(f"/v1/runs/{ended_run}{rest}" for rest in ("", "/events", "/measurements", "/artifacts", "/figures/curves")),
         *(f"{files}/{name}" for name in ("log.txt", "environment.json", "x.bin")),
         *(

@@ -1,6 +1,7 @@
 """Leaderboards as the API shows them."""
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,8 @@ from starlette.testclient import TestClient
 from normcore.problem import own_budget, own_problem
 from normcore.spec import TASKS
 from service.db import Database
-from tests.service.given import submitted
+from service.experiments import lifecycle
+from tests.service.given import claimed, finished, started, submitted
 from tests.service.leaderboards.boards import board, ended, measured, result, trained_by
 
 OF_PROFILE = own_problem("permuted_digits", "smoke")
@@ -196,6 +198,20 @@ def test_a_speedup_in_seconds_is_of_one_kernel_alone(client: TestClient, db: Dat
         trained_by(db, method, kernel, value=0.8, steps_to_target=10, seconds_to_target=seconds)
     got = {entry["method"]: entry["speedup"]["seconds"] for entry in board(client)["entries"]}
     assert got == {"none": 1.0, "layer_norm": pytest.approx(3), "rms_norm": None}
+
+
+def test_a_speedup_in_seconds_is_of_the_runs_on_one_hardware(client: TestClient, db: Database) -> None:
+    took = {"none": [("EPYC", 8.0), ("EPYC", 8.0)], "layer_norm": [("EPYC", 4.0), ("EPYC", 4.0), ("Xeon", 0.5)]}
+    for method, runs in took.items():
+        submitted(db, method, seeds=range(len(runs)))
+        for cpu, seconds in runs:
+            lease = claimed(db).lease
+            with db.transaction() as session:
+                begun = replace(started(), environment={"cpu": cpu})
+                lifecycle.start(session, lease, begun, device="cpu", resumed_from=None)
+            finished(db, lease, value=0.8, steps_to_target=10, seconds_to_target=seconds)
+    got = {entry["method"]: entry["speedup"] for entry in board(client)["entries"]}
+    assert (got["layer_norm"]["steps"], got["layer_norm"]["seconds"]) == (1.0, pytest.approx(2))
 
 
 def test_runs_of_several_kernels_have_no_speedup_in_seconds(client: TestClient, db: Database) -> None:

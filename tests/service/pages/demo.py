@@ -149,8 +149,9 @@ def _train(db: Database, story: Story, task: str, profile: ProfileName) -> None:
     with db.transaction() as session:
         outcome: Any = "diverged" if seed in story.diverge else "completed"
         windows = CONTENDED if seed in story.contended else timing_of().windows
-        start = Start.of(ENVIRONMENT).probed(QUIET)
-        results.finish(session, lease, outcome, _result(story, seed, curve, target), timing_of(windows=windows), start)
+        timing = timing_of(training=curve[-1].seconds, windows=windows)
+        start = Start.of(environment).probed(QUIET)
+        results.finish(session, lease, outcome, _result(story, seed, curve, target), timing, start)
 
 
 def _curve(story: Story, seed: int, max_steps: int) -> list[Point]:

@@ -53,6 +53,20 @@ def test_all_pairs_at_once_are_what_each_pair_is(values: list[dict[int, float]])
             assert (found.mean[j, k], p_value) == pytest.approx((alone.mean, alone.p_value))
 
 
+@given(st.lists(st.tuples(entries, st.floats(-50, 150)), min_size=1, max_size=5))
+def test_no_value_counts_as_more_than_either_ceiling(given: list[tuple[dict[int, float], float]]) -> None:
+    values, ceilings = [own for own, _ in given], [ceiling for _, ceiling in given]
+    found = pairs(values, ceilings)
+    for j, k in product(range(len(values)), repeat=2):
+        most = min(ceilings[j], ceilings[k])
+        a, b = ({seed: min(value, most) for seed, value in values[n].items()} for n in (j, k))
+        alone = pair(a, b) if j != k else None
+        if alone is None:
+            assert np.isnan(found.p_value[j, k])
+        else:
+            assert (found.mean[j, k], found.p_value[j, k]) == pytest.approx((alone.mean, alone.p_value))
+
+
 @given(entries, entries)
 def test_a_pair_is_what_scipy_says(a: dict[int, float], b: dict[int, float]) -> None:
     common = sorted(a.keys() & b.keys())

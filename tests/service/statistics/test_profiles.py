@@ -44,3 +44,11 @@ def test_a_third_method_may_turn_two_others_round() -> None:
     assert beside["a"].area == pytest.approx(1 / 2)
     assert beside["b"].area == pytest.approx((1 / 3 + 0) / 2)
     assert flips(times) == [("a", "b")]
+
+
+def test_two_that_are_alike_alone_are_not_turned_round() -> None:
+    times: dict[str, dict[str, float | None]] = {"a": {"t1": 10.0, "t2": 20.0}, "b": {"t1": 20.0, "t2": 10.0}}
+    times["c"] = {"t1": None, "t2": 5.0}
+    found = profiles(times, ())
+    assert found["a"].area < found["b"].area
+    assert flips(times) == []

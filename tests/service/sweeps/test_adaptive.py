@@ -114,6 +114,27 @@ def test_a_sweep_that_is_cancelled_gets_no_more_until_it_is_retried(db: Database
     assert advanced(db) == 3
 
 
+def test_a_sweep_that_is_cancelled_between_two_steps_gets_no_more(db: Database) -> None:
+    sweep_id = stored(db, posted(THREE, adaptive=True))
+    run_all(db, worth)
+    with db.transaction() as session:
+        requests.cancel(session, sweep_id)
+    assert advanced(db) == 0
+    assert shown(db, sweep_id).state == "succeeded"
+
+
+def test_seeds_that_others_have_measured_decide_nothing_before_the_sweep_has_them(db: Database) -> None:
+    def apart_later(spec: Mapping[str, Any], seed: int) -> float:
+        return worth(spec, seed) if seed < 3 else MEANS[spec["norm"]["method"]] + seed / 1000
+
+    for method in ("layer_norm", "recurrent_batch_norm"):
+        submitted(db, method, seeds=range(3, 20))
+    run_all(db, apart_later)
+    stored(db, posted({"norm.method": THREE["norm.method"][1:]}, adaptive=True, reuse=False))
+    run_all(db, apart_later)
+    assert advanced(db) == 2
+
+
 def test_seeds_that_are_measured_already_are_counted_and_not_run(db: Database) -> None:
     submitted(db, "none", seeds=range(8))
     run_all(db, worth)

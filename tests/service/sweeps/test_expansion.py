@@ -66,6 +66,12 @@ def test_draws_are_the_same_each_time_and_neither_more_samples_nor_another_field
     assert len(set(draws(50))) == 50
 
 
+def test_fields_are_drawn_apart() -> None:
+    random = {path: {"uniform": [0.0, 1.0]} for path in (LR, "norm.eps")}
+    for values in assignments(read(posted({}, random=random, samples=10))):
+        assert values[LR] != values["norm.eps"]
+
+
 def test_logarithms_are_uniform() -> None:
     body = posted({}, random={LR: {"log_uniform": [1e-4, 1e-2]}}, samples=1000)
     below = sum(values[LR] < 1e-3 for values in assignments(read(body)))
@@ -114,6 +120,14 @@ def test_of_very_many_cells_that_do_not_fit_twenty_are_named() -> None:
     found = refused(posted({LR: [0.001, *(-float(k) for k in range(1, 31))]}))
     assert len(found) == 21
     assert found[-1] == ((), "10 more cells do not fit")
+
+
+def test_a_spec_that_is_wrong_in_thousands_of_places_is_refused_after_one_cell() -> None:
+    rates, wrong = [k * 1e-5 for k in range(1, 1001)], {f"field_{k}": 0 for k in range(2000)}
+    found = refused(posted({LR: rates}, spec={**SPEC, "model": wrong}))
+    assert len(found) == 2001
+    assert found[0][0] == ("spec", "model", "field_0")
+    assert found[-1] == ((), "that is enough; 999 cells were not looked at")
 
 
 def test_two_cells_that_are_one_experiment_are_named() -> None:

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from service.db import Database
-from service.errors import NotFound
-from service.sweeps import queries, requests
+from service.sweeps import queries
 from tests.service.given import MAX_STEPS, begun, claimed, failed, finished, measured, recorded
 from tests.service.sweeps.given import LR, METHODS, SPEC, cell, posted, run_all, shown, stored
 
@@ -116,22 +115,6 @@ def test_a_sweep_of_which_a_run_failed_has_failed_and_its_cells_say_which(db: Da
     run_all(db, lambda spec, seed: 0.5)
     assert shown(db, sweep_id).state == "failed"
     assert [one.state for one in shown(db, sweep_id).cells] == ["failed", "succeeded"]
-
-
-def test_all_of_a_sweep_is_cancelled_and_retried_as_one(db: Database) -> None:
-    sweep_id = stored(db, posted(spec={**SPEC, "seeds": [0, 1]}))
-    running = claimed(db).lease
-    with db.transaction() as session:
-        requests.cancel(session, sweep_id)
-    assert recorded(db, running) is True, "its worker hears of it"
-    assert [one.state for one in shown(db, sweep_id).cells] == ["running", "cancelled"]
-    with db.transaction() as session:
-        notifications = requests.retry(session, sweep_id)
-    assert len(notifications) == 3
-    assert shown(db, sweep_id).progress.done == 0
-    for verb in (requests.cancel, requests.retry):
-        with pytest.raises(NotFound, match="no sweep 'swp_nope'"), db.transaction() as session:
-            verb(session, "swp_nope")
 
 
 def test_sweeps_are_listed_newest_first(db: Database) -> None:

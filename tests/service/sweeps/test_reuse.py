@@ -8,8 +8,9 @@ from normcore.events import Started
 from normcore.spec import TrainingSpec, resolve
 from normcore.training.loop import train
 from service.db import Database
+from service.experiments import lifecycle
 from service.sweeps.reuse import code_of
-from tests.service.given import claimed, submitted
+from tests.service.given import MAX_STEPS, claimed, submitted
 from tests.service.sweeps.given import CODE, SPEC, posted, run_all, runs_of, shown, stored
 
 SEEDS = {**SPEC, "seeds": [0, 1, 2]}
@@ -73,7 +74,10 @@ def test_a_numbered_device_is_of_its_kind(db: Database, device: str) -> None:
 
 def test_runs_that_have_not_succeeded_do_not_count(db: Database) -> None:
     submitted(db, "layer_norm", seeds=[0, 1])
-    claimed(db)
+    lease = claimed(db).lease
+    with db.transaction() as session:
+        started = Started(0, MAX_STEPS, "reference", 1, CODE)
+        lifecycle.start(session, lease, started, device="cpu", resumed_from=None)
     assert shown(db, stored(db, posted(spec=SEEDS))).reused_runs == 0
 
 

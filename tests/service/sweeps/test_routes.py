@@ -80,7 +80,8 @@ def test_the_plan_of_what_is_measured_adds_up(client: TestClient, db: Database) 
     for method in ("none", "layer_norm"):
         submitted(db, method, seeds=[0])
     run_all(db, lambda spec, seed: 0.5)
-    assert post(client, posted(spec=SEEDS), dry_run=True).json()["total_seconds"] == 9.7
+    plan = post(client, posted(spec={**SPEC, "seeds": [0, 1, 2]}), dry_run=True).json()
+    assert (plan["reused_runs"], plan["total_seconds"]) == (2, 19.4), "4.85 seconds for each of four runs"
 
 
 def test_a_dry_run_of_an_adaptive_sweep_says_how_many_runs_it_may_come_to(client: TestClient) -> None:

@@ -9,7 +9,7 @@ from normcore.spec import resolve
 from service.db import Database
 from service.errors import Conflict
 from service.experiments.tables import Experiment, Run
-from service.sweeps import expansion, submission
+from service.sweeps import expansion, requests, submission
 from service.sweeps.tables import Sweep, SweepCell
 from service.sweeps.written import read
 from tests.service.given import claimed, finished, submitted
@@ -70,6 +70,15 @@ def test_an_experiment_submitted_after_a_sweep_waits_for_one_run_of_it(db: Datab
     alone = submitted(db, "none", seeds=[0, 1]).runs
     order = [claimed(db).lease.run_id for _ in range(5)]
     assert [order.index(run.id) for run in alone] == [1, 3]
+
+
+def test_a_sweep_that_is_retried_takes_one_turn_as_before(db: Database) -> None:
+    sweep_id = stored(db, posted({LR: [k * 1e-5 for k in range(1, 11)]}))
+    with db.transaction() as session:
+        requests.cancel(session, sweep_id)
+        assert len(requests.retry(session, sweep_id)) == 10
+    alone = submitted(db, "none").runs[0].id
+    assert [claimed(db).lease.run_id for _ in range(3)].index(alone) == 1
 
 
 def test_two_sweeps_take_turns(db: Database) -> None:

@@ -302,10 +302,15 @@ def test_the_best_of_each_method_is_chosen_among_the_measured(client: TestClient
     assert sorted(shown) == [("measured", 2), ("submitted", 1)]
 
 
-def test_a_report_card_has_no_claims(client: TestClient) -> None:
+def test_a_report_card_has_no_claims(client: TestClient, db: Database) -> None:
     accepted(client)
-    card = client.get("/v1/methods/layer_norm/report-card").json()
-    assert card["standings"] == []
+    result(db, "none", [0.6], [20])
+
+    def standings(method: str) -> list[tuple[int, int]]:
+        card = client.get(f"/v1/methods/{method}/report-card").json()
+        return [(standing["rank"], standing["of"]) for standing in card["standings"]]
+
+    assert (standings("layer_norm"), standings("none")) == ([], [(1, 1)])
 
 
 def test_a_finished_run_is_what_judges(client: TestClient, db: Database) -> None:

@@ -1,0 +1,282 @@
+"""One experiment: how is it going? The page follows it while it is open (``static/live.js``)."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import yaml
+from fastapi import Request
+from pydantic import ValidationError
+from sqlalchemy.orm import Session
+from starlette.responses import RedirectResponse, Response
+
+from normcore.problem import own_problem
+from normcore.spec import TrainingSpec
+from normcore.spec.experiment import parse
+from normcore.spec.resolve import departures
+from normcore.spec.task import ProfileName
+from normcore.spec.tasks import BENCHMARKS
+from service.experiments import parameters, queries, stream
+from service.experiments import routes as experiments
+from service.experiments.figures import MOST_SEEDS
+from service.experiments.lifecycle import ENDED
+from service.experiments.schemas import ExperimentOut, HistoryEntry, RunOut
+from service.experiments.seed_curves import SeedCurves, seed_curves
+from service.experiments.tables import of_experiment
+from service.http.parts import DatabaseDep, Parts, PartsDep
+from service.pages import formats
+from service.pages.facts import facts
+from service.pages.rendering import address, html, kept
+from service.pages.routing import PageRouter
+from service.statistics.values import Value, value
+from service.workload.backlog import Backlog, backlogs
+
+MOST_ROWS = 20  # of the curves' table
+MOST_WRITTEN = 200  # characters of an error in the answer
+
+router = PageRouter(prefix="/experiments/{experiment_id}")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the page says first: a sentence, how it is meant, and what to do."""
+
+    text: str
+    tone: str = ""
+    facts: Sequence[str] = ()
+    command: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CurveTable:
+    """Curves as numbers; each row a step and what each column has there."""
+
+    columns: Sequence[str] = ()
+    rows: Sequence[tuple[int, Sequence[str]]] = field(default_factory=list)
+
+
+@router.get("")
+def get_experiment(request: Request, experiment_id: parameters.ExperimentId, parts: PartsDep) -> Response:
+    """How is it going?"""
+    with parts.db.snapshot() as session:
+        experiment = queries.experiment(session, experiment_id)
+        position = stream.position(session, of_experiment(experiment_id))
+        cancelling = queries.being_cancelled(session, experiment_id)
+        backlog = _backlog(session, parts, experiment) if experiment.state == "queued" else None
+        version = (position, cancelling, backlog, [_version(run) for run in experiment.runs])
+        return kept(
+            request,
+            parts,
+            version,
+            lambda: _page(request, session, experiment, position, cancelling=cancelling, backlog=backlog),
+        )
+
+
+@router.post("/cancel")
+def cancel(experiment_id: parameters.ExperimentId, db: DatabaseDep) -> Response:
+    """Cancel it, and show it again."""
+    return _shown(experiments.cancel_experiment(experiment_id, db))
+
+
+@router.post("/retry")
+def retry(experiment_id: parameters.ExperimentId, parts: PartsDep) -> Response:
+    """Open new attempts of what failed or was cancelled, and show it again."""
+    return _shown(experiments.retry_experiment(experiment_id, parts))
+
+
+def _shown(experiment: ExperimentOut) -> Response:
+    return RedirectResponse(f"/experiments/{experiment.id}", status_code=303)
+
+
+def _version(run: RunOut) -> tuple[object, ...]:
+    return run.state, run.attempt, run.progress, run.resumed_from_step, run.outcome, run.environment is None
+
+
+def _backlog(session: Session, parts: Parts, experiment: ExperimentOut) -> Backlog:
+    found = backlogs(session, parts.settings.heartbeat_seconds)
+    return next(one for one in found if one.device == experiment.spec["device"])
+
+
+def _page(
+    request: Request,
+    session: Session,
+    experiment: ExperimentOut,
+    position: str,
+    *,
+    cancelling: bool,
+    backlog: Backlog | None,
+) -> str:
+    spec = experiment.spec
+    curves = seed_curves(session, experiment)
+    benchmark = BENCHMARKS.get(spec["task"]["name"])
+    return html(
+        request,
+        "experiments/one.html",
+        experiment=experiment,
+        spec=spec,
+        method=(spec["norm"] or {}).get("method"),
+        metric=benchmark.metric().name if benchmark else None,
+        answer=answer(experiment, backlog),
+        cancelling=cancelling,
+        diverged=sum(run.outcome == "diverged" for run in experiment.runs),
+        may_retry=any(run.state in ("failed", "cancelled") for run in experiment.runs),
+        ended=experiment.state in ENDED,
+        position=position,
+        board=board_address(experiment),
+        latest=latest(curves),
+        table=curve_table(curves),
+        drawn=MOST_SEEDS,
+        measured=curves is None or any(seed.points for seed in curves.seeds),
+        departures=told_departures(spec),
+        yaml=yaml.safe_dump(dict(spec), sort_keys=False, allow_unicode=True),
+        history=history(experiment.runs),
+        facts=facts(experiment.runs),
+    )
+
+
+def answer(experiment: ExperimentOut, backlog: Backlog | None) -> Answer:
+    """How it is going, in a sentence."""
+    runs = experiment.runs
+    states = Counter(run.state for run in runs)
+    ended = [run for run in runs if run.state in ENDED]
+    if experiment.state == "queued":
+        return _waiting(len(runs), backlog)
+    if experiment.state == "running":
+        return Answer(f"{_done(len(ended), len(runs))}{_left(runs)}{_so_far(experiment)}.")
+    if experiment.state == "failed":
+        first = next(run for run in runs if run.state == "failed")
+        said = (first.error or "").strip().partition("\n")[0]
+        text = f"{states['failed']} of {formats.count(len(runs), 'seed')} failed: {said[:MOST_WRITTEN]}"
+        return Answer(text, "bad", _facts_of(experiment))
+    if experiment.state == "cancelled":
+        text = f"Cancelled: {states['succeeded']} of {formats.count(len(runs), 'seed')} had ended before."
+        return Answer(text, "warn", _facts_of(experiment))
+    return _succeeded(experiment)
+
+
+def _waiting(seeds: int, backlog: Backlog | None) -> Answer:
+    none = f"None of {formats.count(seeds, 'seed')} has begun"
+    if backlog is None:
+        return Answer(f"{none}.")
+    if not backlog.workers:
+        on = "" if backlog.device == "auto" else f" for {backlog.device}"
+        command = "normbench worker --device cuda:0" if backlog.device == "cuda" else "normbench worker"
+        return Answer(f"{none}: no worker{on} is alive. Start one:", "warn", command=command)
+    told = [f"{formats.count(backlog.workers, 'worker')} for {backlog.device}"]
+    told.append(f"{formats.count(backlog.queued, 'run')} waiting, {backlog.running} running")
+    return Answer(f"{none}; it waits for its turn.", facts=told)
+
+
+def _done(ended: int, seeds: int) -> str:
+    return f"{ended} of {formats.count(seeds, 'seed')} done"
+
+
+def _left(runs: Sequence[RunOut]) -> str:
+    """How long the seeds that train now will; how long others wait nobody knows."""
+    etas = [run.progress.eta_seconds for run in runs if run.progress.eta_seconds is not None]
+    if not etas:
+        return ""
+    others = any(run.state == "queued" for run in runs)
+    return f", ~{formats.seconds(max(etas))} left{' of those that train now' if others else ''}"
+
+
+def _so_far(experiment: ExperimentOut) -> str:
+    pooled = _pooled(experiment)
+    if pooled is None or pooled[1].mean is None:
+        return ""
+    return f"; so far {formats.value(pooled[1].mean, pooled[0])}"
+
+
+def _succeeded(experiment: ExperimentOut) -> Answer:
+    runs = experiment.runs
+    pooled = _pooled(experiment)
+    if pooled is None:
+        return Answer(f"{_done(len(runs), len(runs))}.", "", ())
+    metric, found = pooled
+    if found.mean is None:
+        text = "The seed" if len(runs) == 1 else f"All {len(runs)} seeds"
+        return Answer(f"{text} diverged: there is no finite result.", "bad")
+    named = metric.replace("_", " ")
+    about = f", 95% interval {formats.interval(found.ci95, metric)}" if found.ci95 else ""
+    seeds = formats.count(found.n, "seed")
+    text = f"{formats.value(found.mean, metric)} test {named}, mean of {seeds}{about}."
+    return Answer(text, "", _facts_of(experiment))
+
+
+def _facts_of(experiment: ExperimentOut) -> list[str]:
+    diverged = sum(run.outcome == "diverged" for run in experiment.runs)
+    reached = sum((run.result or {}).get("steps_to_target") is not None for run in experiment.runs)
+    told = [f"{diverged} diverged"] if diverged else []
+    if any((run.result or {}).get("value") is not None for run in experiment.runs):
+        told.append(f"{reached} of {len(experiment.runs)} reached the target")
+    return told
+
+
+def _pooled(experiment: ExperimentOut) -> tuple[str, Value] | None:
+    """The metric and what the seeds that have succeeded are worth; None of an analysis."""
+    benchmark = BENCHMARKS.get(experiment.spec["task"]["name"])
+    results = [run.result for run in experiment.runs if run.result is not None]
+    if benchmark is None:
+        return None
+    metric = benchmark.metric()
+    values = [result["value"] for result in results if result["value"] is not None]
+    return metric.name, value(values, len(results) - len(values), metric.direction, None)
+
+
+def board_address(experiment: ExperimentOut) -> str | None:
+    """Where its entry stands; None of an analysis."""
+    name, profile = experiment.spec["task"]["name"], cast(ProfileName, experiment.spec["task"]["profile"])
+    if experiment.problem is None or name not in BENCHMARKS:
+        return None
+    own = own_problem(name, profile).id
+    return address(
+        f"/boards/{name}", profile=profile, problem=None if experiment.problem == own else experiment.problem
+    )
+
+
+def latest(curves: SeedCurves | None) -> Mapping[str, float]:
+    """The last validation value of each run that has one."""
+    return {seed.run_id: seed.points[-1].value for seed in curves.seeds if seed.points} if curves else {}
+
+
+def curve_table(curves: SeedCurves | None) -> CurveTable:
+    """The curves that are drawn, at steps spread evenly over those at which there are values."""
+    if curves is None:
+        return CurveTable()
+    shown = curves.seeds[:MOST_SEEDS]
+    columns = {f"seed {seed.seed}": {point.step: point.value for point in seed.points} for seed in shown}
+    if len(curves.seeds) > 1:
+        columns["mean"] = {point.step: point.value for point in curves.mean}
+    steps = sorted({step for column in columns.values() for step in column})
+    rows = [
+        (step, [formats.value(column.get(step), curves.metric) for column in columns.values()])
+        for step in spread(steps, MOST_ROWS)
+    ]
+    return CurveTable(list(columns), rows)
+
+
+def spread(steps: Sequence[int], most: int) -> list[int]:
+    """So many of them, evenly, the first and the last among them."""
+    if len(steps) <= most:
+        return list(steps)
+    return [steps[round(k * (len(steps) - 1) / (most - 1))] for k in range(most)]
+
+
+def told_departures(spec: Mapping[str, Any]) -> list[tuple[str, str, str]] | None:
+    """Option, value here, value of the profile; None if the spec cannot be read here, as for want of a plug-in, or is
+    an analysis."""
+    try:
+        parsed = parse(spec)
+    except (ValidationError, ValueError):
+        return None
+    if not isinstance(parsed, TrainingSpec):
+        return None
+    found = departures(parsed)
+    return [(path, formats.option(here), formats.option(usual)) for path, (here, usual) in found.items()]
+
+
+def history(runs: Sequence[RunOut]) -> list[tuple[int, HistoryEntry]]:
+    """What went wrong, by seed, newest first."""
+    entries = [(run.seed, entry) for run in runs for entry in run.history]
+    return sorted(entries, key=lambda entry: entry[1].at, reverse=True)

@@ -1,0 +1,166 @@
+"""All experiments, newest first: where is mine?"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Annotated, Any, get_args
+
+from fastapi import Depends, Request
+from pydantic import BeforeValidator
+from starlette.responses import Response
+
+from normcore.events import Outcome
+from normcore.spec import TASKS
+from normcore.spec.methods import METHODS
+from normcore.spec.task import ProfileName
+from normcore.spec.tasks import BENCHMARKS
+from service.db import utc_now
+from service.experiments import parameters, queries
+from service.experiments.schemas import ExperimentSummary, State
+from service.http.pages import Cursor
+from service.http.parts import DatabaseDep
+from service.http.routing import check_known
+from service.pages.rendering import address, page
+from service.pages.routing import PageRouter
+from service.statistics.values import value
+
+RunResult = tuple[float | None, Outcome | None]
+ON_A_PAGE = 50
+PATH = "/experiments"
+
+router = PageRouter()
+
+
+def _given(content: Any) -> Any:
+    """What a form sends of a field that was left empty counts as not asked."""
+    if isinstance(content, list):
+        return [text for text in content if text]
+    return content or None
+
+
+Blank = BeforeValidator(_given)
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What the list is asked for; None asks for all."""
+
+    task: Annotated[parameters.TaskName, Blank] = None
+    profile: Annotated[parameters.Profile, Blank] = None
+    method: Annotated[parameters.MethodName, Blank] = None
+    state: Annotated[parameters.State, Blank] = None
+    label: Annotated[parameters.Labels, Blank] = ()  # type: ignore[assignment]
+    sweep: Annotated[parameters.SweepId, Blank] = None
+    fingerprint: Annotated[parameters.Fingerprint, Blank] = None
+
+    @property
+    def asked(self) -> Mapping[str, Any]:
+        """Those that narrow the list, as an address has them."""
+        return {name: content for name, content in asdict(self).items() if content}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An experiment of the list.
+
+    Attributes:
+        seeds: how many runs are in which state, the present ones only.
+        mean: of its runs' values; None while there is none.
+        metric: what the values are of; None of an analysis.
+        age: seconds since it was submitted.
+    """
+
+    id: str
+    state: State
+    task: str
+    profile: str
+    method: str | None
+    labels: Mapping[str, str]
+    seeds: Mapping[State, int]
+    n_diverged: int
+    mean: float | None
+    metric: str | None
+    created_at: datetime
+    age: float
+
+
+@router.get(PATH)
+def list_experiments(
+    request: Request, db: DatabaseDep, filters: Annotated[Filters, Depends()], cursor: Cursor = None
+) -> Response:
+    """Where is mine?"""
+    check_known("task", filters.task, TASKS)
+    check_known("method", filters.method, METHODS)
+    with db.snapshot() as session:
+        found = queries.experiments(
+            session,
+            columns={
+                name: content
+                for name, content in (
+                    ("task", filters.task),
+                    ("profile", filters.profile),
+                    ("method", filters.method),
+                    ("sweep_id", filters.sweep),
+                )
+                if content is not None
+            },
+            fingerprint=filters.fingerprint,
+            labels=[(key, content) for key, _, content in (text.partition(":") for text in filters.label)],
+            state=filters.state,
+            before=cursor,
+            limit=ON_A_PAGE + 1,
+        )
+        shown = found[:ON_A_PAGE]
+        results = queries.results(session, [experiment.id for experiment in shown])
+    last = shown[-1].id if len(found) > ON_A_PAGE else None
+    return page(
+        request,
+        "experiments/list.html",
+        rows=rows(shown, results, utc_now()),
+        filters=filters,
+        first=address(PATH, **filters.asked) if cursor else None,
+        older=address(PATH, **filters.asked, cursor=last) if last else None,
+        call=address("/v1/experiments", **filters.asked, cursor=cursor),
+        choices={
+            "state": _choices("any", get_args(State)),
+            "task": _choices("all", sorted(TASKS)),
+            "profile": _choices("all", get_args(ProfileName)),
+            "method": _choices("all", sorted(METHODS)),
+        },
+    )
+
+
+def _choices(everything: str, names: Sequence[str]) -> list[tuple[str, str]]:
+    """Values and texts of a field whose first choice asks for all."""
+    return [("", everything), *((name, name) for name in names)]
+
+
+def rows(shown: Sequence[ExperimentSummary], results: Mapping[str, Sequence[RunResult]], now: datetime) -> list[Row]:
+    """What the list says of each experiment.
+
+    Args:
+        results: of the succeeded runs of each.
+    """
+    return [_row(experiment, results[experiment.id], now) for experiment in shown]
+
+
+def _row(experiment: ExperimentSummary, results: Sequence[RunResult], now: datetime) -> Row:
+    spec = experiment.spec
+    task: str = spec["task"]["name"]
+    benchmark = BENCHMARKS.get(task)
+    metric = benchmark.metric() if benchmark else None
+    values = [found for found, _ in results if found is not None]
+    return Row(
+        id=experiment.id,
+        state=experiment.state,
+        task=task,
+        profile=spec["task"]["profile"],
+        method=(spec["norm"] or {}).get("method"),
+        labels=spec["labels"],
+        seeds=experiment.runs_by_state,
+        n_diverged=sum(outcome == "diverged" for _, outcome in results),
+        mean=value(values, 0, metric.direction, None).mean if metric else None,
+        metric=metric.name if metric else None,
+        created_at=experiment.created_at,
+        age=(now - experiment.created_at).total_seconds(),
+    )

@@ -1,0 +1,154 @@
+"""One run: what happened?"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import Request
+from sqlalchemy.orm import Session
+from starlette.responses import Response
+
+from normcore.spec.tasks import BENCHMARKS
+from service.experiments import files, parameters, queries, stream
+from service.experiments.lifecycle import ENDED
+from service.experiments.schemas import MeasurementsOut, RunOut, TimingOut
+from service.experiments.tables import Run
+from service.http.parts import Parts, PartsDep
+from service.pages import formats
+from service.pages.experiment import MOST_ROWS, Answer, CurveTable, spread
+from service.pages.facts import facts
+from service.pages.rendering import html, kept
+from service.pages.routing import PageRouter
+
+PICTURES = (".png", ".svg")
+
+router = PageRouter(prefix="/runs/{run_id}")
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """An artifact."""
+
+    name: str
+    size: int
+    address: str
+
+    @property
+    def is_picture(self) -> bool:
+        return self.name.endswith(PICTURES)
+
+
+@router.get("")
+def get_run(request: Request, run_id: parameters.RunId, parts: PartsDep) -> Response:
+    """What happened?"""
+    with parts.db.snapshot() as session:
+        run = queries.run(session, run_id)
+        position = stream.position(session, Run.id == run_id)
+        stored = _files(parts, run)
+        version = (position, run, stored)
+        return kept(request, parts, repr(version), lambda: _page(request, session, run, position, stored))
+
+
+def _files(parts: Parts, run: RunOut) -> list[File]:
+    found = files.shown(run, parts.artifacts.list(run.id))
+    return [File(name, file.size, f"/v1/runs/{run.id}/artifacts/{name}") for name, file in sorted(found.items())]
+
+
+def _page(request: Request, session: Session, run: RunOut, position: str, stored: Sequence[File]) -> str:
+    spec = queries.experiment(session, run.experiment_id).spec
+    benchmark = BENCHMARKS.get(spec["task"]["name"])
+    metric = benchmark.metric().name if benchmark else None
+    measured = queries.measurements(session, run.id, series=(), max_points=None)
+    return html(
+        request,
+        "runs/one.html",
+        run=run,
+        spec=spec,
+        method=(spec["norm"] or {}).get("method"),
+        metric=metric,
+        answer=answer(run, metric),
+        ended=run.state in ENDED,
+        position=position,
+        x=measured.x,
+        measured=bool(measured.series),
+        table=table(measured),
+        results=results(run),
+        findings=(run.result or {}).get("findings", []),
+        timing=timing(run.timing) if run.timing else [],
+        history=[(run.seed, entry) for entry in reversed(run.history)],
+        facts=facts([run]),
+        files=stored,
+    )
+
+
+def answer(run: RunOut, metric: str | None) -> Answer:
+    """What happened, in a sentence."""
+    if run.state == "queued":
+        again = f" again, as attempt {run.attempt}" if run.attempt > 1 else ""
+        return Answer(f"It waits for a worker{again}.")
+    if run.state == "running":
+        eta = run.progress.eta_seconds
+        left = "" if eta is None else f", ~{formats.seconds(eta)} left"
+        return Answer(f"Step {formats.steps(run.progress.step)} of {formats.steps(run.progress.max_steps)}{left}.")
+    if run.state == "failed":
+        return Answer("It failed; what it said is below.", "bad")
+    if run.state == "cancelled":
+        return Answer(f"It was cancelled at step {formats.steps(run.progress.step)}.", "warn")
+    result = run.result or {}
+    if run.outcome == "diverged":
+        return Answer(
+            f"It diverged at step {formats.steps(run.progress.step)}: its numbers were no longer finite.", "bad"
+        )
+    if metric is None:
+        return Answer(f"It found {formats.count(len(result.get('findings', [])), 'thing')}.")
+    named = metric.replace("_", " ")
+    return Answer(f"{formats.value(result['value'], metric)} test {named}; {_target(result)}.")
+
+
+def _target(result: Mapping[str, Any]) -> str:
+    if result["steps_to_target"] is None:
+        return "it never reached the target"
+    within = formats.seconds(result["seconds_to_target"])
+    return f"it reached the target at step {formats.steps(result['steps_to_target'])}, after {within} of training"
+
+
+def table(measured: MeasurementsOut) -> CurveTable:
+    """All series, at steps spread evenly over those at which there are values."""
+    columns = {name: {step: number for step, number, _ in series.points} for name, series in measured.series.items()}
+    steps = sorted({step for column in columns.values() for step in column})
+    metrics = [name.rpartition(".")[2] for name in columns]
+    rows = [
+        (
+            step,
+            [formats.value(own.get(step), metric) for own, metric in zip(columns.values(), metrics, strict=True)],
+        )
+        for step in spread(steps, MOST_ROWS)
+    ]
+    return CurveTable(list(columns), rows)
+
+
+def results(run: RunOut) -> list[tuple[str, str]]:
+    """What the run of a benchmark is worth, by name."""
+    found = run.result
+    if found is None or "metric" not in found:
+        return []
+    told = [(f"test {name.replace('_', ' ')}", formats.value(number, name)) for name, number in found["values"].items()]
+    told.append(
+        (f"validation {found['metric'].replace('_', ' ')}", formats.value(found["valid_value"], found["metric"]))
+    )
+    told.append(("selected at step", formats.steps(found["step"])))
+    told.append(("steps to the target", formats.steps(found["steps_to_target"])))
+    told.append(("seconds to the target", formats.seconds(found["seconds_to_target"])))
+    return told
+
+
+def timing(found: TimingOut) -> list[tuple[str, str]]:
+    """What its seconds were spent on, by name."""
+    parts = (
+        ("compiling, loading kernels", found.compile),
+        ("reading data, drawing batches", found.data),
+        ("warm-up", found.warm_up),
+        ("training", found.training),
+        ("evaluation", found.evaluation),
+    )
+    return [(name, formats.seconds(seconds)) for name, seconds in parts]

@@ -1,0 +1,229 @@
+// Keeps the page of an experiment or of a run as it is now. Curves grow point by point, by server-sent events; all else
+// is what the page itself says when it is asked for anew, so that numbers are written in one place.
+
+const REDRAW = 500, REFRESH = 2000, POLL = 5000, SAY = 5000, MEAN = 10000; // milliseconds
+const FAILURES = 3; // of the stream in a row, after which the page is asked for anew instead
+const MOST_POINTS = 2000; // of a line
+const ENDED = new Set(["succeeded", "failed", "cancelled"]);
+const WORDS = { live: "live", reconnecting: "reconnecting", ended: "ended" };
+
+const chip = document.getElementById("live");
+const figure = document.querySelector("[data-figure]");
+
+/** Calls at most once in so many milliseconds, the first time at once; later calls wait and count as one. */
+function atMostEvery(milliseconds, call) {
+  let waits, last = -Infinity;
+  return () => {
+    waits ??= setTimeout(() => {
+      waits = undefined;
+      last = performance.now();
+      call();
+    }, Math.max(0, last + milliseconds - performance.now()));
+  };
+}
+
+// Curves
+
+let lines = []; // trace, x, y, attempts
+let faded = []; // what attempts had measured that were taken over
+let revision = 0;
+
+const redraw = atMostEvery(REDRAW, () => {
+  const plot = figure?.querySelector(".plot-area");
+  if (!plot?.data) return;
+  const traces = lines.map(({ trace, x, y }) => ({ ...trace, x: [...x], y: [...y] }));
+  revision += 1;
+  window.Plotly.react(plot, [...faded, ...traces], { ...plot.layout, datarevision: revision });
+});
+
+/** Take over what was just drawn; points that have come since stay. */
+function adopt() {
+  const before = lines;
+  const data = figure.querySelector(".plot-area").data.filter((trace) => !trace.meta?.faded);
+  lines = data.map((trace) => ({
+    trace, x: [...trace.x], y: [...trace.y], attempts: trace.x.map(() => trace.meta?.attempt ?? 0),
+  }));
+  for (const { trace, x, y, attempts } of before) {
+    if (!trace.meta?.run) continue;
+    const same = lines.find((line) => line.trace.meta?.run === trace.meta.run && line.trace.meta.series === trace.meta.series);
+    if (same) x.forEach((step, k) => add(same, step, y[k], attempts[k]));
+  }
+  redraw();
+}
+
+function add(line, step, value, attempt) {
+  const { x, y, attempts } = line;
+  let place = x.length;
+  while (place > 0 && x[place - 1] >= step) place -= 1;
+  if (x[place] === step) {
+    if (attempts[place] < attempt) [y[place], attempts[place]] = [value, attempt];
+    return;
+  }
+  x.splice(place, 0, step);
+  y.splice(place, 0, value);
+  attempts.splice(place, 0, attempt);
+  if (x.length > MOST_POINTS) thin(line);
+}
+
+/** Leave out every second point but those of the newest quarter. */
+function thin(line) {
+  const old = line.x.length * 0.75;
+  for (const name of ["x", "y", "attempts"]) line[name] = line[name].filter((_, k) => k > old || k % 2 === 0);
+}
+
+function append({ run_id: run, attempt, step, values }) {
+  for (const line of lines) {
+    const { meta } = line.trace;
+    if (meta?.run === run && meta.series in values) add(line, step, values[meta.series], attempt);
+  }
+  redraw();
+}
+
+/** A new attempt goes on from its checkpoint; what earlier ones had measured beyond it fades. */
+function takeOver({ id, attempt, resumed_from_step: from }) {
+  for (const line of lines.filter(({ trace }) => trace.meta?.run === id)) {
+    const { trace, x, y, attempts } = line;
+    const goes = x.map((step, k) => step > (from ?? 0) && attempts[k] < attempt);
+    if (!goes.includes(true)) continue;
+    faded.push({
+      ...trace, meta: { faded: true }, opacity: 0.25, showlegend: false,
+      x: x.filter((_, k) => goes[k]), y: y.filter((_, k) => goes[k]),
+    });
+    for (const name of ["x", "y", "attempts"]) line[name] = line[name].filter((_, k) => !goes[k]);
+    redraw();
+  }
+}
+
+/** The mean is the service's number; it is asked for, not computed here. */
+async function fetchMean() {
+  const shown = lines.find(({ trace }) => trace.meta?.mean);
+  if (!shown) return;
+  const answer = await fetch(figure.dataset.figure);
+  const mean = answer.ok && (await answer.json()).data.find((trace) => trace.meta?.mean);
+  if (mean) [shown.x, shown.y] = [mean.x, mean.y];
+  redraw();
+}
+
+const freshenMean = atMostEvery(MEAN, () => fetchMean().catch(() => {}));
+
+// All else
+
+let states = readStates();
+
+function readStates() {
+  return new Map([...document.querySelectorAll("[data-run]")].map((row) => [row.dataset.run, row.dataset.state]));
+}
+
+function isOver() {
+  return [...states.values()].every((state) => ENDED.has(state));
+}
+
+async function ask() {
+  const answer = await fetch(location.pathname + location.search, { headers: { Accept: "text/html" } });
+  if (!answer.ok) throw new Error(answer.statusText);
+  const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+  for (const part of document.querySelectorAll("[data-live]")) {
+    const found = fresh.getElementById(part.id);
+    if (!found || found.isEqualNode(part)) continue;
+    const focused = part.contains(document.activeElement) ? document.activeElement.id : "";
+    part.replaceWith(document.importNode(found, true));
+    if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+  }
+  for (const [run, state] of readStates()) notice(run, state);
+}
+
+const refresh = atMostEvery(REFRESH, () => ask().catch(() => {}));
+
+let unsaid = [];
+const say = atMostEvery(SAY, () => {
+  document.getElementById("said").textContent = unsaid.join(", ");
+  unsaid = [];
+});
+
+function notice(run, state) {
+  if (states.get(run) === state) return;
+  states.set(run, state);
+  const row = document.getElementById(run);
+  unsaid.push(`seed ${row?.dataset.seed} ${state}`);
+  say();
+  freshenMean();
+}
+
+// The connection
+
+let position = chip?.dataset.position;
+let source, timer, failures = 0;
+
+function show(state) {
+  chip.hidden = false;
+  chip.textContent = WORDS[state];
+  chip.dataset.liveState = state;
+}
+
+function disconnect() {
+  source?.close();
+  source = undefined;
+  clearTimeout(timer);
+}
+
+function connect() {
+  disconnect();
+  if (document.visibilityState === "hidden") return;
+  if (isOver()) {
+    show("ended");
+    return;
+  }
+  const address = new URL(chip.dataset.events, location.origin);
+  address.searchParams.set("last_event_id", position);
+  source = new EventSource(address);
+  source.addEventListener("open", () => {
+    failures = 0;
+    show("live");
+    refresh();
+  });
+  source.addEventListener("error", broken);
+  source.addEventListener("state", (event) => {
+    const run = JSON.parse(event.data);
+    position = event.lastEventId;
+    if (run.state !== "queued") takeOver(run);
+    notice(run.id, run.state);
+    refresh();
+  });
+  source.addEventListener("measurement", (event) => {
+    position = event.lastEventId;
+    append(JSON.parse(event.data));
+    refresh();
+    freshenMean();
+  });
+}
+
+function broken() {
+  disconnect();
+  if (isOver()) {
+    show("ended");
+    refresh();
+    return;
+  }
+  failures += 1;
+  show("reconnecting");
+  timer = setTimeout(failures < FAILURES ? connect : poll, failures < FAILURES ? 1000 * failures : POLL);
+}
+
+/** Without a stream the page is asked for anew, by its ETag; once it answers, the stream is tried again. */
+async function poll() {
+  try {
+    await ask();
+    connect();
+  } catch {
+    timer = setTimeout(poll, POLL);
+  }
+}
+
+if (chip) {
+  figure?.addEventListener("drawn", adopt);
+  if (figure && "drawn" in figure.dataset) adopt();
+  document.addEventListener("visibilitychange", () => (document.visibilityState === "hidden" ? disconnect() : connect()));
+  addEventListener("pagehide", disconnect);
+  addEventListener("pageshow", (event) => event.persisted && connect());
+  connect();
+}

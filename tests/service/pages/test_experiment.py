@@ -1,0 +1,264 @@
+"""The page of an experiment: what it says, what its buttons do, and that it follows what happens."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+from starlette.testclient import TestClient
+
+from normcore.events import Started
+from normcore.spec import resolve
+from normcore.target import Point
+from service.db import Database
+from service.experiments import examples, lifecycle
+from service.experiments.schemas import ExperimentOut, HistoryEntry, ProgressOut, RunOut, derived_state
+from service.experiments.seed_curves import SeedCurve, SeedCurves
+from service.pages.experiment import answer, board_address, curve_table, history, spread, told_departures
+from service.workload.backlog import Backlog
+from tests.service.given import (
+    MAX_STEPS,
+    begun,
+    claimed,
+    failed,
+    finished,
+    measured,
+    recorded,
+    run_of,
+    submitted,
+    submitted_analysis,
+    written,
+)
+from tests.service.pages.conftest import PHONE, WIDE, NewPage, Site, check_accessible, check_fits
+from tests.service.pages.figures import expect_drawn
+
+OTHER = {"Accept": "text/html", "Origin": "https://evil.example"}
+
+
+def run(seed: int, state: str, **changes: Any) -> RunOut:
+    kept = {"result": None, "outcome": None} if state != "succeeded" else {}
+    progress = ProgressOut(step=100, max_steps=200, eta_seconds=125 if state == "running" else None, phase=None)
+    values = {"seed": seed, "state": state, "progress": progress, **kept, **changes}
+    return examples.RUN.model_copy(update=values)
+
+
+def experiment(*runs: RunOut) -> ExperimentOut:
+    state = derived_state([(run.state, run.state != "queued") for run in runs])
+    return examples.EXPERIMENT.model_copy(update={"runs": list(runs), "state": state})
+
+
+def worth(value: float | None) -> dict[str, Any]:
+    return {**(examples.RUN.result or {}), "value": value}
+
+
+DIVERGED = {"outcome": "diverged", "result": worth(None)}
+
+
+@pytest.mark.parametrize(
+    ("runs", "text", "tone"),
+    [
+        ([run(0, "queued"), run(1, "queued")], "None of 2 seeds has begun.", ""),
+        (
+            [run(0, "succeeded", result=worth(0.86)), run(1, "running"), run(2, "queued")],
+            "1 of 3 seeds done, ~2 min 5 s left of those that train now; so far 86.00%.",
+            "",
+        ),
+        ([run(0, "running")], "0 of 1 seed done, ~2 min 5 s left.", ""),
+        (
+            [run(0, "failed", error="OSError: no <b>\nmore"), run(1, "succeeded")],
+            "1 of 2 seeds failed: OSError: no <b>",
+            "bad",
+        ),
+        ([run(0, "cancelled"), run(1, "succeeded")], "Cancelled: 1 of 2 seeds had ended before.", "warn"),
+        (
+            [
+                run(0, "succeeded", result=worth(0.5)),
+                run(1, "succeeded", result=worth(0.5)),
+                run(2, "succeeded", **DIVERGED),
+            ],
+            "50.00% test accuracy, mean of 2 seeds, 95% interval 50.00 – 50.00.",
+            "",
+        ),
+        (
+            [run(0, "succeeded", **DIVERGED), run(1, "succeeded", **DIVERGED)],
+            "All 2 seeds diverged: there is no finite result.",
+            "bad",
+        ),
+    ],
+)
+def test_the_answer_says_how_it_is_going(runs: Sequence[RunOut], text: str, tone: str) -> None:
+    found = answer(experiment(*runs), None)
+    assert (found.text, found.tone) == (text, tone)
+
+
+@pytest.mark.parametrize(
+    ("device", "command"), [("auto", "normbench worker"), ("cuda", "normbench worker --device cuda:0")]
+)
+def test_without_a_worker_the_answer_says_how_to_start_one(device: str, command: str) -> None:
+    found = answer(experiment(run(0, "queued")), Backlog(device, 1, 0, 1.0, 0, None))
+    assert (found.tone, found.command) == ("warn", command)
+    served = answer(experiment(run(0, "queued")), Backlog(device, 3, 1, 1.0, 2, 4.0))
+    assert served.command is None
+    assert served.facts == [f"2 workers for {device}", "3 runs waiting, 1 running"]
+
+
+def test_the_board_is_that_of_its_own_problem() -> None:
+    own = examples.EXPERIMENT
+    assert board_address(own) == "/boards/permuted_digits?profile=small"
+    other = own.model_copy(update={"problem": "0123"})
+    assert board_address(other) == "/boards/permuted_digits?profile=small&problem=0123"
+    assert board_address(own.model_copy(update={"problem": None})) is None
+
+
+def test_what_differs_from_the_profile_stands_beside_what_the_profile_has() -> None:
+    spec = resolve(written(training={"batch_size": 7})).model_dump(mode="json")
+    usual = str(resolve(written()).model_dump(mode="json")["training"]["batch_size"])
+    assert told_departures(spec) == [("training.batch_size", "7", usual)]
+    assert told_departures({**spec, "task": {"name": "gone", "profile": "small"}}) is None
+
+
+def test_the_table_has_the_curves_at_steps_that_are_spread() -> None:
+    assert spread(list(range(100)), 4) == [0, 33, 66, 99]
+    seeds = [
+        SeedCurve("a", 0, 1, [Point(1, 0.5, 1.0), Point(2, 0.75, 2.0)]),
+        SeedCurve("b", 1, 1, [Point(1, 0.25, 1.0)]),
+    ]
+    found = curve_table(SeedCurves("accuracy", seeds, [Point(1, 0.375, 1.0)]))
+    assert found.columns == ["seed 0", "seed 1", "mean"]
+    assert found.rows == [(1, ["50.00%", "25.00%", "37.50%"]), (2, ["75.00%", "–", "–"])]
+
+
+def test_the_history_begins_with_what_went_wrong_last() -> None:
+    entries = [HistoryEntry(attempt=k, at=examples.CREATED.replace(hour=k), reason="", lost=True) for k in (1, 2, 3)]
+    found = history([run(0, "queued", history=[entries[0], entries[2]]), run(1, "queued", history=[entries[1]])])
+    assert [(seed, entry.attempt) for seed, entry in found] == [(0, 3), (1, 2), (0, 1)]
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_buttons_cancel_and_retry_and_lead_back(client: TestClient, db: Database) -> None:
+    stored = submitted(db)
+    path = f"/experiments/{stored.id}"
+    assert f'action="{path}/cancel"' in client.get(path).text
+    answer = client.post(f"{path}/cancel", follow_redirects=False)
+    assert (answer.status_code, answer.headers["location"]) == (303, path)
+    assert run_of(db, stored.runs[0].id).state == "cancelled"
+    shown = client.get(path).text
+    assert f'action="{path}/cancel"' not in shown
+    answer = client.post(f"{path}/retry", follow_redirects=False)
+    assert (answer.status_code, answer.headers["location"]) == (303, path)
+    assert (run_of(db, stored.runs[0].id).state, run_of(db, stored.runs[0].id).attempt) == ("queued", 2)
+    assert f'action="{path}/retry"' not in client.get(path).text
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_another_sites_page_cannot_press_them(client: TestClient, db: Database) -> None:
+    stored = submitted(db)
+    assert client.post(f"/experiments/{stored.id}/cancel", headers=OTHER).status_code == 403
+    assert run_of(db, stored.runs[0].id).state == "queued"
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_the_page_says_that_a_running_seed_is_being_cancelled(client: TestClient, db: Database) -> None:
+    stored = submitted(db)
+    begun(db, claimed(db).lease)
+    client.post(f"/experiments/{stored.id}/cancel")
+    shown = client.get(f"/experiments/{stored.id}").text
+    assert "cancelling" in shown
+    assert "/cancel" not in shown
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_a_page_that_has_not_changed_is_not_sent_again(client: TestClient, db: Database) -> None:
+    stored = submitted(db)
+    lease = claimed(db).lease
+    begun(db, lease)
+    path = f"/experiments/{stored.id}"
+    etag = client.get(path).headers["etag"]
+    assert client.get(path, headers={"If-None-Match": etag}).status_code == 304
+    recorded(db, lease, measured(5))
+    assert client.get(path, headers={"If-None-Match": etag}).status_code == 200
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_an_analysis_has_a_page_too(client: TestClient, db: Database) -> None:
+    stored = submitted_analysis(
+        db, {"task": {"name": "invariances", "profile": "smoke"}, "norm": {"method": "rms_norm"}}
+    )
+    shown = client.get(f"/experiments/{stored.id}")
+    assert shown.status_code == 200
+    assert f'data-figure="/v1/runs/{stored.runs[0].id}/figures/curves"' in shown.text
+    assert ">Board<" not in shown.text
+
+
+@pytest.mark.parametrize("name", ["exp_1", "run_1", "swp_1"])
+def test_what_is_not_there_leads_to_the_list(shared_client: TestClient, name: str) -> None:
+    answer = shared_client.get(f"/experiments/{name}", headers={"Accept": "text/html"})
+    assert answer.status_code == 404
+    assert 'href="/experiments">See all experiments</a>' in answer.text
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("size", [WIDE, PHONE])
+@pytest.mark.parametrize("which", ["running", "failed", "waiting"])
+def test_everybody_can_read_it(site: Site, new_page: NewPage, which: str, theme: str, size: tuple[int, int]) -> None:
+    page = new_page(site, theme=theme, size=size)
+    page.goto(f"/experiments/{site.found[which]}")
+    for summary in page.locator("summary").all():
+        summary.click()
+    expect(page.locator("#live")).to_have_text("ended" if which == "failed" else "live")
+    check_accessible(page)
+    check_fits(page)
+
+
+def test_it_is_read_and_used_without_scripts(fresh_site: Site, new_page: NewPage) -> None:
+    db = Database(fresh_site.settings.database_url)
+    stored = submitted(db, seeds=(0, 1), labels={"note": "<script>alert(1)</script>"})
+    db.close()
+    page = new_page(fresh_site, scripts=False)
+    page.goto(f"/experiments/{stored.id}")
+    expect(page.get_by_role("link", name="note: <script>alert(1)</script>")).to_be_visible()
+    expect(page.get_by_role("link", name="Reload")).to_be_visible()
+    expect(page.get_by_role("button", name="Copy")).to_have_count(0)
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.locator(".answer")).to_contain_text("Cancelled: 0 of 2 seeds had ended before.")
+    page.get_by_role("button", name="Retry").click()
+    expect(page.locator(".answer")).to_contain_text("None of 2 seeds has begun")
+
+
+def test_curves_grow_states_are_said_and_a_takeover_fades(fresh_site: Site, new_page: NewPage) -> None:
+    db = Database(fresh_site.settings.database_url)
+    stored = submitted(db, seeds=(0, 1))
+    page = new_page(fresh_site)
+    page.goto(f"/experiments/{stored.id}")
+    expect(page.locator("#live")).to_have_text("live")
+    page.locator("#curves-title").scroll_into_view_if_needed()
+    expect(page.locator("[data-drawn]")).to_have_count(1)
+    lease = claimed(db).lease
+    begun(db, lease)
+    expect(page.locator(f"#{stored.runs[0].id}")).to_contain_text("running")
+    expect(page.get_by_role("status")).to_have_text("seed 0 running")
+    recorded(db, lease, measured(5), saved=5)
+    recorded(db, lease, measured(10))
+    expect_drawn(page, seed_0=[(5, 0.05), (10, 0.1)], seed_1=[], mean=[])
+    expect(page.locator(f"#{stored.runs[0].id}")).to_contain_text(f"10 / {MAX_STEPS}")
+    with db.transaction() as session:
+        lifecycle.lose(session, lease, "the worker is gone", max_attempts=3)
+    again = claimed(db).lease
+    assert (again.run_id, again.attempt) == (lease.run_id, 2)
+    with db.transaction() as session:
+        at = Started(5, MAX_STEPS, "reference", 1234, {"torch": "2.9"})
+        lifecycle.start(session, again, at, device="cpu", resumed_from=5)
+    expect_drawn(page, seed_0=[(5, 0.05)], faded=[(10, 0.1)])
+    recorded(db, again, measured(10, valid__accuracy=0.25))
+    expect_drawn(page, seed_0=[(5, 0.05), (10, 0.25)], faded=[(10, 0.1)])
+    expect(page.locator("#history")).to_contain_text("the worker is gone")
+    finished(db, again)
+    other = claimed(db).lease
+    begun(db, other)
+    failed(db, other, "OSError: <script>alert(1)</script>")
+    db.close()
+    expect(page.locator("#live")).to_have_text("ended")
+    expect(page.locator("#states")).to_contain_text("failed")
+    expect(page.get_by_role("button", name="Retry")).to_be_visible()
+    expect(page.locator("#errors")).to_contain_text("OSError: <script>alert(1)</script>")
+    check_accessible(page)

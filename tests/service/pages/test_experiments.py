@@ -1,0 +1,122 @@
+"""The list of experiments."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+import pytest
+from playwright.sync_api import expect
+from starlette.testclient import TestClient
+
+from service.db import Database
+from service.experiments import examples
+from service.pages.experiments import ON_A_PAGE, RunResult, rows
+from tests.service.given import claimed, finished, submitted
+from tests.service.pages.conftest import PHONE, WIDE, NewPage, Site, check_accessible, check_fits
+
+HTML = {"Accept": "text/html"}
+
+
+@pytest.mark.parametrize(
+    ("results", "mean", "n_diverged"),
+    [
+        ([], None, 0),
+        ([(0.5, "completed"), (0.7, "reached_target"), (None, "diverged")], 0.6, 1),
+        ([(None, "diverged")], None, 1),
+    ],
+)
+def test_a_row_has_the_mean_of_what_there_is(results: Sequence[RunResult], mean: float | None, n_diverged: int) -> None:
+    now = examples.CREATED + timedelta(minutes=2)
+    [row] = rows([examples.SUMMARY], {examples.EXPERIMENT_ID: results}, now)
+    assert row.mean == (None if mean is None else pytest.approx(mean))
+    assert (row.n_diverged, row.metric, row.method, row.age) == (n_diverged, "accuracy", "layer_norm", 120)
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_filters_narrow_the_list_and_stay_in_the_form(client: TestClient, db: Database) -> None:
+    submitted(db, "layer_norm", labels={"team": "vision"})
+    finished(db, claimed(db).lease, value=0.625)
+    submitted(db, "rms_norm")
+    everything = client.get("/experiments").text
+    assert everything.count('href="/experiments/exp_') == 2
+    assert "62.50%" in everything
+    assert "Clear filter" not in everything
+    asked = {"task": "", "profile": "smoke", "method": "", "state": "succeeded", "label": "team:vision", "sweep": ""}
+    one = client.get("/experiments", params=asked).text
+    assert one.count('href="/experiments/exp_') == 1
+    assert '<option value="succeeded" selected>' in one
+    assert 'value="team:vision"' in one
+    assert "Clear filter" in one
+    assert "/v1/experiments?profile=smoke&amp;state=succeeded&amp;label=team%3Avision" in one
+    none = client.get("/experiments", params={"method": "none"}).text
+    assert "No experiment is like that" in none
+    assert 'href="/experiments">Clear filter</a>' in none
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("task", "permuted_digit"),
+        ("method", "layernorm"),
+        ("profile", "tiny"),
+        ("state", "lost"),
+        ("label", "team"),
+        ("fingerprint", "xyz"),
+        ("cursor", "exp_1"),
+        ("colour", "red"),
+    ],
+)
+def test_a_filter_that_cannot_be_is_refused_by_name(shared_client: TestClient, name: str, content: str) -> None:
+    answer = shared_client.get("/experiments", params={name: content}, headers=HTML)
+    assert answer.status_code == 422
+    assert f"<code>{name}" in answer.text
+    assert 'href="/experiments">See all experiments</a>' in answer.text
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_a_long_list_comes_in_pages_that_keep_the_filter(client: TestClient, db: Database) -> None:
+    for _ in range(ON_A_PAGE + 1):
+        submitted(db)
+    first = client.get("/experiments?task=permuted_digits").text
+    assert first.count('href="/experiments/exp_') == ON_A_PAGE
+    assert "Newest" not in first
+    older = first.partition('rel="next"')[0].rpartition('href="')[2].partition('"')[0].replace("&amp;", "&")
+    assert older.startswith("/experiments?task=permuted_digits&cursor=exp_")
+    last = client.get(older).text
+    assert last.count('href="/experiments/exp_') == 1
+    assert 'href="/experiments?task=permuted_digits" rel="first">Newest</a>' in last
+    assert "Older" not in last
+
+
+def test_an_empty_list_says_what_to_do(empty_site: Site, new_page: NewPage) -> None:
+    page = new_page(empty_site)
+    page.goto("/experiments")
+    expect(page.get_by_role("heading", name="Nothing was submitted yet")).to_be_visible()
+    expect(page.get_by_text("normbench demo")).to_be_visible()
+    check_accessible(page)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("size", [WIDE, PHONE])
+def test_everybody_can_use_the_list(site: Site, new_page: NewPage, theme: str, size: tuple[int, int]) -> None:
+    page = new_page(site, theme=theme, size=size)
+    page.goto("/experiments")
+    expect(page.get_by_text("note: <script>alert(1)</script>")).to_be_visible()
+    check_accessible(page)
+    check_fits(page)
+
+
+def test_filters_work_without_scripts_and_by_their_address(site: Site, new_page: NewPage) -> None:
+    page = new_page(site, scripts=False)
+    page.goto("/experiments")
+    page.get_by_label("State").select_option("failed")
+    page.get_by_role("button", name="Show").click()
+    expect(page.get_by_role("row")).to_have_count(2)
+    expect(page.get_by_label("State")).to_have_value("failed")
+    page.reload()
+    expect(page.get_by_role("row")).to_have_count(2)
+    page.get_by_role("link", name="team: vision").click()
+    assert page.url.endswith("/experiments?label=team%3Avision")
+    page.go_back()
+    expect(page.get_by_label("State")).to_have_value("failed")
+    page.get_by_role("link", name="Clear filter").click()
+    assert page.url.endswith("/experiments")

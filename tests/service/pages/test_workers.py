@@ -1,0 +1,81 @@
+"""The page of the workers."""
+
+from collections.abc import Sequence
+
+import pytest
+from playwright.sync_api import expect
+from starlette.testclient import TestClient
+
+from service.db import Database
+from service.experiments import examples
+from service.fleet.registration import WorkerIdentity, register
+from service.pages.workers import Row, answer
+from service.workload.backlog import Backlog
+from tests.service.given import begun, claimed, submitted
+from tests.service.pages.conftest import PHONE, WIDE, NewPage, Site, check_accessible, check_fits
+
+IDLE = Row("node-1", 1, "cpu", "yes", None, None, None, 10.0, 1.0)
+BUSY = Row("node-1", 2, "cpu", "yes", examples.RUN, "permuted_digits", "none", 10.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("rows", "queue", "text", "tone", "facts"),
+    [
+        ([], [], "No worker is alive; nothing waits.", "", []),
+        ([], [Backlog("auto", 1, 0, 1.0, 0, None)], "No worker is alive; 1 run waits.", "warn", []),
+        (
+            [IDLE, BUSY],
+            [Backlog("cpu", 2, 1, 1.0, 2, 3.0)],
+            "2 workers alive, 1 of them training; 2 runs wait.",
+            "",
+            [],
+        ),
+        (
+            [IDLE],
+            [Backlog("cuda", 2, 0, 1.0, 0, None)],
+            "1 worker alive, 0 of them training; 2 runs wait.",
+            "warn",
+            ["no worker takes runs for cuda"],
+        ),
+    ],
+)
+def test_the_answer_says_who_works(
+    rows: Sequence[Row], queue: Sequence[Backlog], text: str, tone: str, facts: list[str]
+) -> None:
+    found = answer(rows, queue)
+    assert (found.text, found.tone, list(found.facts)) == (text, tone, facts)
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_each_worker_stands_with_what_it_trains(client: TestClient, db: Database) -> None:
+    run_id = submitted(db).runs[0].id
+    with db.transaction() as session:
+        register(session, WorkerIdentity("wrk_1", "node-<b>", 4711, "cpu", ("auto", "cpu"), None))
+        register(session, WorkerIdentity("wrk_2", "node-2", 4712, "cuda:0", ("auto", "cuda"), True))
+    begun(db, claimed(db, worker_id="wrk_1").lease)
+    shown = client.get("/workers").text
+    assert "2 workers alive, 1 of them training; nothing waits." in shown
+    assert "node-&lt;b&gt;" in shown
+    assert "being compiled" in shown
+    assert f'href="/runs/{run_id}"' in shown
+    assert "not at all" in shown
+    assert "Start a worker" not in shown
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("size", [WIDE, PHONE])
+def test_everybody_can_read_it(fresh_site: Site, new_page: NewPage, theme: str, size: tuple[int, int]) -> None:
+    page = new_page(fresh_site, theme=theme, size=size)
+    page.goto("/workers")
+    expect(page.get_by_text("normbench worker", exact=True)).to_be_visible()
+    check_accessible(page)
+    db = Database(fresh_site.settings.database_url)
+    submitted(db)
+    with db.transaction() as session:
+        register(session, WorkerIdentity("wrk_1", "node-1", 4711, "cpu", ("auto", "cpu"), True))
+    begun(db, claimed(db, worker_id="wrk_1").lease)
+    db.close()
+    page.get_by_role("link", name="Reload").click()
+    expect(page.get_by_role("link", name="permuted_digits, seed 0")).to_be_visible()
+    check_accessible(page)
+    check_fits(page)

@@ -1,0 +1,56 @@
+"""What cells come to: the best one, what is tried in a search, and where two methods change places."""
+
+from normcore.spec.metric import ACCURACY, ERROR_RATE
+from service.leaderboards.board import Row
+from service.leaderboards.pooling import RunResult, pool
+from service.statistics.best_of import BestOf, Trial
+from service.sweeps import findings
+from tests.service.leaderboards.test_pooling import run
+
+
+def cell(name: str, *runs: RunResult, method: str = "none") -> Row:
+    pooled = pool(runs, [ACCURACY])
+    return Row(name, "setting", method, 1, {}, ["exp_1"], len(runs), runs, [], pooled)
+
+
+def diverged(seed: int, no_skill: float | None = 0.1) -> RunResult:
+    return run(seed, None, None, diverged=True, no_skill=no_skill)
+
+
+def test_the_best_cell_is_chosen_by_validation_and_of_equal_ones_the_first() -> None:
+    cells = [
+        cell("a", run(0, 0.9, valid_value=0.4)),
+        cell("b", run(0, 0.2, valid_value=0.6)),
+        cell("c", run(0, 0.8, valid_value=0.6)),
+        cell("d", diverged(0)),
+    ]
+    assert findings.best(cells, ACCURACY) == "b"
+    assert findings.best(cells, ERROR_RATE) == "a", "where less is better"
+    assert findings.best([cells[3]], ACCURACY) is None
+    assert findings.best([], ACCURACY) is None
+
+
+def test_a_trial_is_chosen_by_validation_and_worth_its_score() -> None:
+    cells = [
+        cell("a", run(0, 0.5, valid_value=0.6), run(1, 0.7, valid_value=0.8)),
+        cell("b", run(0, 0.9, valid_value=0.9), diverged(1)),
+        cell("c", diverged(0), diverged(1), method="layer_norm"),
+        cell("d", diverged(0, no_skill=None), method="layer_norm"),
+    ]
+    found = findings.trials(cells)
+    assert found == {"none": [Trial(0.7, 0.6), Trial(0.9, 0.5)], "layer_norm": [Trial(None, 0.1)]}
+
+
+def test_curves_are_told_by_method_and_flips_say_who_is_better_from_there_on() -> None:
+    of_methods = {
+        "steady": [Trial(0.5, 0.5), Trial(0.5, 0.5), Trial(0.5, 0.5), Trial(0.5, 0.5)],
+        "lucky": [Trial(0.1, 0.1), Trial(0.1, 0.1), Trial(0.1, 0.1), Trial(0.9, 0.9)],
+    }
+    curves = findings.budget_curves(of_methods, "maximize")
+    assert list(curves) == ["lucky", "steady"]
+    assert curves["steady"] == [BestOf(0.5, 0.5, 0.5)] * 4
+    assert [round(point.expected, 6) for point in curves["lucky"]] == [0.3, 0.5, 0.7, 0.9]
+    [flip] = findings.budget_flips(curves, ACCURACY)
+    assert (flip.better, flip.worse, flip.is_uncertain) == ("lucky", "steady", True)
+    [flip] = findings.budget_flips(curves, ERROR_RATE)
+    assert (flip.better, flip.worse) == ("steady", "lucky")

@@ -1,0 +1,153 @@
+"""Before a worker claims its first run, fused kernels are tried on its device; what breaks a trial costs no other."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+import torch
+
+from normcore.kernels import trials
+from normcore.kernels.trials import Verdict
+from normcore.spec.kernels import FUSED_PAIRS
+from tests.processes import until
+from workers.trials import Pair
+
+CPU = torch.device("cpu")
+DEAD, HANGS, RAISES, WRONG = ("lstm", "layer_norm"), ("gru", "none"), ("rnn", "none"), ("rnn", "rms_norm")
+RIGHT = Verdict(None, 2.0)
+FIRST_TIME = "trying fused kernels on this kind of device, the first time; it takes some minutes"
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where this process finds what is known, too."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path
+
+
+def of_all_kinds(pair: Pair, device: str) -> Verdict:
+    """Kernels that are right, but for one that kills its process, one that never ends, one that raises, one wrong."""
+    if pair == DEAD:
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if pair == HANGS:
+        signal.pause()
+    if pair == RAISES:
+        raise RuntimeError("CUDA out of memory")
+    return Verdict("y is off", None) if pair == WRONG else RIGHT
+
+
+def none_works(pair: Pair, device: str) -> Verdict:
+    raise subprocess.CalledProcessError(1, "gcc")
+
+
+def right(pair: Pair, device: str) -> Verdict:
+    return RIGHT
+
+
+def never(pair: Pair, device: str) -> Verdict:
+    raise AssertionError(pair)
+
+
+def counted(pair: Pair, device: str) -> Verdict:
+    """One that takes a while, and leaves a line."""
+    with Path(os.environ["XDG_CACHE_HOME"], "calls").open("a") as calls:
+        calls.write(f"{' '.join(pair)}\n")
+    time.sleep(0.2)
+    return RIGHT
+
+
+def compiles_for_ever(pair: Pair, device: str) -> Verdict:
+    compiler = subprocess.Popen(["sleep", "600"])
+    Path(os.environ["XDG_CACHE_HOME"], "compiler").write_text(str(compiler.pid))
+    compiler.wait()
+    return RIGHT
+
+
+def worker(cache: Path, trial: str, seconds: float = 60) -> "subprocess.Popen[str]":
+    """A process that has all tried by this module's function ``trial``; it prints what it logs, and what it returns."""
+    program = (
+        "import logging; logging.basicConfig(level='INFO', format='%(message)s');"
+        " from workers import warm; warm.start();"
+        f" from tests.workers.test_trials import {trial}; from workers.trials import try_all;"
+        f" print(try_all('cpu', {trial}, {seconds}))"
+    )
+    environment = {**os.environ, "XDG_CACHE_HOME": str(cache)}
+    command = [sys.executable, "-c", program]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def told(process: "subprocess.Popen[str]") -> tuple[list[str], str]:
+    """What it logged, and what it returned."""
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    return err.splitlines(), out.strip()
+
+
+def test_what_kills_hangs_or_raises_costs_its_own_pair_and_is_no_verdict(cache: Path) -> None:
+    lines, missing = told(worker(cache, "of_all_kinds", seconds=5))
+    broken = {DEAD, HANGS, RAISES}
+    assert trials.verdicts(CPU) == {
+        pair: Verdict("y is off", None) if pair == WRONG else RIGHT for pair in FUSED_PAIRS if pair not in broken
+    }
+    assert lines == [
+        FIRST_TIME,
+        "the trial of lstm with layer_norm broke, so it runs by the reference: its process ended with -11",
+        "the trial of gru with none broke, so it runs by the reference: it did not end within 5 s",
+        "the trial of rnn with none broke, so it runs by the reference: RuntimeError: CUDA out of memory",
+        "fused kernels on this device: 11 of 12 are right and faster than the reference;"
+        " rnn with rms_norm is wrong: y is off",
+    ]
+    failed = "lstm with layer_norm, gru with none, rnn with none, rnn with rms_norm"
+    assert missing == f"wrong or untried on this device: {failed}"
+
+
+def test_what_broke_is_tried_again_by_the_next_worker_and_nothing_else_is(cache: Path) -> None:
+    for pair in FUSED_PAIRS:
+        if pair != DEAD:
+            with trials.alone(CPU):
+                trials.keep(CPU, pair, RIGHT)
+    lines, missing = told(worker(cache, "right"))
+    assert lines == [FIRST_TIME, "fused kernels on this device: 15 of 15 are right and faster than the reference"]
+    assert missing == "None"
+    lines, missing = told(worker(cache, "never"))
+    assert lines == ["fused kernels on this device: 15 of 15 are right and faster than the reference"]
+    assert missing == "None"
+
+
+def test_where_nothing_can_be_tried_three_trials_are_enough(cache: Path) -> None:
+    lines, missing = told(worker(cache, "none_works"))
+    broke = "broke, so it runs by the reference: CalledProcessError: Command 'gcc' returned non-zero exit status 1."
+    names = [f"{cell} with {method}" for cell, method in FUSED_PAIRS]
+    assert lines[1:-1] == [*(f"the trial of {name} {broke}" for name in names[:3]), "no more trials: 3 in a row broke"]
+    assert trials.verdicts(CPU) == {}
+    assert missing == f"wrong or untried on this device: {', '.join(names)}"
+
+
+def test_two_workers_try_each_pair_once_and_one_after_the_other(cache: Path) -> None:
+    workers = [worker(cache, "counted"), worker(cache, "counted")]
+    assert [told(process)[1] for process in workers] == ["None", "None"]
+    assert sorted((cache / "calls").read_text().splitlines()) == sorted(map(" ".join, FUSED_PAIRS))
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL], ids=["told to stop", "killed"])
+def test_a_trial_ends_with_its_worker_and_so_does_what_it_started(cache: Path, end: signal.Signals) -> None:
+    process = worker(cache, "compiles_for_ever")
+    pid_file = cache / "compiler"
+    until(lambda: pid_file.exists() and pid_file.read_text() != "", 60, lambda: "no compiler")
+    compiler = int(pid_file.read_text())
+    process.send_signal(end)
+    process.communicate(timeout=30)
+    until(lambda: not psutil.pid_exists(compiler), 10, lambda: "the compiler lives on")
+    assert trials.verdicts(CPU) == {}
+
+
+def test_where_verdicts_cannot_be_kept_nothing_runs_untried_and_the_log_says_so(cache: Path) -> None:
+    """Nobody can look into this one, as its name is too long; root could into one that may not be searched."""
+    lines, missing = told(worker(cache / ("x" * 300), "right"))
+    assert "File name too long" in lines[1]
+    assert missing.startswith("wrong or untried on this device: lstm with none")
