@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from normcore.figures.figure import THEMES, Figure, Theme, figure, themed
+from normcore.figures.figure import Figure, Theme, figure, themed
 from normcore.figures.styles import style_of
 
 ROW, AROUND = 44, 110  # pixels of a row, and of what is around all rows
@@ -51,8 +51,7 @@ def intervals(
     if percent:
         axis["tickformat"] = ".1%"
     names = {"tickvals": list(range(len(rows))), "ticktext": [row.name for row in rows], "automargin": True}
-    dashed: dict[str, Any] = {"type": "line", "x0": line, "x1": line, "y0": 0, "y1": 1, "yref": "paper"}
-    dashed["line"] = {"dash": "dash", "width": 1.5, "color": THEMES[theme]["text"]}
+    dashed = {"type": "line", "x0": line, "x1": line, "y0": 0, "y1": 1, "yref": "paper"}
     return themed(
         figure(
             traces,
@@ -63,7 +62,7 @@ def intervals(
             yaxis={"range": [len(rows) - 0.5, -0.5], "showgrid": False, "zeroline": False, **names},
             height=ROW * len(rows) + AROUND,
             showlegend=False,
-            shapes=[] if line is None else [dashed],
+            shapes=[] if line is None else [{**dashed, "line": {"dash": "dash", "width": 1.5}}],
         ),
         theme,
     )

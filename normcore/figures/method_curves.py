@@ -1,11 +1,11 @@
 """Learning curves of methods: each the mean of its seeds within a band, in the method's own colour, symbol and line."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from normcore.figures.figure import LEGEND_ABOVE, Figure, Theme, figure, target_line, themed
-from normcore.figures.styles import Style, style_of
+from normcore.figures.styles import Style, styles_of
 
 MARKERS = 8  # on a line
 OPACITY = {"light": 0.16, "dark": 0.22}  # of a band
@@ -38,8 +38,8 @@ def method_curves(
         target: shown as a dotted line; None if there is none.
         percent: whether values are shares, to be shown in per cent.
     """
-    methods = [line.method for line in lines]
-    traces = [trace for k, line in enumerate(lines) for trace in _traces(line, theme, again=line.method in methods[:k])]
+    styles = styles_of([line.method for line in lines])
+    traces = [trace for line, style in zip(lines, styles, strict=True) for trace in _traces(line, style, theme)]
     axis = {"title": {"text": y}, "tickformat": ".0%" if percent else "", "zeroline": False, **_range(lines, target)}
     marks = target_line(target, percent) if target is not None else {}
     return themed(
@@ -71,13 +71,7 @@ def _range(lines: Sequence[Line], target: float | None) -> dict[str, Any]:
     return {"range": [low - margin, high + margin]}
 
 
-def _traces(line: Line, theme: Theme, *, again: bool) -> list[dict[str, Any]]:
-    """
-    Args:
-        again: whether the method has a line already, from which dots and hollow symbols tell this one.
-    """
-    style = style_of(line.method)
-    style = replace(style, dash="dot", hollow=True) if again else style
+def _traces(line: Line, style: Style, theme: Theme) -> list[dict[str, Any]]:
     colour = style.colour(theme)
     return [*_band(line, colour, theme), _mean(line, style, colour)]
 

@@ -5,7 +5,8 @@ least 3:1, and any two of the palette differ by a dE2000 of at least 11, also fo
 """
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal
 
@@ -78,3 +79,12 @@ def style_of(method: str) -> Style:
     else:
         known = shared[hashlib.blake2b(method.encode(), digest_size=4).digest()[0] % len(shared)]
     return Style(known.slot, known.light, known.dark, known.shape, "dot", hollow=True)
+
+
+def styles_of(methods: Sequence[str]) -> list[Style]:
+    """The styles of lines in one figure: a second one of a method is dotted and hollow, to be told from the first."""
+    styles = map(style_of, methods)
+    return [
+        replace(style, dash="dot", hollow=True) if method in methods[:k] else style
+        for k, (method, style) in enumerate(zip(methods, styles, strict=True))
+    ]

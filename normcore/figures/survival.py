@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from normcore.figures.figure import LEGEND_ABOVE, Figure, Theme, figure, themed
-from normcore.figures.styles import style_of
+from normcore.figures.styles import Style, styles_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,9 @@ class Stairs:
 def survival(stairs: Sequence[Stairs], theme: Theme) -> Figure:
     """A staircase for each; an open circle at its end stands for seeds that were still below when they ended."""
     end = max((step for one in stairs for step, _ in one.points), default=0.0)
-    traces = [trace for one in stairs if one.points for trace in _traces(one, end, theme)]
+    shown = [one for one in stairs if one.points]
+    styles = styles_of([one.method for one in shown])
+    traces = [trace for one, style in zip(shown, styles, strict=True) for trace in _traces(one, style, end, theme)]
     return themed(
         figure(
             traces,
@@ -39,8 +41,7 @@ def survival(stairs: Sequence[Stairs], theme: Theme) -> Figure:
     )
 
 
-def _traces(stairs: Stairs, end: float, theme: Theme) -> list[dict[str, Any]]:
-    style = style_of(stairs.method)
+def _traces(stairs: Stairs, style: Style, end: float, theme: Theme) -> list[dict[str, Any]]:
     colour = style.colour(theme)
     last, left = stairs.points[-1]
     points = [*stairs.points, (end, left)] if left == 0 and last < end else [*stairs.points]

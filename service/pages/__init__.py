@@ -17,6 +17,6 @@ How to add a page:
    is still read and used.
 6. A table that has the class ``cards`` turns its rows into cards on phones; each cell's ``data-label`` says what it is.
 7. Colours come from ``static/tokens.css`` alone; those of methods from ``normcore.figures.styles``.
-8. A test in ``tests/service/pages/``: ``browser`` and ``site`` of its conftest give a page whose console and requests
-   are watched, and ``accessible`` asks axe.
+8. A test in ``tests/service/pages/``: ``new_page`` and ``site`` of its conftest give a browser's page whose console and
+   requests are watched, ``check_accessible`` asks axe, and ``check_fits`` looks for what is too wide.
 """

@@ -9,6 +9,7 @@ from fastapi import Query, Request
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
+from normcore.figures.styles import styles_of
 from normcore.spec.metric import Metric
 from normcore.spec.task import ProfileName
 from normcore.spec.tasks import BENCHMARKS
@@ -68,6 +69,10 @@ def _values(session: Session, chosen: Sequence[str], baseline: str | None, by: B
         "by": by,
         "axis_title": AXES[by],
         "named": named,
+        "hollow": {
+            entry.fingerprint: style.hollow
+            for entry, style in zip(entries, styles_of([entry.method for entry in entries]), strict=True)
+        },
         "verdict": comparing.verdict(comparison, rows, values, named, metric),
         "facts": comparing.facts(comparison, named),
         "differences": differences(rows, metric),

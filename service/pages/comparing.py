@@ -75,15 +75,19 @@ def _against_baseline(comparison: Comparison, rows: Sequence[Compared], named: M
         parts.append(f"{formats.listed(of['worse'])} {_verb('does', of['worse'])} worse than {baseline}")
     if of["not shown"]:
         parts.append(f"no difference between {formats.listed(of['not shown'])} and {baseline} is shown")
-    if of["not tested"]:
-        few = of["not tested"]
-        parts.append(f"{formats.listed(few)} {'has' if len(few) == 1 else 'have'} too few seeds beside {baseline}")
+    untested = [row.entry for row in rows if row.outcome == "not tested"]
+    few = [named[entry.fingerprint] for entry in untested if entry.value is not None]
+    lost = [named[entry.fingerprint] for entry in untested if entry.value is None]
+    if few:
+        parts.append(f"{formats.listed(few)} {_verb('has', few)} too few seeds beside {baseline}")
+    if lost:
+        parts.append(f"{formats.listed(lost)} {_verb('has', lost)} no finite result")
     text = "; ".join(parts)
     return f"{text[:1].upper() if text.startswith('no ') else text[:1]}{text[1:]};"
 
 
 def _verb(singular: str, names: Sequence[str]) -> str:
-    return singular if len(names) == 1 else {"beats": "beat", "does": "do"}[singular]
+    return singular if len(names) == 1 else {"beats": "beat", "does": "do", "has": "have"}[singular]
 
 
 def _best(comparison: Comparison, values: Values, named: Mapping[str, str], metric: Metric) -> str:

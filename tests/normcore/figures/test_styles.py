@@ -4,7 +4,7 @@ from itertools import combinations
 
 import pytest
 
-from normcore.figures.styles import PALETTE, PLOTLY_SYMBOLS, style_of
+from normcore.figures.styles import PALETTE, PLOTLY_SYMBOLS, style_of, styles_of
 from normcore.spec.methods import METHODS
 
 GROUNDS = {"light": ("#ffffff", "#f6f7f9", "#edf0f3"), "dark": ("#171b21", "#0f1216", "#1f252c")}
@@ -52,3 +52,9 @@ def test_a_plug_in_has_a_colour_of_its_own_whatever_else_there_is() -> None:
 def test_the_baseline_is_grey_and_dashed() -> None:
     none = style_of("none")
     assert (none.dash, none.hollow, none.colour("light"), none.colour("dark")) == ("dash", False, "#5a636e", "#a7b0ba")
+
+
+def test_a_second_line_of_a_method_is_dotted_and_hollow() -> None:
+    first, other, second = styles_of(["layer_norm", "none", "layer_norm"])
+    assert (first, other) == (style_of("layer_norm"), style_of("none"))
+    assert (second.light, second.dash, second.hollow) == (first.light, "dot", True)

@@ -74,6 +74,7 @@ def said(*entries: ComparedEntry) -> str:
             "No difference between a and none is shown; between the",
         ),
         ([entry("a", 0.9), NONE], "a has too few seeds beside none;"),
+        ([entry("a", 0.9, value=None), NONE], "a has no finite result; too few entries have a finite result"),
     ],
 )
 def test_every_outcome_has_its_sentence(entries: list[ComparedEntry], begins: str) -> None:
