@@ -76,7 +76,7 @@ class Row:
     profile: str
     method: str | None
     labels: Mapping[str, str]
-    seeds: Mapping[str, int]
+    seeds: Mapping[State, int]
     n_diverged: int
     mean: float | None
     metric: str | None
