@@ -344,13 +344,15 @@ def test_who_has_read_everything_that_is_stored_gets_what_comes_after(client: Te
 
     def position() -> str:
         with db.snapshot() as session:
-            return stream.position(session, Run.experiment_id == experiment.id)
+            return stream.position_in_experiment(session, experiment.id)
 
     assert position() == "0*3"
     first = claimed(db).lease
     begun(db, first)
     recorded(db, first, measured(5), measured(10), saved=5)
     assert position() == "1-10,0*2"
+    with db.snapshot() as session:
+        assert stream.position_in_run(session, first.run_id) == "1-10"
     with db.transaction() as session:
         lifecycle.lose(session, first, "gone", max_attempts=3)
     read = position()
@@ -373,4 +375,6 @@ def test_who_has_read_everything_that_is_stored_gets_what_comes_after(client: Te
     ]
     with db.snapshot() as session:
         runs = Run.experiment_id == experiment.id
-        assert stream.Stream.resumed(session, runs, stream.position(session, runs)).is_over(session)
+        assert stream.Stream.resumed(session, runs, stream.position_in_experiment(session, experiment.id)).is_over(
+            session
+        )
