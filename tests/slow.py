@@ -37,6 +37,7 @@ MODULES = (
     "normcore/training/test_loop.py",
     "normcore/training/test_resuming.py",
     "service/experiments/test_state_diagram.py",
+    "service/pages/test_journeys.py",
     "service/test_connections.py",
     "service/processes/test_local.py",
     "service/sweeps/test_trained.py",

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from normcore.figures.figure import PALETTE, Figure, figure
+from normcore.figures.figure import LEGEND_ABOVE, PALETTE, Figure, figure
 
 Point = tuple[float, float]
 PANEL_HEIGHT = 220  # pixels
@@ -30,7 +30,7 @@ def curves(series: Mapping[str, Sequence[Point]], title: str, x: str = "step", u
         named = f"{quantity} ({unit})" if unit else quantity
         axes[f"yaxis{_number(row)}"] = {"title": {"text": named}, "domain": _domain(row, rows)}
     bottom = _number(rows - 1)
-    layout = {**axes, "xaxis": {"title": {"text": x}, "anchor": f"y{bottom}"}, "height": PANEL_HEIGHT * rows + 100}
+    layout = {**LEGEND_ABOVE, **axes, "xaxis": {"title": {"text": x}, "anchor": f"y{bottom}"}, "height": PANEL_HEIGHT * rows + 100}
     return figure(traces, title, x, "", **layout)
 
 

@@ -60,10 +60,9 @@ def themed(figure: Figure, theme: Theme) -> Figure:
     shapes = [
         {**shape, "line": {"color": colours["text"], **shape["line"]}} for shape in figure["layout"].get("shapes", [])
     ]
-    if shapes:
-        axes["shapes"] = shapes
     ground = {"paper_bgcolor": colours["ground"], "plot_bgcolor": colours["ground"], "font": {"color": colours["text"]}}
-    return {**figure, "layout": {**figure["layout"], **axes, **ground}}
+    marks = {"shapes": shapes} if shapes else {}
+    return {**figure, "layout": {**figure["layout"], **axes, **marks, **ground}}
 
 
 def as_json(figure: Figure) -> bytes:

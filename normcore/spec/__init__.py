@@ -7,7 +7,7 @@ its tag names the module that implements it. ``resolve`` turns what a user wrote
 from normcore.spec.errors import InvalidSpec, SpecError
 from normcore.spec.experiment import AnalysisSpec, ExperimentSpec, TrainingSpec, digest, parse
 from normcore.spec.files import read_spec
-from normcore.spec.resolve import TASKS, changes, resolve
+from normcore.spec.resolve import TASKS, changes, departures, resolve
 
 __all__ = [
     "TASKS",
@@ -17,6 +17,7 @@ __all__ = [
     "SpecError",
     "TrainingSpec",
     "changes",
+    "departures",
     "digest",
     "parse",
     "read_spec",

@@ -24,7 +24,7 @@ from normcore.spec.training import MAX_STEPS
 from service.db import Database
 from service.experiments import queries
 from service.experiments.lifecycle import ENDED
-from service.experiments.tables import Measurement, Run
+from service.experiments.tables import Measurement, Run, of_experiment
 
 POLL_SECONDS = 0.25
 PING_SECONDS = 15.0
@@ -67,8 +67,17 @@ def _seen(match: re.Match[str]) -> Seen:
     return Seen(int(match[2]), MAX_STEPS, True) if match[3] == "end" else Seen(int(match[2]), int(match[3]))
 
 
-def position(session: Session, runs: ColumnElement[bool]) -> str:
-    """The id of the event after which a stream goes on for who has read everything that is stored now."""
+def position_in_experiment(session: Session, experiment_id: str) -> str:
+    """The id of the event after which its stream goes on for who has read everything that is stored of it now."""
+    return _position(session, of_experiment(experiment_id))
+
+
+def position_in_run(session: Session, run_id: str) -> str:
+    """The same of a run's stream."""
+    return _position(session, Run.id == run_id)
+
+
+def _position(session: Session, runs: ColumnElement[bool]) -> str:
     reached = queries.reached(session, runs)
     return write_position([_read(run, reached) for run in _states(session, runs)])
 

@@ -12,9 +12,8 @@ from sqlalchemy.orm import Session
 from starlette.responses import RedirectResponse, Response
 
 from normcore.problem import own_problem
-from normcore.spec import TrainingSpec
+from normcore.spec import TrainingSpec, departures
 from normcore.spec.experiment import parse
-from normcore.spec.resolve import departures
 from normcore.spec.task import ProfileName
 from normcore.spec.tasks import BENCHMARKS
 from service.experiments import parameters, queries, stream
@@ -23,7 +22,6 @@ from service.experiments.figures import MOST_SEEDS
 from service.experiments.lifecycle import ENDED
 from service.experiments.schemas import ExperimentOut, HistoryEntry, RunOut
 from service.experiments.seed_curves import SeedCurves, seed_curves
-from service.experiments.tables import of_experiment
 from service.http.parts import DatabaseDep, Parts, PartsDep
 from service.pages import formats
 from service.pages.facts import facts
@@ -61,7 +59,7 @@ def get_experiment(request: Request, experiment_id: parameters.ExperimentId, par
     """How is it going?"""
     with parts.db.snapshot() as session:
         experiment = queries.experiment(session, experiment_id)
-        position = stream.position(session, of_experiment(experiment_id))
+        position = stream.position_in_experiment(session, experiment_id)
         cancelling = queries.being_cancelled(session, experiment_id)
         backlog = _backlog(session, parts, experiment) if experiment.state == "queued" else None
         version = (position, cancelling, backlog, [_version(run) for run in experiment.runs])

@@ -12,7 +12,6 @@ from normcore.spec.tasks import BENCHMARKS
 from service.experiments import files, parameters, queries, stream
 from service.experiments.lifecycle import ENDED
 from service.experiments.schemas import MeasurementsOut, RunOut, TimingOut
-from service.experiments.tables import Run
 from service.http.parts import Parts, PartsDep
 from service.pages import formats
 from service.pages.experiment import MOST_ROWS, Answer, CurveTable, spread
@@ -43,7 +42,7 @@ def get_run(request: Request, run_id: parameters.RunId, parts: PartsDep) -> Resp
     """What happened?"""
     with parts.db.snapshot() as session:
         run = queries.run(session, run_id)
-        position = stream.position(session, Run.id == run_id)
+        position = stream.position_in_run(session, run_id)
         stored = _files(parts, run)
         version = (position, run, stored)
         return kept(request, parts, repr(version), lambda: _page(request, session, run, position, stored))

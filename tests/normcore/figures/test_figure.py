@@ -45,6 +45,15 @@ def test_a_theme_changes_colours_only(figure: Figure, theme: Theme) -> None:
         assert layout[axis]["gridcolor"] == colours["grid"]
 
 
+def test_a_line_across_a_figure_has_the_colour_of_the_text_unless_it_has_its_own() -> None:
+    dash = {"type": "line", "line": {"dash": "dash"}}
+    figure: Figure = {"data": [], "layout": {"shapes": [dash, {"type": "line", "line": {"color": "#123456"}}]}}
+    assert [shape["line"] for shape in themed(figure, "dark")["layout"]["shapes"]] == [
+        {"dash": "dash", "color": "#e9edf1"},
+        {"color": "#123456"},
+    ]
+
+
 @pytest.mark.parametrize("figure", FIGURES.values(), ids=FIGURES)
 def test_a_figure_as_it_is_made_has_no_theme(figure: Figure) -> None:
     assert not COLOURS & figure["layout"].keys()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from normcore.spec import ExperimentSpec, InvalidSpec, changes, resolve
+from normcore.spec import ExperimentSpec, InvalidSpec, changes, departures, resolve
 from normcore.spec.cells import CELLS
 from normcore.spec.methods import METHODS
 from normcore.spec.models.recurrent import RecurrentModel
@@ -82,6 +82,8 @@ def test_an_untouched_spec_departs_from_its_profile_in_nothing() -> None:
 def test_changes_tell_what_departs_from_the_profile() -> None:
     spec = training_spec({"task": {"name": "permuted_digits"}, "model": {"cell": "gru"}, "training": {"batch_size": 7}})
     assert changes(spec) == {"model.cell": "gru", "training.batch_size": 7}
+    usual = training_spec({"task": {"name": "permuted_digits"}}).training.batch_size
+    assert departures(spec) == {"model.cell": ("gru", "lstm"), "training.batch_size": (7, usual)}
 
 
 DIGITS = {"task": {"name": "permuted_digits"}}

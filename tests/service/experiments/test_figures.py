@@ -1,4 +1,5 @@
-"""Figures of a run over HTTP: its curves, drawn from what is stored, and those that its task made of the model."""
+"""Figures over HTTP: the curves of an experiment's seeds, those of a run, drawn from what is stored, and those that its
+task made of the model."""
 
 import json
 from typing import Any
@@ -10,10 +11,10 @@ from normcore.figures.figure import THEMES
 from service.artifacts import Artifacts
 from service.db import Database
 from service.experiments import lifecycle
-from service.experiments.figures import MAX_POINTS
+from service.experiments.figures import MAX_POINTS, MOST_SEEDS
 from service.settings import Settings
 from tests.service.asked import is_problem
-from tests.service.given import begun, claimed, failed, finished, measured, recorded, submitted
+from tests.service.given import begun, claimed, failed, finished, measured, recorded, submitted, submitted_analysis
 
 SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 MATRIX: dict[str, Any] = {"data": [{"type": "heatmap", "z": [[1, 0], [0, 1]]}], "layout": {"title": {"text": "here"}}}
@@ -150,3 +151,68 @@ def test_an_unknown_theme_is_refused(client: TestClient, db: Database) -> None:
     answer = client.get(f"/v1/runs/{submitted(db).runs[0].id}/figures/curves", params={"theme": "sepia"})
     assert is_problem(answer, 422)
     assert [error["loc"] for error in answer.json()["errors"]] == [["theme"]]
+
+
+def of_seeds(client: TestClient, experiment_id: str, **query: str) -> Any:
+    answer = client.get(f"/v1/experiments/{experiment_id}/figures/curves", params=query)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_an_experiments_figure_has_a_line_for_each_seed_and_their_mean(client: TestClient, db: Database) -> None:
+    experiment = submitted(db, seeds=(0, 1))
+    assert drawn(of_seeds(client, experiment.id)) == {"seed 0": [], "seed 1": [], "mean": []}
+    for values in ((0.25, 0.5), (0.75,)):
+        lease = claimed(db).lease
+        begun(db, lease)
+        for k, value in enumerate(values, 1):
+            recorded(db, lease, measured(5 * k, valid__accuracy=value, valid__loss=1.0))
+    shown = of_seeds(client, experiment.id, theme="dark")
+    assert drawn(shown) == {"seed 0": [[5, 0.25], [10, 0.5]], "seed 1": [[5, 0.75]], "mean": [[5, 0.5]]}
+    known = {"series": "valid.accuracy", "attempt": 1}
+    assert [trace["meta"] for trace in shown["data"]] == [
+        *({"run": run.id, **known} for run in experiment.runs),
+        {"mean": True},
+    ]
+    assert shown["layout"]["paper_bgcolor"] == THEMES["dark"]["ground"]
+    assert shown["layout"]["yaxis"]["title"]["text"] == "validation accuracy"
+    target = experiment.spec["training"]["target"]
+    assert [shape["y0"] for shape in shown["layout"]["shapes"]] == [target]
+
+
+@SQLITE
+def test_a_line_says_which_attempt_measured_its_end(client: TestClient, db: Database) -> None:
+    experiment = submitted(db)
+    lease = claimed(db).lease
+    begun(db, lease)
+    recorded(db, lease, measured(5))
+    with db.transaction() as session:
+        lifecycle.lose(session, lease, "gone", max_attempts=3)
+    [line] = of_seeds(client, experiment.id)["data"]
+    assert line["meta"]["attempt"] == 1, "the second has measured nothing yet"
+    [line] = figure(client, experiment.runs[0].id)["data"]
+    assert line["meta"] == {"run": experiment.runs[0].id, "series": "valid.accuracy", "attempt": 1}
+
+
+@SQLITE
+def test_of_many_seeds_the_first_are_drawn_and_all_are_in_the_mean(client: TestClient, db: Database) -> None:
+    experiment = submitted(db, seeds=range(MOST_SEEDS + 1))
+    for k in range(MOST_SEEDS + 1):
+        lease = claimed(db).lease
+        begun(db, lease)
+        recorded(db, lease, measured(5, valid__accuracy=1.0 if k == MOST_SEEDS else 0.0))
+    lines = drawn(of_seeds(client, experiment.id))
+    assert len(lines) == MOST_SEEDS + 1
+    assert lines["mean"] == [[5, float(f"{1 / (MOST_SEEDS + 1):.5g}")]]
+
+
+@SQLITE
+def test_other_figures_and_those_of_analyses_are_not_there(client: TestClient, db: Database) -> None:
+    experiment = submitted(db)
+    answer = client.get(f"/v1/experiments/{experiment.id}/figures/attention")
+    assert is_problem(answer, 404)
+    assert answer.json()["detail"].endswith("it has curves")
+    analysis = submitted_analysis(db, {"task": {"name": "invariances", "profile": "smoke"}})
+    answer = client.get(f"/v1/experiments/{analysis.id}/figures/curves")
+    assert is_problem(answer, 404)
+    assert "/v1/runs" in answer.json()["detail"]

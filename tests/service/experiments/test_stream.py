@@ -15,6 +15,7 @@ from service.db import Database
 from service.experiments import lifecycle, stream
 from service.experiments.lifecycle import Lease
 from service.experiments.stream import Seen, read_position, write_position
+from service.experiments.tables import Run
 from service.settings import Settings
 from tests.service.given import begun, claimed, failed, finished, measured, recorded, submitted
 from tests.service.live import live_api
@@ -335,3 +336,45 @@ def test_an_experiment_is_followed_live(url: str, db: Database) -> None:
     for lease in leases:
         finished(db, lease)
     assert [event.data["state"] for event in events] == ["succeeded", "succeeded"]
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_who_has_read_everything_that_is_stored_gets_what_comes_after(client: TestClient, db: Database) -> None:
+    experiment = submitted(db, seeds=(0, 1, 2))
+
+    def position() -> str:
+        with db.snapshot() as session:
+            return stream.position_in_experiment(session, experiment.id)
+
+    assert position() == "0*3"
+    first = claimed(db).lease
+    begun(db, first)
+    recorded(db, first, measured(5), measured(10), saved=5)
+    assert position() == "1-10,0*2"
+    with db.snapshot() as session:
+        assert stream.position_in_run(session, first.run_id) == "1-10"
+    with db.transaction() as session:
+        lifecycle.lose(session, first, "gone", max_attempts=3)
+    read = position()
+    assert read == "1-10,0*2", "what is measured again of the second attempt is still to come"
+    again = claimed(db).lease
+    assert again.run_id == first.run_id
+    begun(db, again, 5, resumed_from=5)
+    recorded(db, again, measured(10), measured(15))
+    assert position() == "2-15,0*2"
+    finished(db, again)
+    assert position() == "2-end,0*2"
+    for _ in range(2):
+        lease = claimed(db).lease
+        begun(db, lease)
+        failed(db, lease)
+    steps = [event.data for event in whole(client, experiment.id, read) if event.kind == "measurement"]
+    assert [(data["run_id"], data["attempt"], data["step"]) for data in steps] == [
+        (first.run_id, 2, 10),
+        (first.run_id, 2, 15),
+    ]
+    with db.snapshot() as session:
+        runs = Run.experiment_id == experiment.id
+        assert stream.Stream.resumed(session, runs, stream.position_in_experiment(session, experiment.id)).is_over(
+            session
+        )

@@ -1,5 +1,6 @@
 """What figures on a page show, read from Plotly."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from playwright.sync_api import Page
@@ -10,7 +11,7 @@ SECONDS = 15.0
 LINES = """() => [...document.querySelector(".plot-area")?.data ?? []].map(
   ({ meta, name, x, y }) => [meta?.faded ? "faded" : name, [...x], [...y]])"""
 
-Points = list[tuple[float, float]]
+Points = Sequence[tuple[float, float]]
 
 
 def drawn(page: Page) -> dict[str, Points]:

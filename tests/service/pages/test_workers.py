@@ -10,29 +10,34 @@ from service.db import Database
 from service.experiments import examples
 from service.fleet.registration import WorkerIdentity, register
 from service.pages.workers import Row, answer
-from service.workload.backlog import Backlog
+from service.workload.examples import QUEUE, WORKER
+from service.workload.schemas import QueueOut
 from tests.service.given import begun, claimed, submitted
 from tests.service.pages.conftest import PHONE, WIDE, NewPage, Site, check_accessible, check_fits
 
-IDLE = Row("node-1", 1, "cpu", "yes", None, None, None, 10.0, 1.0)
-BUSY = Row("node-1", 2, "cpu", "yes", examples.RUN, "permuted_digits", "none", 10.0, 1.0)
+IDLE = Row(WORKER, None, None, None, 10.0, 1.0)
+BUSY = Row(WORKER, examples.RUN, "permuted_digits", "none", 10.0, 1.0)
+
+
+def waiting(device: str, queued: int, workers: int) -> QueueOut:
+    return QUEUE.model_copy(update={"device": device, "queued": queued, "workers": workers})
 
 
 @pytest.mark.parametrize(
     ("rows", "queue", "text", "tone", "facts"),
     [
         ([], [], "No worker is alive; nothing waits.", "", []),
-        ([], [Backlog("auto", 1, 0, 1.0, 0, None)], "No worker is alive; 1 run waits.", "warn", []),
+        ([], [waiting("auto", 1, 0)], "No worker is alive; 1 run waits.", "warn", []),
         (
             [IDLE, BUSY],
-            [Backlog("cpu", 2, 1, 1.0, 2, 3.0)],
+            [waiting("cpu", 2, 2)],
             "2 workers alive, 1 of them training; 2 runs wait.",
             "",
             [],
         ),
         (
             [IDLE],
-            [Backlog("cuda", 2, 0, 1.0, 0, None)],
+            [waiting("cuda", 2, 0)],
             "1 worker alive, 0 of them training; 2 runs wait.",
             "warn",
             ["no worker takes runs for cuda"],
@@ -40,7 +45,7 @@ BUSY = Row("node-1", 2, "cpu", "yes", examples.RUN, "permuted_digits", "none", 1
     ],
 )
 def test_the_answer_says_who_works(
-    rows: Sequence[Row], queue: Sequence[Backlog], text: str, tone: str, facts: list[str]
+    rows: Sequence[Row], queue: Sequence[QueueOut], text: str, tone: str, facts: list[str]
 ) -> None:
     found = answer(rows, queue)
     assert (found.text, found.tone, list(found.facts)) == (text, tone, facts)

@@ -1,0 +1,31 @@
+"""Curves of one experiment's seeds."""
+
+from normcore.figures.seed_curves import Line, seed_curves
+from normcore.figures.styles import style_of
+
+SEEDS = [Line("seed 0", [5, 10], [0.25, 0.5], {"run": "run_1"}), Line("seed 1", [], [], {"run": "run_2"})]
+MEAN = Line("mean", [5], [0.25], {"mean": True})
+
+
+def test_seeds_share_the_methods_colour_and_are_told_apart_by_symbols() -> None:
+    figure = seed_curves(SEEDS, MEAN, "rms_norm", "dark", x="steps", y="accuracy", target=None)
+    first, second, mean = figure["data"]
+    colour = style_of("rms_norm").dark
+    assert [trace["line"]["color"] for trace in figure["data"]] == [colour] * 3
+    assert first["marker"]["symbol"] != second["marker"]["symbol"]
+    assert (first["x"], first["y"], first["meta"]) == ([5, 10], [0.25, 0.5], {"run": "run_1"})
+    assert (second["x"], second["meta"]) == ([], {"run": "run_2"})
+    assert (mean["line"]["dash"], mean["mode"], mean["y"]) == ("dash", "lines", [0.25])
+    assert "shapes" not in figure["layout"]
+
+
+def test_a_single_seed_has_no_mean() -> None:
+    figure = seed_curves(SEEDS[:1], None, "none", "light", x="steps", y="accuracy", target=None)
+    assert [trace["name"] for trace in figure["data"]] == ["seed 0"]
+
+
+def test_shares_are_in_per_cent_between_none_and_all_and_the_target_is_named() -> None:
+    layout = seed_curves(SEEDS, MEAN, "none", "light", x="steps", y="accuracy", target=0.5, percent=True)["layout"]
+    axis = layout["yaxis"]
+    assert (axis["tickformat"], axis["minallowed"], axis["maxallowed"]) == (".0%", 0, 1)
+    assert (layout["shapes"][0]["y0"], layout["annotations"][0]["text"]) == (0.5, "target 50%")
