@@ -30,8 +30,8 @@ def curves(series: Mapping[str, Sequence[Point]], title: str, x: str = "step", u
         named = f"{quantity} ({unit})" if unit else quantity
         axes[f"yaxis{_number(row)}"] = {"title": {"text": named}, "domain": _domain(row, rows)}
     bottom = _number(rows - 1)
-    layout = {**LEGEND_ABOVE, **axes, "xaxis": {"title": {"text": x}, "anchor": f"y{bottom}"}, "height": PANEL_HEIGHT * rows + 100}
-    return figure(traces, title, x, "", **layout)
+    below = {"title": {"text": x}, "anchor": f"y{bottom}"}
+    return figure(traces, title, x, "", **LEGEND_ABOVE, **axes, xaxis=below, height=PANEL_HEIGHT * rows + 100)
 
 
 def _line(name: str, points: Sequence[Point], row: int, split: int) -> dict[str, Any]:
