@@ -86,12 +86,6 @@ def test_a_download_that_was_plain_goes_on(client: TestClient, log_url: str) -> 
     assert "content-encoding" not in rest.headers
 
 
-def test_a_file_of_the_documentation_is_tagged_alike(client: TestClient) -> None:
-    url = "/docs/static/swagger-ui.css"
-    zipped, plain = (client.get(url, headers=accepted) for accepted in (ZIPPED, PLAIN))
-    assert zipped.headers["etag"] == f"W/{plain.headers['etag']}"
-
-
 def test_event_streams_are_never_compressed(client: TestClient, db: Database) -> None:
     run_id = submitted(db).runs[0].id
     finished(db, claimed(db).lease)
