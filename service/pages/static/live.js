@@ -26,6 +26,7 @@ function atMostEvery(milliseconds, call) {
 
 let lines = []; // trace, x, y, attempts
 let faded = []; // what attempts had measured that were taken over
+let early = []; // what happened before the figure was drawn, which it may not show
 let revision = 0;
 
 const redraw = atMostEvery(REDRAW, () => {
@@ -48,7 +49,16 @@ function adopt() {
     const same = lines.find((line) => line.trace.meta?.run === trace.meta.run && line.trace.meta.series === trace.meta.series);
     if (same) x.forEach((step, k) => add(same, step, y[k], attempts[k]));
   }
+  const acts = early;
+  early = [];
+  acts.forEach((act) => act());
   redraw();
+}
+
+/** Do something to the lines, as soon as there are some. */
+function onLines(act) {
+  if (lines.length > 0) act();
+  else early.push(act);
 }
 
 function add(line, step, value, attempt) {
@@ -185,13 +195,14 @@ function connect() {
   source.addEventListener("state", (event) => {
     const run = JSON.parse(event.data);
     position = event.lastEventId;
-    if (run.state !== "queued") takeOver(run);
+    if (run.state !== "queued") onLines(() => takeOver(run));
     notice(run.id, run.state);
     refresh();
   });
   source.addEventListener("measurement", (event) => {
     position = event.lastEventId;
-    append(JSON.parse(event.data));
+    const measured = JSON.parse(event.data);
+    onLines(() => append(measured));
     refresh();
     freshenMean();
   });

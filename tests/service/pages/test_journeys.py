@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from service.db import Database
 from tests.processes import Service, service
-from tests.service.given import begun, claimed, finished, measured, recorded, submitted
+from tests.service.given import MAX_STEPS, begun, claimed, finished, measured, recorded, submitted
 from tests.service.pages.conftest import NewPage, Site
 from tests.service.pages.figures import drawn, expect_drawn
 
@@ -134,6 +134,34 @@ def test_a_tab_that_was_hidden_goes_on_from_where_it_was(fresh_site: Site, new_p
     expect_drawn(page, seed_0=[(1, 0.01), (2, 0.02), (3, 0.03)])
     db.close()
     assert [url.rpartition("=")[2] for url in asked] == ["1-1", "1-2"]
+
+
+def test_points_that_come_while_the_figure_loads_are_drawn_once(fresh_site: Site, new_page: NewPage) -> None:
+    db = Database(fresh_site.settings.database_url)
+    stored = submitted(db)
+    lease = claimed(db).lease
+    begun(db, lease)
+    page = new_page(fresh_site)
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/figures/curves*", hold)
+    with page.expect_request("**/figures/curves*"):
+        page.goto(f"/experiments/{stored.id}")
+        page.locator("#curves-title").scroll_into_view_if_needed()
+    expect(page.locator("#live")).to_have_text("live")
+    recorded(db, lease, measured(1))
+    row = page.locator(f"#{stored.runs[0].id}")
+    expect(row).to_contain_text(f"1 / {MAX_STEPS}")
+    with_one_point = held[0].fetch()
+    recorded(db, lease, measured(2))
+    expect(row).to_contain_text(f"2 / {MAX_STEPS}")
+    held[0].fulfill(response=with_one_point)
+    page.unroute("**/figures/curves*")
+    expect_drawn(page, seed_0=[(1, 0.01), (2, 0.02)])
+    db.close()
 
 
 def test_all_links_of_these_pages_work(site: Site, new_page: NewPage) -> None:
