@@ -94,6 +94,7 @@ class Plan(TypedDict):
     measured_seeds: list[int]
     seconds_per_run: float | None
     total_seconds: float | None
+    total_seconds_range: list[float] | None
     basis: str | None
     queue_position: int | None
 

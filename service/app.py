@@ -25,7 +25,7 @@ from service.http.strangers import RefuseStrangers
 from service.keys.guard import require_key
 from service.leaderboards import routes as leaderboards
 from service.leaderboards.submitted import routes as submitted_results
-from service.pages import boards, compare, experiment, overview, public, run, workers
+from service.pages import boards, compare, experiment, overview, public, run, sign_in, submit, workers
 from service.pages import experiments as experiment_list
 from service.pages.refusals import ShowRefusals
 from service.pages.security import ProtectBrowsers
@@ -36,7 +36,7 @@ from service.store_check import StoreCheck
 from service.sweeps import routes as sweeps
 from service.workload import routes as workload
 
-PAGES = (overview, boards, compare, experiment_list, experiment, run, workers)
+PAGES = (overview, boards, compare, experiment_list, experiment, run, submit, workers)
 """Those that ask for a key where the API does."""
 
 
@@ -71,6 +71,7 @@ def create_app(settings: Settings, *, require_keys: bool) -> FastAPI:
     app.state.artifacts = Artifacts(settings.artifacts_url)
     app.state.store_check = StoreCheck(app.state.artifacts)
     app.state.boards = KeptAnswers()
+    app.state.require_keys = require_keys
     for inner_first in (Revalidate, CompressGet, AnswerHead, RefuseNul):
         app.add_middleware(inner_first)
     app.add_middleware(RefuseStrangers, allowed_hosts=settings.hosts, require_keys=require_keys)
@@ -94,7 +95,7 @@ def create_app(settings: Settings, *, require_keys: bool) -> FastAPI:
     app.include_router(comparisons.of_boards, dependencies=guard)
     for page in PAGES:
         app.include_router(page.router, dependencies=guard)
-    for for_everybody in (health, public):
+    for for_everybody in (health, public, sign_in):
         app.include_router(for_everybody.router)
     refuse_parameters(app)
     translate_errors(app)

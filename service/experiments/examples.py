@@ -152,6 +152,7 @@ PLAN = schemas.PlanOut(
     measured_seeds=[0],
     seconds_per_run=10.88,
     total_seconds=10.88,
+    total_seconds_range=(10.88, 10.88),
     basis="measured: 1 run of this spec on cpu",
     queue_position=1,
 )

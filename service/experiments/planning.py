@@ -2,7 +2,7 @@
 
 import statistics
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from sqlalchemy import Row, select
 from sqlalchemy.orm import Session
@@ -26,17 +26,35 @@ def plan(session: Session, spec: ExperimentSpec) -> schemas.PlanOut:
         .distinct()
         .order_by(Run.seed)
     )
-    seconds, basis = Estimates(session).of(spec, fingerprint)
+    estimate = Estimates(session).of(spec, fingerprint)
     return schemas.PlanOut(
         spec=spec.model_dump(mode="json"),
         fingerprint=fingerprint,
         runs=len(spec.seeds),
         measured_seeds=list(measured),
-        seconds_per_run=seconds,
-        total_seconds=None if seconds is None else round(seconds * len(spec.seeds), 3),
-        basis=basis,
+        seconds_per_run=estimate.seconds,
+        total_seconds=None if estimate.seconds is None else round(estimate.seconds * len(spec.seeds), 3),
+        total_seconds_range=_times(estimate.range, len(spec.seeds)),
+        basis=estimate.basis,
         queue_position=queue_position(session, Line(spec.device, fused_kernels.needed_by(spec)), spec.priority),
     )
+
+
+class Estimate(NamedTuple):
+    """What a run takes; nothing where nothing like it was measured.
+
+    Attributes:
+        seconds: the median of the runs that it is based on.
+        range: the fastest and the slowest of them.
+    """
+
+    seconds: float | None = None
+    range: tuple[float, float] | None = None
+    basis: str | None = None
+
+    @classmethod
+    def from_runs(cls, seconds: Sequence[float], basis: str) -> "Estimate":
+        return cls(round(statistics.median(seconds), 3), (round(min(seconds), 3), round(max(seconds), 3)), basis)
 
 
 class Estimates:
@@ -46,21 +64,18 @@ class Estimates:
         self._session = session
         self._alike: dict[str, tuple[Sequence[Row[Any]], str]] = {}
 
-    def of(self, spec: ExperimentSpec, fingerprint: str) -> tuple[float | None, str | None]:
-        """Expected seconds of one run, and what the estimate is based on: runs of the same spec, or else of the same
-        model on the same task."""
+    def of(self, spec: ExperimentSpec, fingerprint: str) -> Estimate:
+        """Expected seconds of one run, based on runs of the same spec, or else of the same model on the same task."""
         same, device = _of_one_device(_newest(self._session, spec, Experiment.fingerprint == fingerprint))
         if same:
-            return _median([_all_seconds(run) for run in same]), f"measured: {_runs(same)} of this spec on {device}"
+            basis = f"measured: {_runs(same)} of this spec on {device}"
+            return Estimate.from_runs([_all_seconds(run) for run in same], basis)
         task = spec.task
         alike, device = self._of_model(spec)
         if not alike:
-            return None, None
-        seconds = _median([_all_seconds(run) / run.step * spec.max_steps for run in alike])
-        return (
-            seconds,
-            f"measured: {_runs(alike)} of {task.name}, {task.profile}, with this model on {device}, by steps",
-        )
+            return Estimate()
+        basis = f"measured: {_runs(alike)} of {task.name}, {task.profile}, with this model on {device}, by steps"
+        return Estimate.from_runs([_all_seconds(run) / run.step * spec.max_steps for run in alike], basis)
 
     def _of_model(self, spec: ExperimentSpec) -> tuple[Sequence[Row[Any]], str]:
         """Runs of the same model on the same task, and on which kind of device they were."""
@@ -97,8 +112,8 @@ def _all_seconds(run: Row[Any]) -> float:
     return sum(run.timing[part] for part in PARTS) if run.timing else cast(float, run.seconds)
 
 
-def _median(seconds: list[float]) -> float:
-    return round(statistics.median(seconds), 3)
+def _times(range: tuple[float, float] | None, runs: int) -> tuple[float, float] | None:
+    return None if range is None else (round(range[0] * runs, 3), round(range[1] * runs, 3))
 
 
 def _runs(runs: Sequence[Row[Any]]) -> str:

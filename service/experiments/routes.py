@@ -1,45 +1,38 @@
 """Experiments and runs over HTTP."""
 
-from functools import partial
-
 from fastapi import Request, Response, status
 from fastapi.responses import StreamingResponse
-from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
 from normcore.figures import as_json
-from normcore.spec import TASKS, ExperimentSpec, digest
+from normcore.spec import TASKS
 from normcore.spec.methods import METHODS
 from service.db import Database
 from service.errors import NotFound
 from service.experiments import (
-    checks,
     columns,
     described,
     examples,
     figures,
     files,
-    fused_kernels,
     lifecycle,
     parameters,
-    planning,
     queries,
     replay,
+    requests,
     schemas,
     stream,
-    submission,
 )
 from service.experiments.tables import Run
 from service.http.bodies import SpecBody
 from service.http.conditional import etag_matches
 from service.http.openapi import JSON, answers, refusals
 from service.http.pages import Cursor, Limit, Page, next_page, page
-from service.http.parts import DatabaseDep, Parts, PartsDep
+from service.http.parts import DatabaseDep, PartsDep
 from service.http.ranges import read_range
 from service.http.routing import Router, check_known
 from service.http.tables import WantedFormat, as_file, json_answer
-from service.queue import Notification
 
 router = Router(prefix="/v1", tags=["experiments"])
 
@@ -67,48 +60,16 @@ async def submit_experiment(
     idempotency_key: parameters.IdempotencyKey = None,
 ) -> Response:
     """Submit a spec. Anything it omits comes from the task's profile; the answer shows the resolved spec."""
-    spec = await run_in_threadpool(checks.accepted, body, parts.settings.datasets_dir)
     if dry_run:
-        return await run_in_threadpool(_plan, parts, spec)
-    experiment, created = await _submit(parts, spec, digest(body), idempotency_key)
-    if created:
-        needs_fused = fused_kernels.needed_by(spec)
-        parts.notifier.notify(Notification.of(run.id, spec.device, needs_fused=needs_fused) for run in experiment.runs)
+        plan = await run_in_threadpool(requests.plan, parts, body)
+        return Response(plan.model_dump_json(), media_type=JSON)
+    experiment, is_new = await requests.submit(parts, body, idempotency_key)
     return Response(
         experiment.model_dump_json(),
-        status.HTTP_201_CREATED if created else status.HTTP_200_OK,
+        status.HTTP_201_CREATED if is_new else status.HTTP_200_OK,
         {"Location": f"/v1/experiments/{experiment.id}"},
         media_type=JSON,
     )
-
-
-def _plan(parts: Parts, spec: ExperimentSpec) -> Response:
-    with parts.db.snapshot() as session:
-        checks.check_at_hand(session, spec, parts.settings.heartbeat_seconds)
-        return Response(planning.plan(session, spec).model_dump_json(), media_type=JSON)
-
-
-async def _submit(
-    parts: Parts, spec: ExperimentSpec, request_digest: str, idempotency_key: str | None
-) -> tuple[schemas.ExperimentOut, bool]:
-    """Store the experiment. If two requests use one new key at the same time, the later one finds the experiment of the
-    earlier."""
-
-    def store(session: Session) -> tuple[schemas.ExperimentOut, bool]:
-        return submission.submit(
-            session,
-            spec,
-            request_digest=request_digest,
-            idempotency_key=idempotency_key,
-            check=partial(checks.check_at_hand, session, spec, parts.settings.heartbeat_seconds),
-        )
-
-    try:
-        return await parts.group_commit.write(store)
-    except IntegrityError:
-        if idempotency_key is None:
-            raise
-        return await parts.group_commit.write(store)
 
 
 @router.get("/experiments", response_model=Page[schemas.ExperimentSummary], responses=described.LISTED)

@@ -131,6 +131,9 @@ class PlanOut(BaseModel):
         description="Expected seconds of one run, evaluation included; null if unknown."
     )
     total_seconds: float | None = Field(description="Expected seconds of all runs, one after the other.")
+    total_seconds_range: tuple[float, float] | None = Field(
+        description="The same, were all runs as fast as the fastest that this is based on, and as slow as the slowest."
+    )
     basis: str | None = Field(description="What was measured on this service to expect that; null if nothing was.")
     queue_position: int = Field(description="Place of its first run in the queue; 1 is the next to be taken.")
 

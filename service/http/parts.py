@@ -27,6 +27,7 @@ class Parts(Protocol):
     notifier: Notifier
     store_check: StoreCheck
     boards: KeptAnswers
+    require_keys: bool
 
 
 async def parts(request: Request) -> Parts:

@@ -2,30 +2,34 @@
 
 from typing import Annotated
 
-from fastapi import Depends
+from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.concurrency import run_in_threadpool
 
 from service.db import Database
 from service.errors import Unauthorized
 from service.http.parts import DatabaseDep
-from service.keys import keyring
+from service.keys import browser, keyring
 
 bearer = HTTPBearer(auto_error=False, description="A key made by `normbench keys create`.")
 
 
 async def require_key(
-    db: DatabaseDep, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)] = None
+    request: Request,
+    db: DatabaseDep,
+    credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)] = None,
 ) -> None:
     """Raises:
     Unauthorized: no key, or none that is valid.
+    Forbidden: the key is a browser's, and no page of ours asked.
     """
-    if credentials is None:
+    key = credentials.credentials if credentials else browser.key_of(request)
+    if key is None:
         raise Unauthorized("send a key as 'Authorization: Bearer nb_…'; `normbench keys create` makes one")
-    if not await run_in_threadpool(_is_valid, db, credentials.credentials):
+    if not await run_in_threadpool(is_valid, db, key):
         raise Unauthorized("this key is unknown or revoked")
 
 
-def _is_valid(db: Database, secret: str) -> bool:
+def is_valid(db: Database, key: str) -> bool:
     with db.snapshot() as session:
-        return keyring.is_valid(session, secret)
+        return keyring.is_valid(session, key)

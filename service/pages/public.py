@@ -8,7 +8,7 @@ from starlette.responses import RedirectResponse, Response
 from service.errors import NotFound
 from service.http.compression import accepts_gzip
 from service.pages.forms import FormFields
-from service.pages.rendering import THEMES, page
+from service.pages.rendering import THEMES, own_path, page
 from service.pages.routing import PageRouter
 from service.pages.static import FILES, MINIMUM_SIZE, media_type
 
@@ -37,7 +37,7 @@ def get_file(request: Request, digest: Annotated[str, Path()], name: Annotated[s
 def choose_theme(request: Request, fields: FormFields) -> Response:
     """Keep the choice of colours in a cookie, and go back to the page."""
     given = dict(fields)
-    answer = RedirectResponse(_own_path(given.get("back", "/")), status_code=303)
+    answer = RedirectResponse(own_path(given.get("back", "/")), status_code=303)
     if given.get("theme") in THEMES:
         answer.set_cookie("theme", given["theme"], max_age=A_YEAR, samesite="lax", secure=request.url.scheme == "https")
     else:
@@ -49,8 +49,3 @@ def choose_theme(request: Request, fields: FormFields) -> Response:
 def get_docs(request: Request) -> Response:
     """The description of the API, to read and to try."""
     return page(request, "docs.html")
-
-
-def _own_path(back: str) -> str:
-    """A path of this service, whatever a form names: ``//host`` and ``/\\host`` would lead elsewhere."""
-    return back if back.startswith("/") and not back.startswith(("//", "/\\")) else "/"

@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.errors import Defect
 from service.http.problems import MEDIA_TYPE
-from service.pages.rendering import html
+from service.pages.rendering import address, here, html
 
 log = logging.getLogger(__name__)
 
@@ -82,6 +82,8 @@ def _is_problem(start: Message) -> bool:
 
 async def _send_page(scope: Scope, start: Message, problem: dict[str, Any], send: Send) -> None:
     step, to = _next_step(scope["path"], problem["status"])
+    if problem["status"] == 401 and scope["method"] == "GET":
+        to = address(to, back=here(Request(scope)))
     content = html(Request(scope), "error.html", problem=problem, step=step, to=to).encode()
     kept = [(name, value) for name, value in start["headers"] if name.decode().lower() not in REPLACED]
     headers = MutableHeaders(raw=kept)

@@ -15,6 +15,7 @@ from normcore.figures import Theme
 from normcore.figures.styles import style_of
 from service.http.conditional import etag_matches
 from service.http.parts import Parts
+from service.keys.browser import is_signed_in
 from service.pages.formats import FILTERS
 from service.pages.static import FILES
 
@@ -50,10 +51,21 @@ def address(path: str, **query: Any) -> str:
     return f"{quote(path)}?{encoded}" if encoded else quote(path)
 
 
+def own_path(back: str) -> str:
+    """A path of this service, whatever a form names: ``//host`` and ``/\\host`` would lead elsewhere."""
+    return back if back.startswith("/") and not back.startswith(("//", "/\\")) else "/"
+
+
 def theme_of(request: Request) -> Theme | None:
     """The colours that were chosen; None for those of the system."""
     chosen = request.cookies.get("theme")
     return next((theme for theme in THEMES if theme == chosen), None)
+
+
+def here(request: Request) -> str:
+    """The request's own address on this service, with its query."""
+    url = request.url
+    return f"{url.path}?{url.query}" if url.query else url.path
 
 
 def html(request: Request, template: str, **values: Any) -> str:
@@ -64,7 +76,8 @@ def html(request: Request, template: str, **values: Any) -> str:
         .get_template(template)
         .render(
             theme=theme_of(request),
-            here_url=f"{url.path}?{url.query}" if url.query else url.path,
+            signed_in=is_signed_in(request),
+            here_url=here(request),
             origin=f"{url.scheme}://{url.netloc}",
             **values,
         )
@@ -81,10 +94,11 @@ def kept(request: Request, parts: Parts, version: Hashable, make: Callable[[], s
     was made before, if it was.
 
     Args:
-        version: of the data; the address, the colours and the version of the service are added here.
+        version: of the data; the address, the colours, whether a key is kept, and the version of the service are added
+            here.
         make: the page, by ``html``.
     """
-    asked = ("page", str(request.url), theme_of(request))
+    asked = ("page", str(request.url), theme_of(request), is_signed_in(request))
     full = (version, FILES.digest, VERSION)
     etag = f'W/"{hashlib.blake2b(repr((asked, full)).encode(), digest_size=16).hexdigest()}"'
     headers = {"ETag": etag, "Cache-Control": "no-cache", "Vary": "Cookie"}

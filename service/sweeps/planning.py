@@ -18,9 +18,9 @@ MOST_BASES = 3  # that an estimate names
 def plan(session: Session, written: WrittenSweep, cells: Sequence[Cell]) -> schemas.SweepPlan:
     """What would be stored of a sweep, and how long its runs would take."""
     planned, estimates = plans(session, written, cells), Estimates(session)
-    seconds = {cell.fingerprint: estimates.of(cell.spec, cell.fingerprint) for cell in cells}
-    of_cells = [(seconds[plan.cell.fingerprint][0], len(plan.seeds)) for plan in planned]
-    bases = dict.fromkeys(basis for _, basis in seconds.values() if basis)
+    expected = {cell.fingerprint: estimates.of(cell.spec, cell.fingerprint) for cell in cells}
+    of_cells = [(expected[plan.cell.fingerprint].seconds, len(plan.seeds)) for plan in planned]
+    bases = dict.fromkeys(found.basis for found in expected.values() if found.basis)
     first = cells[0].spec
     return schemas.SweepPlan(
         n_experiments=len(cells),
@@ -32,7 +32,7 @@ def plan(session: Session, written: WrittenSweep, cells: Sequence[Cell]) -> sche
         queue_position=queue_position(session, Line(first.device, fused_kernels.needed_by(first)), first.priority),
         cells=[
             schemas.PlannedCell(
-                dict(plan.cell.values), plan.cell.fingerprint, list(plan.seeds), seconds[plan.cell.fingerprint][0]
+                dict(plan.cell.values), plan.cell.fingerprint, list(plan.seeds), expected[plan.cell.fingerprint].seconds
             )
             for plan in planned
         ],

@@ -42,6 +42,7 @@ def test_nothing_is_stored_and_nothing_is_known_yet(client: TestClient, db: Data
         "measured_seeds": [],
         "seconds_per_run": None,
         "total_seconds": None,
+        "total_seconds_range": None,
         "basis": None,
         "queue_position": 1,
     }
@@ -64,6 +65,7 @@ def test_what_was_measured_of_this_spec_says_how_long_it_takes(client: TestClien
     planned = plan(client, seeds=[0, 2, 1, 3])
     assert planned["measured_seeds"] == [1, 2]
     assert (planned["runs"], planned["seconds_per_run"], planned["total_seconds"]) == (4, 3.0, 12.0)
+    assert planned["total_seconds_range"] == [8.0, 16.0]
     assert planned["basis"] == "measured: 3 runs of this spec on cpu"
 
 

@@ -1,0 +1,65 @@
+"""What the API and the pages ask of experiments: what one would cost, and to store it."""
+
+from functools import partial
+from typing import Any
+
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+from starlette.concurrency import run_in_threadpool
+
+from normcore.spec import ExperimentSpec, digest
+from service.experiments import checks, fused_kernels, planning, schemas, submission
+from service.http.parts import Parts
+from service.queue import Notification
+
+
+def plan(parts: Parts, written: Any) -> schemas.PlanOut:
+    """What would be stored of a spec as a user wrote it, and how long its runs would take.
+
+    Raises:
+        Invalid: fields are wrong, or what it asks for is not at hand.
+    """
+    spec = checks.accepted(written, parts.settings.datasets_dir)
+    with parts.db.snapshot() as session:
+        checks.check_at_hand(session, spec, parts.settings.heartbeat_seconds)
+        return planning.plan(session, spec)
+
+
+async def submit(parts: Parts, written: Any, idempotency_key: str | None) -> tuple[schemas.ExperimentOut, bool]:
+    """Store a spec as a user wrote it, and tell the workers.
+
+    Returns:
+        The experiment, and whether it is new: the same key with the same spec finds the first one.
+
+    Raises:
+        Invalid: fields are wrong, or what it asks for is not at hand.
+        Conflict: the key was used with another spec.
+    """
+    spec = await run_in_threadpool(checks.accepted, written, parts.settings.datasets_dir)
+    experiment, is_new = await _stored(parts, spec, digest(written), idempotency_key)
+    if is_new:
+        needs_fused = fused_kernels.needed_by(spec)
+        parts.notifier.notify(Notification.of(run.id, spec.device, needs_fused=needs_fused) for run in experiment.runs)
+    return experiment, is_new
+
+
+async def _stored(
+    parts: Parts, spec: ExperimentSpec, request_digest: str, idempotency_key: str | None
+) -> tuple[schemas.ExperimentOut, bool]:
+    """If two requests use one new key at the same time, the later one finds the experiment of the earlier."""
+
+    def store(session: Session) -> tuple[schemas.ExperimentOut, bool]:
+        return submission.submit(
+            session,
+            spec,
+            request_digest=request_digest,
+            idempotency_key=idempotency_key,
+            check=partial(checks.check_at_hand, session, spec, parts.settings.heartbeat_seconds),
+        )
+
+    try:
+        return await parts.group_commit.write(store)
+    except IntegrityError:
+        if idempotency_key is None:
+            raise
+        return await parts.group_commit.write(store)

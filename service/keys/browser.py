@@ -1,0 +1,42 @@
+"""The key of somebody who signed in by a page, which the browser keeps in a cookie that no script can read."""
+
+from fastapi import Request, Response
+
+from service.errors import Forbidden
+
+COOKIE = "normbench_key"
+KEPT_SECONDS = 30 * 24 * 3600
+READING = ("GET", "HEAD", "OPTIONS")
+
+
+def key_of(request: Request) -> str | None:
+    """The key that the browser sent along.
+
+    Raises:
+        Forbidden: the request changes something, and nothing proves that a page of ours asked for it. What other
+            sites' pages ask for was refused before (``service.http.strangers``).
+    """
+    key = request.cookies.get(COOKIE)
+    if key is None or request.method in READING:
+        return key
+    if not {"sec-fetch-site", "origin"} & set(request.headers.keys()):
+        raise Forbidden(
+            "a key in a cookie may only change something from a page; programs send 'Authorization: Bearer nb_…'"
+        )
+    return key
+
+
+def is_signed_in(request: Request) -> bool:
+    """Whether the browser has a key, be it valid or not."""
+    return COOKIE in request.cookies
+
+
+def keep(response: Response, request: Request, key: str) -> None:
+    """Have the browser keep the key, and send it from our own pages alone."""
+    response.set_cookie(
+        COOKIE, key, max_age=KEPT_SECONDS, httponly=True, samesite="strict", secure=request.url.scheme == "https"
+    )
+
+
+def forget(response: Response) -> None:
+    response.delete_cookie(COOKIE, httponly=True, samesite="strict")

@@ -1,0 +1,64 @@
+"""What an experiment comes to, in words."""
+
+from dataclasses import dataclass
+
+from service.experiments.schemas import PlanOut
+from service.pages import formats
+from service.workload.backlog import Backlog
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What is said above the button.
+
+    Attributes:
+        claim: the answer in a line.
+        basis: what it is based on.
+        wait: when it would begin.
+        measured: what is known already; empty if nothing is.
+    """
+
+    claim: str
+    basis: str
+    wait: str
+    measured: str
+
+
+def estimate(plan: PlanOut, backlog: Backlog) -> Estimate:
+    return Estimate(_claim(plan), _basis(plan), _wait(plan, backlog), _measured(plan))
+
+
+def _claim(plan: PlanOut) -> str:
+    runs = formats.count(plan.runs, "run")
+    if plan.total_seconds_range is None:
+        return f"{runs}; how long is not known yet"
+    low, high = map(formats.seconds, plan.total_seconds_range)
+    return f"{runs}, about {low}" if low == high else f"{runs}, {low} to {high}"
+
+
+def _basis(plan: PlanOut) -> str:
+    if plan.basis is None:
+        return "Nothing like it was measured on this service."
+    more = ", one after the other" if plan.runs > 1 else ""
+    return f"{plan.basis[:1].upper()}{plan.basis[1:]}; fastest to slowest{more}."
+
+
+def _wait(plan: PlanOut, backlog: Backlog) -> str:
+    place = "next in the queue" if plan.queue_position == 1 else f"place {plan.queue_position} in the queue"
+    if not backlog.workers:
+        return f"{place[:1].upper()}{place[1:]}; no worker takes runs of the device {plan.spec['device']} now."
+    if backlog.expected_wait_seconds is None:
+        return f"{place[:1].upper()}{place[1:]}; the wait is not known yet."
+    if backlog.expected_wait_seconds < 1:
+        return "A worker is free: it begins at once."
+    return f"{place[:1].upper()}{place[1:]}: begins in about {formats.seconds(backlog.expected_wait_seconds)}."
+
+
+def _measured(plan: PlanOut) -> str:
+    if not plan.measured_seeds:
+        return ""
+    seeds = formats.listed([str(seed) for seed in plan.measured_seeds])
+    if len(plan.measured_seeds) == plan.runs:
+        return f"All of it is measured here already (seeds {seeds}); more seeds would tell more."
+    one = len(plan.measured_seeds) == 1
+    return f"Seed {seeds} is measured here already." if one else f"Seeds {seeds} are measured here already."

@@ -1,0 +1,87 @@
+// The page that submits: each change is sent 400 ms after it was made, and what comes back is put into the page.
+// The server alone reads the fields and writes the YAML, so that nothing is worked out twice.
+
+const form = document.getElementById("submit-form");
+const PAUSE = 400;
+let timer;
+let asking;
+
+function ask(submitter) {
+  clearTimeout(timer);
+  asking?.abort();
+  asking = new AbortController();
+  const sent = new URLSearchParams(new FormData(form, submitter));
+  if (!submitter) sent.set("action", "estimate");
+  return show(sent, asking.signal);
+}
+
+async function show(sent, signal) {
+  const estimate = document.querySelector(".estimate");
+  estimate.dataset.asking = "";
+  try {
+    const answer = await fetch(form.action, { method: "POST", body: sent, headers: { Accept: "text/html" }, signal });
+    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+    if (!fresh.getElementById("submit-form")) throw new Error(fresh.querySelector("h1")?.textContent ?? answer.statusText);
+    for (const { id } of document.querySelectorAll("details[open][id]")) fresh.getElementById(id)?.setAttribute("open", "");
+    for (const part of document.querySelectorAll("[data-part]")) {
+      noteWhatStands(part);
+      follow(part, document.adoptNode(fresh.getElementById(part.id)));
+    }
+  } catch (error) {
+    if (error.name === "AbortError") return;
+    const told = document.createElement("p");
+    told.className = "claim bad";
+    told.textContent = `No estimate: ${error.message}. What you typed is still here.`;
+    document.getElementById("comes-to").replaceChildren(told);
+  }
+  delete estimate.dataset.asking;
+}
+
+// What a user has typed or chosen becomes the markup's, so that it can be compared with markup.
+function noteWhatStands(part) {
+  for (const control of part.querySelectorAll("input, option, textarea")) {
+    if (control.matches("option")) control.toggleAttribute("selected", control.selected);
+    else if (control.matches("textarea")) control.textContent = control.value;
+    else if (control.matches("[type=radio], [type=checkbox]")) control.toggleAttribute("checked", control.checked);
+    else control.setAttribute("value", control.value);
+  }
+}
+
+// Makes `old` what `fresh` is, without taking away the control that has the focus.
+function follow(old, fresh) {
+  if (old.isEqualNode(fresh)) return;
+  const held = document.activeElement;
+  if (!old.contains(held)) {
+    old.replaceWith(fresh);
+    return;
+  }
+  for (const { name, value } of fresh.attributes) if (name !== "value") old.setAttribute(name, value);
+  for (const { name } of [...old.attributes]) if (!fresh.hasAttribute(name)) old.removeAttribute(name);
+  if (old === held) return;
+  const [olds, freshes] = [[...old.children], [...fresh.children]];
+  if (olds.length === freshes.length && olds.every((one, k) => one.tagName === freshes[k].tagName)) {
+    olds.forEach((one, k) => follow(one, freshes[k]));
+  } else {
+    const field = held.closest(".field")?.querySelector("[id^='f-']")?.id;
+    old.replaceWith(fresh);
+    (document.getElementById(held.id) ?? document.getElementById(field))?.focus({ preventScroll: true });
+  }
+}
+
+form.addEventListener("input", ({ target }) => {
+  form.elements.edited.value = target.name === "yaml" ? "yaml" : "fields";
+  const none = target.type === "text" ? document.getElementById(target.id.replace("f-", "n-")) : null;
+  if (none) none.checked = false;
+  clearTimeout(timer);
+  timer = setTimeout(ask, PAUSE);
+});
+form.addEventListener("submit", (event) => {
+  if (event.submitter?.name !== "reset") return;
+  event.preventDefault();
+  ask(event.submitter);
+});
+form.addEventListener("keydown", (event) => { // Enter would press the first button, which resets a field
+  if (event.key !== "Enter" || !event.target.matches("input, select")) return;
+  event.preventDefault();
+  ask();
+});
