@@ -1,5 +1,6 @@
 """How numbers, times and names are written on all pages; the filters of the templates."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -11,6 +12,7 @@ from normcore.spec.metric import is_share
 DASH = "–"
 WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 UNBROKEN = "\u00a0"
+ARXIV = re.compile(r"arXiv:([0-9]{4}\.[0-9]{4,5})")
 THIN = "\u202f"  # between the thousands; it does not break
 
 
@@ -127,6 +129,12 @@ def name(text: str) -> Markup:
     return Markup("_<wbr>").join(escape(part) for part in text.split("_"))
 
 
+def linked(text: str) -> Markup:
+    """A citation whose arXiv numbers lead to the papers, escaped."""
+    link = r'<a href="https://arxiv.org/abs/\1" rel="noreferrer">arXiv:\1</a>'
+    return Markup(ARXIV.sub(link, str(escape(text))))
+
+
 def option(content: Any) -> str:
     """The value of an option as a spec has it."""
     if isinstance(content, bool):
@@ -181,6 +189,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
         moment,
         listed,
         name,
+        linked,
         option,
         pair,
         rank_interval,
