@@ -25,7 +25,8 @@ from service.http.strangers import RefuseStrangers
 from service.keys.guard import require_key
 from service.leaderboards import routes as leaderboards
 from service.leaderboards.submitted import routes as submitted_results
-from service.pages import boards, compare, overview, public, sign_in, submit
+from service.pages import boards, compare, methods, overview, public, sign_in, submit, tasks
+from service.pages import sweeps as sweep_pages
 from service.pages.refusals import ShowRefusals
 from service.pages.security import ProtectBrowsers
 from service.queue import Notifier, make_celery
@@ -35,7 +36,7 @@ from service.store_check import StoreCheck
 from service.sweeps import routes as sweeps
 from service.workload import routes as workload
 
-PAGES = (overview, boards, compare, submit)  # those that ask for a key where the API does
+PAGES = (overview, boards, compare, methods, submit, sweep_pages, tasks)  # those that ask for a key where the API does
 
 
 def create_app(settings: Settings, *, require_keys: bool) -> FastAPI:

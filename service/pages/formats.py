@@ -135,6 +135,13 @@ def linked(text: str) -> Markup:
     return Markup(ARXIV.sub(link, str(escape(text))))
 
 
+def figure(number: float | None) -> str:
+    """A number of an analysis, of any size: 0.613, 4.2e-14."""
+    if number is None:
+        return DASH
+    return f"{number:.3g}" if number == 0 or 1e-3 <= abs(number) < 1e4 else f"{number:.1e}"
+
+
 def option(content: Any) -> str:
     """The value of an option as a spec has it."""
     if isinstance(content, bool):
@@ -190,6 +197,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
         listed,
         name,
         linked,
+        figure,
         option,
         pair,
         rank_interval,
