@@ -25,8 +25,9 @@ from service.http.strangers import RefuseStrangers
 from service.keys.guard import require_key
 from service.leaderboards import routes as leaderboards
 from service.leaderboards.submitted import routes as submitted_results
-from service.pages import boards, compare, experiment, overview, public, run, sign_in, submit, workers
+from service.pages import boards, compare, experiment, methods, overview, public, run, sign_in, submit, tasks, workers
 from service.pages import experiments as experiment_list
+from service.pages import sweeps as sweep_pages
 from service.pages.refusals import ShowRefusals
 from service.pages.security import ProtectBrowsers
 from service.queue import Notifier, make_celery
@@ -36,7 +37,7 @@ from service.store_check import StoreCheck
 from service.sweeps import routes as sweeps
 from service.workload import routes as workload
 
-PAGES = (overview, boards, compare, experiment_list, experiment, run, submit, workers)
+PAGES = (overview, boards, compare, experiment_list, experiment, run, methods, tasks, sweep_pages, submit, workers)
 """Those that ask for a key where the API does."""
 
 

@@ -57,8 +57,8 @@ def _wait(plan: PlanOut, backlog: Backlog) -> str:
 def _measured(plan: PlanOut) -> str:
     if not plan.measured_seeds:
         return ""
-    seeds = formats.listed([str(seed) for seed in plan.measured_seeds])
     if len(plan.measured_seeds) == plan.runs:
-        return f"All of it is measured here already (seeds {seeds}); more seeds would tell more."
+        return "All of it is measured here already; other seeds would tell more."
+    seeds = formats.listed([str(seed) for seed in plan.measured_seeds])
     one = len(plan.measured_seeds) == 1
     return f"Seed {seeds} is measured here already." if one else f"Seeds {seeds} are measured here already."

@@ -1,5 +1,6 @@
 """How numbers, times and names are written on all pages; the filters of the templates."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -11,6 +12,7 @@ from normcore.spec.metric import is_share
 DASH = "–"
 WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 UNBROKEN = "\u00a0"
+ARXIV = re.compile(r"arXiv:([0-9]{4}\.[0-9]{4,5})")
 THIN = "\u202f"  # between the thousands; it does not break
 
 
@@ -137,6 +139,19 @@ def name(text: str) -> Markup:
     return Markup("_<wbr>").join(escape(part) for part in text.split("_"))
 
 
+def linked(text: str) -> Markup:
+    """A citation whose arXiv numbers lead to the papers, escaped."""
+    link = r'<a href="https://arxiv.org/abs/\1" rel="noreferrer">arXiv:\1</a>'
+    return Markup(ARXIV.sub(link, str(escape(text))))
+
+
+def figure(number: float | None) -> str:
+    """A number of an analysis, of any size: 0.613, 4.2e-14."""
+    if number is None:
+        return DASH
+    return f"{number:.3g}" if number == 0 or 1e-3 <= abs(number) < 1e4 else f"{number:.1e}"
+
+
 def option(content: Any) -> str:
     """The value of an option as a spec has it."""
     if isinstance(content, bool):
@@ -192,6 +207,8 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
         moment,
         listed,
         name,
+        linked,
+        figure,
         option,
         pair,
         rank_interval,

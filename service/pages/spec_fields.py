@@ -33,18 +33,20 @@ def written_spec(pairs: Pairs) -> dict[str, Any]:
     sent, controls = _sorted(pairs)
     shown = form_of(_skeleton(sent, controls))
     changes = _changes(shown, sent, controls)
-    spec: dict[str, Any] = {}
-    for name, field_ in shown.fields.items():
-        if field_.decides and (name in FIRST or name in changes) and (name in sent or name in changes):
-            put(spec, name, changes.get(name, sent[name][-1]))
-    now = form_of(spec)
-    kept = {*now.fields, *(group.name for group in now.all_groups)}
-    known = {*shown.fields, *(group.name for group in shown.all_groups)}
+    tags: dict[str, Any] = {}
     for name, value in changes.items():
-        is_usual = name in now.fields and value == now.fields[name].default and name not in FIRST
-        if (name in kept or name not in known) and not is_usual:
+        if name in shown.fields and shown.fields[name].decides:
+            put(tags, name, value)
+    now = form_of(tags)
+    spec: dict[str, Any] = {}
+    for name, value in changes.items():
+        if (name in now.names or name not in shown.names) and not _is_usual(now, name, value):
             put(spec, name, value)
     return spec
+
+
+def _is_usual(form: Form, name: str, value: Any) -> bool:
+    return name not in FIRST and name in form.fields and value == form.fields[name].default
 
 
 def reduced(spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -198,4 +200,4 @@ def _changes(shown: Form, sent: Mapping[str, Sequence[str]], controls: Mapping[s
             value = None if known.nullable and name in none else cast(known, texts)
             if value is not NOTHING and value != known.default:
                 changes[name] = value
-    return {name: changes[name] for name in sorted(changes, key=lambda name: name in shown.fields)}
+    return changes

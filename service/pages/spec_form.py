@@ -4,7 +4,7 @@ They come from the JSON Schemas of the chosen task, model, method and optimizer,
 of them has its field at once, plug-ins' too. A field's name is the dotted path of what it holds, ``norm.eps``.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -109,6 +109,11 @@ class Form:
         of_groups = (group.fields for group in self.all_groups)
         return {field.name: field for field in chain(self.choices, *of_groups)}
 
+    @cached_property
+    def names(self) -> Collection[str]:
+        """The paths of all fields and groups."""
+        return {*self.fields, *(group.name for group in self.all_groups)}
+
 
 class _Chosen(NamedTuple):
     """What decides the fields.
@@ -180,7 +185,7 @@ def _choices(chosen: _Chosen) -> Sequence[Field]:
 
 
 def _groups(chosen: _Chosen) -> Iterator[Group]:
-    """A group for each part of the spec that has something to choose."""
+    """A group for what concerns all of a spec, and one for each of its parts that has something to choose."""
     task = chosen.task
     method = at(chosen.complete, METHOD)
     model = task.model.kind_of(chosen.complete.get("model", {})) if task.model else None
@@ -190,6 +195,7 @@ def _groups(chosen: _Chosen) -> Iterator[Group]:
     parts += [("model", "Model", model)] if model else []
     parts += [("training", "Training", Training)] if issubclass(task, Benchmark) else []
     parts += [("task", "Task", task)]
+    yield _object("", "Runs", ExperimentSpec.model_json_schema(), chosen, only=OF_RUNS)
     for name, title, part in parts:
         group = _object(name, title, part.model_json_schema(), chosen)
         if name == "model" and CELL in _known_tags(task):

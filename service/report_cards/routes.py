@@ -2,25 +2,51 @@
 
 from typing import Annotated
 
-from fastapi import Path
+from fastapi import Path, Response
 
+from normcore.figures import as_json
 from normcore.spec.methods import METHODS
 from service.errors import NotFound
+from service.experiments import examples as experiments
+from service.experiments.parameters import FigureTheme
+from service.experiments.schemas import FigureOut
 from service.http.openapi import answers, refusals
 from service.http.parts import DatabaseDep
 from service.http.routing import Router, check_found
-from service.report_cards import examples, queries
+from service.report_cards import examples, figures, queries
 from service.report_cards.schemas import ReportCard
 
 router = Router(prefix="/v1/methods", tags=["report cards"])
 
 
+Name = Annotated[str, Path(description="The method's name.", examples=["layer_norm"])]
+
+
 @router.get("/{name}/report-card", responses=answers(examples.REPORT_CARD) | refusals(NotFound))
-def get_report_card(
-    name: Annotated[str, Path(description="The method's name.", examples=["layer_norm"])], db: DatabaseDep
-) -> ReportCard:
+def get_report_card(name: Name, db: DatabaseDep) -> ReportCard:
     """What has been measured of a method: invariances, gradient flow, cost of a training step, the smallest batch it
     trains at, its standing on each leaderboard. What has not been yet is listed under `missing`, ready to submit."""
     check_found("method", name, METHODS)
     with db.snapshot() as session:
         return queries.report_card(session, name)
+
+
+@router.get(
+    "/{name}/report-card/figures/{figure}",
+    response_model=FigureOut,
+    responses=answers(experiments.FIGURE) | refusals(NotFound),
+)
+def get_figure(
+    name: Name,
+    figure: Annotated[
+        str, Path(description="`gradients-` and a cell that they were measured in.", examples=["gradients-lstm"])
+    ],
+    db: DatabaseDep,
+    theme: FigureTheme = "light",
+) -> Response:
+    """A figure of a report card as Plotly JSON, as the pages draw it."""
+    check_found("method", name, METHODS)
+    with db.snapshot() as session:
+        card = queries.report_card(session, name)
+        check_found(f"figure of {name}", figure, figures.names(card))
+        return Response(as_json(figures.draw(session, card, figure, theme)), media_type="application/json")

@@ -10,18 +10,20 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
+from normcore.figures import as_json
 from normcore.spec import digest
 from normcore.spec.messages import quoted
 from service.errors import Conflict, NotFound, TooLarge
-from service.experiments.examples import SWEEP_ID
-from service.experiments.parameters import DryRun, IdempotencyKey
+from service.experiments.examples import FIGURE, SWEEP_ID
+from service.experiments.parameters import DryRun, FigureTheme, IdempotencyKey
+from service.experiments.schemas import FigureOut
 from service.http.bodies import YAML_TYPES, SpecBody
 from service.http.openapi import JSON, Document, Responses, answers, headers, inlined, refusals, verbatim
 from service.http.pages import Cursor, Limit, Page, page
 from service.http.parts import DatabaseDep, Parts, PartsDep
-from service.http.routing import Router
+from service.http.routing import Router, check_found
 from service.http.tables import WantedFormat, also_as_file, as_file, json_answer
-from service.sweeps import examples, expansion, planning, queries, requests, schemas, submission
+from service.sweeps import examples, expansion, figures, planning, queries, requests, schemas, submission
 from service.sweeps.columns import FILE_EXAMPLE, FILE_ROW, sweep_table
 from service.sweeps.expansion import Cell
 from service.sweeps.submission import Submitted
@@ -135,6 +137,20 @@ def get_sweep(sweep_id: SweepId, db: DatabaseDep, format: WantedFormat) -> Respo
     with db.snapshot() as session:
         sweep = queries.sweep(session, sweep_id)
     return json_answer(schemas.SWEEP.dump_json(sweep)) if format == "json" else as_file(sweep_table(sweep), format)
+
+
+@router.get("/{sweep_id}/figures/{name}", response_model=FigureOut, responses=answers(FIGURE) | refusals(NotFound))
+def get_figure(
+    sweep_id: SweepId,
+    name: Annotated[str, Path(description="`budget`.", examples=["budget"])],
+    db: DatabaseDep,
+    theme: FigureTheme = "light",
+) -> Response:
+    """A figure of a sweep as Plotly JSON, as the pages draw it: what the best of so many cells is worth."""
+    check_found("figure of a sweep", name, figures.NAMES)
+    with db.snapshot() as session:
+        found = queries.sweep(session, sweep_id)
+    return Response(as_json(figures.draw(found, theme)), media_type=JSON)
 
 
 @router.post(

@@ -19,14 +19,17 @@ async function show(sent, signal) {
   const estimate = document.querySelector(".estimate");
   estimate.dataset.asking = "";
   try {
-    const answer = await fetch(form.action, { method: "POST", body: sent, headers: { Accept: "text/html" }, signal });
+    const answer = await fetch(form.getAttribute("action"), { method: "POST", body: sent, headers: { Accept: "text/html" }, signal });
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
     if (!fresh.getElementById("submit-form")) throw new Error(fresh.querySelector("h1")?.textContent ?? answer.statusText);
     for (const { id } of document.querySelectorAll("details[open][id]")) fresh.getElementById(id)?.setAttribute("open", "");
+    const held = document.activeElement;
+    const field = held.closest(".field")?.querySelector("[id^='f-']")?.id;
     for (const part of document.querySelectorAll("[data-part]")) {
       noteWhatStands(part);
-      follow(part, document.adoptNode(fresh.getElementById(part.id)));
+      follow(part, document.adoptNode(fresh.getElementById(part.id)), held);
     }
+    if (!held.isConnected) (document.getElementById(held.id) ?? document.getElementById(field))?.focus({ preventScroll: true });
   } catch (error) {
     if (error.name === "AbortError") return;
     const told = document.createElement("p");
@@ -47,10 +50,9 @@ function noteWhatStands(part) {
   }
 }
 
-// Makes `old` what `fresh` is, without taking away the control that has the focus.
-function follow(old, fresh) {
+// Makes `old` what `fresh` is, without taking away `held`, the control that has the focus, or what is typed there.
+function follow(old, fresh, held) {
   if (old.isEqualNode(fresh)) return;
-  const held = document.activeElement;
   if (!old.contains(held)) {
     old.replaceWith(fresh);
     return;
@@ -60,11 +62,9 @@ function follow(old, fresh) {
   if (old === held) return;
   const [olds, freshes] = [[...old.children], [...fresh.children]];
   if (olds.length === freshes.length && olds.every((one, k) => one.tagName === freshes[k].tagName)) {
-    olds.forEach((one, k) => follow(one, freshes[k]));
+    olds.forEach((one, k) => follow(one, freshes[k], held));
   } else {
-    const field = held.closest(".field")?.querySelector("[id^='f-']")?.id;
     old.replaceWith(fresh);
-    (document.getElementById(held.id) ?? document.getElementById(field))?.focus({ preventScroll: true });
   }
 }
 

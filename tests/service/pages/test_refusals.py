@@ -69,5 +69,5 @@ def test_where_keys_are_asked_for_a_page_leads_to_the_sign_in(settings: Settings
     with TestClient(create_app(settings, require_keys=True)) as client:
         answer = client.get("/boards", headers=HTML)
         assert (answer.status_code, answer.headers["content-type"]) == (401, "text/html; charset=utf-8")
-        assert 'href="/sign-in"' in answer.text
+        assert 'href="/sign-in?back=%2Fboards"' in answer.text
         assert client.get(FILES.address("tokens.css")).status_code == 200

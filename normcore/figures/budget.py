@@ -1,0 +1,54 @@
+"""What a search is worth by the number of settings it tries: for each method, the expected best of k."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from normcore.figures.figure import THEMES, Figure, Theme
+from normcore.figures.method_curves import Line, method_curves
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """A method's curve.
+
+    Attributes:
+        points: how many settings are tried, the mean over all choices of so many, and their 5% and 95% points.
+    """
+
+    method: str
+    points: Sequence[tuple[int, float, float, float]]
+
+
+def budgets(
+    curves: Sequence[Budget], flips: Sequence[int], theme: Theme, *, title: str, y: str, percent: bool = False
+) -> Figure:
+    """A line with its band for each.
+
+    Args:
+        flips: numbers of settings from which on another method is the better; each is marked.
+        y: title of the axis of values.
+        percent: whether values are shares.
+    """
+    lines = [_line(curve) for curve in curves]
+    drawn = method_curves(lines, theme, title=title, x="settings tried", y=y, target=None, percent=percent)
+    most = max((len(curve.points) for curve in curves), default=1)
+    axis = {**drawn["layout"]["xaxis"], "dtick": 1 if most <= 12 else None, "rangemode": "tozero"}
+    return {**drawn, "layout": {**drawn["layout"], "xaxis": axis, **_marks(flips, theme)}}
+
+
+def _line(curve: Budget) -> Line:
+    k, mean, low, high = ([point[n] for point in curve.points] for n in range(4))
+    return Line(curve.method, curve.method, k, mean, low, high)
+
+
+def _marks(flips: Sequence[int], theme: Theme) -> dict[str, Any]:
+    """A dotted line for each flip, from which on another method is the better."""
+    colour = THEMES[theme]["text"]
+    lines = [
+        {"type": "line", "x0": k, "x1": k, "y0": 0, "y1": 1, "yref": "paper", "line": {"dash": "dot", "color": colour}}
+        for k in flips
+    ]
+    at_foot = {"y": 0, "yref": "paper", "xanchor": "left", "yanchor": "bottom", "showarrow": False}
+    texts = [{"text": f"flip at {k}", "x": k, **at_foot} for k in flips]
+    return {"shapes": lines, "annotations": texts}

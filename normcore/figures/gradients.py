@@ -1,0 +1,57 @@
+"""How large the gradient of the loss is at each time step, for each gain that a method was tried with."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from normcore.figures.figure import Figure, Theme, figure, themed
+from normcore.figures.styles import style_of
+
+SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "cross", "star", "triangle-down")
+MARKERS = 6  # on a line
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """A gradient on its way back.
+
+    Attributes:
+        name: as the legend has it.
+        points: time step, norm.
+    """
+
+    name: str
+    points: Sequence[tuple[float, float]]
+
+
+def gradients(flows: Sequence[Flow], method: str, theme: Theme, *, title: str = "") -> Figure:
+    """A line for each on a logarithmic axis; symbols tell them apart. A norm of 0 has no place there."""
+    colour = style_of(method).colour(theme)
+    traces = [_trace(flow, SYMBOLS[k % len(SYMBOLS)], colour) for k, flow in enumerate(flows)]
+    x, y = "time step", "gradient norm"
+    return themed(
+        figure(
+            traces,
+            title,
+            x,
+            y,
+            yaxis={"title": {"text": y}, "type": "log", "exponentformat": "power", "zeroline": False},
+            xaxis={"title": {"text": x}, "zeroline": False},
+            margin={"l": 72, "r": 16, "t": 32 if title else 8, "b": 48},
+            legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
+        ),
+        theme,
+    )
+
+
+def _trace(flow: Flow, symbol: str, colour: str) -> dict[str, Any]:
+    seen = [(x, y) for x, y in flow.points if y > 0]
+    return {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": flow.name,
+        "x": [x for x, _ in seen],
+        "y": [y for _, y in seen],
+        "line": {"color": colour, "width": 2},
+        "marker": {"color": colour, "symbol": symbol, "size": 9, "maxdisplayed": MARKERS},
+    }

@@ -1,0 +1,139 @@
+"""The cells of a sweep as they are shown: a table over two axes, or a list, best first."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from normcore.spec.metric import Metric
+from service.pages import formats
+from service.sweeps.schemas import Sweep, SweepCell
+
+SHADES = 5  # of a heat table, the last one for the best cells
+
+
+@dataclass(frozen=True)
+class ShownCell:
+    """A cell of the table.
+
+    Attributes:
+        value: the mean test value; None if there is none.
+        shade: 0 for the worst values to ``SHADES - 1`` for the best; None where there is no value.
+        diverged: whether every seed has.
+    """
+
+    cell: SweepCell
+    name: str
+    value: float | None
+    shade: int | None
+    is_best: bool
+    diverged: bool
+
+
+@dataclass(frozen=True)
+class Heat:
+    """Cells over two axes: a row for each value of one, a column for each of the other."""
+
+    row_name: str
+    column_name: str
+    columns: Sequence[str]
+    rows: Sequence[tuple[str, Sequence[ShownCell | None]]]
+
+
+@dataclass(frozen=True)
+class Arranged:
+    """Cells in the form that fits them: ``heat`` for two axes, else ``cells``, best first.
+
+    Attributes:
+        ends: the worst and the best value; None if there are none to compare.
+    """
+
+    heat: Heat | None
+    cells: Sequence[ShownCell]
+    ends: tuple[float, float] | None
+
+
+def arranged(sweep: Sweep, metric: Metric | None) -> Arranged:
+    """All cells of a sweep.
+
+    Args:
+        metric: what they are compared by; None if their values do not compare.
+    """
+    values = [value for cell in sweep.cells if (value := _value(cell)) is not None] if metric else []
+    ends = (min(values), max(values)) if values else None
+    if ends is not None and metric is not None and metric.direction == "minimize":
+        ends = ends[1], ends[0]
+    best = sweep.best.fingerprint if sweep.best else None
+    shown = [
+        ShownCell(
+            cell=cell,
+            name=cell_name(cell.values),
+            value=_value(cell),
+            shade=_shade(_value(cell), ends),
+            is_best=cell.fingerprint == best,
+            diverged=has_diverged(cell),
+        )
+        for cell in sweep.cells
+    ]
+    return Arranged(_heat(sweep, shown), _sorted(shown, metric), ends)
+
+
+def has_diverged(cell: SweepCell) -> bool:
+    """Whether it has results, and every seed has diverged."""
+    return cell.entry is not None and cell.entry.n_runs > 0 and cell.entry.n_diverged == cell.entry.n_runs
+
+
+def cell_name(values: Mapping[str, Any]) -> str:
+    """A cell by its values: ``method layer_norm, lr 0.001``."""
+    names = short_names(list(values))
+    return ", ".join(f"{names[path]} {formats.option(value)}" for path, value in values.items())
+
+
+def short_names(paths: Sequence[str]) -> dict[str, str]:
+    """For each path its last name, or the whole where two end alike."""
+    last = {path: path.rpartition(".")[2] for path in paths}
+    names = list(last.values())
+    return {path: name if names.count(name) == 1 else path for path, name in last.items()}
+
+
+def _value(cell: SweepCell) -> float | None:
+    return cell.entry.value.mean if cell.entry and cell.entry.value else None
+
+
+def _shade(value: float | None, ends: tuple[float, float] | None) -> int | None:
+    """In which of equal parts from the worst to the best value it lies."""
+    if value is None or ends is None or not math.isfinite(value):
+        return None
+    worst, best = ends
+    share = (value - worst) / (best - worst) if best != worst else 1.0
+    return min(int(share * SHADES), SHADES - 1)
+
+
+def _sorted(shown: Sequence[ShownCell], metric: Metric | None) -> list[ShownCell]:
+    """Best first; those without a value last, in their own order."""
+    if metric is None:
+        return list(shown)
+    sign = -1 if metric.direction == "maximize" else 1
+    return sorted(shown, key=lambda one: math.inf if one.value is None else sign * one.value)
+
+
+def _heat(sweep: Sweep, shown: Sequence[ShownCell]) -> Heat | None:
+    """Of a grid over two fields; the one with fewer values goes across."""
+    if len(sweep.grid) != 2 or sweep.random:
+        return None
+    columns, rows = sorted(sweep.grid, key=lambda path: len(sweep.grid[path]))
+    names = short_names([rows, columns])
+    at = {(_key(one.cell.values[rows]), _key(one.cell.values[columns])): one for one in shown}
+    return Heat(
+        row_name=names[rows],
+        column_name=names[columns],
+        columns=[formats.option(value) for value in sweep.grid[columns]],
+        rows=[
+            (formats.option(row), [at.get((_key(row), _key(column))) for column in sweep.grid[columns]])
+            for row in sweep.grid[rows]
+        ],
+    )
+
+
+def _key(value: Any) -> str:
+    return repr(value)

@@ -1,0 +1,181 @@
+"""The pages of methods: all of them, and what is known of one."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import Path, Query, Request
+from starlette.responses import Response
+
+from normcore.events import Finding
+from normcore.spec import TASKS
+from normcore.spec.methods import METHODS
+from normcore.spec.task import ProfileName
+from service.catalogue import descriptions
+from service.http.parts import PartsDep
+from service.http.routing import check_found
+from service.leaderboards import queries as leaderboards
+from service.pages import formats
+from service.pages.options import options_of
+from service.pages.rendering import page
+from service.pages.routing import PageRouter
+from service.pages.standings import busiest, standings
+from service.report_cards import figures, queries
+from service.report_cards.schemas import CellOut, MeasuredOut, ReportCard
+
+router = PageRouter()
+
+COLUMNS = 6  # of the table that stands for the gradients' curves
+FLOW = "gradient_norm"
+
+
+@router.get("/methods")
+def get_methods(request: Request, parts: PartsDep, profile: Annotated[ProfileName | None, Query()] = None) -> Response:
+    """Which methods are there, and where do they stand?"""
+    with parts.db.snapshot() as session:
+        boards = leaderboards.leaderboards(session)
+        shown = profile or busiest(boards)
+        values: dict[str, Any] = {
+            "profile": shown,
+            "profiles": [name for name in ("paper", "small", "smoke") if any(one.profile == name for one in boards)],
+            "standings": standings(session, parts.boards, boards, shown) if shown else None,
+        }
+    return page(request, "methods/methods.html", methods=[descriptions.method(name) for name in METHODS], **values)
+
+
+@router.get("/methods/{name}")
+def get_method(request: Request, name: Annotated[str, Path()], parts: PartsDep) -> Response:
+    """What does it do, what does it cost?"""
+    check_found("method", name, METHODS)
+    with parts.db.snapshot() as session:
+        card = queries.report_card(session, name)
+        flows = {figure: figures.flows(session, card, figure) for figure in figures.names(card)}
+    return page(
+        request,
+        "methods/method.html",
+        method=descriptions.method(name),
+        card=card,
+        claim=claim(card),
+        facts=facts(card),
+        standings=sorted(card.standings, key=lambda one: (one.task, one.profile)),
+        cells={cell: _in_cell(found) for cell, found in card.cells.items()},
+        findings=list(findings(card)),
+        missing=[_to_measure(spec) for spec in card.missing],
+        flows={figure: _sampled(found) for figure, found in flows.items()},
+        options=options_of(METHODS[name].model_json_schema(), without=("method",)),
+        tasks=[task for task in TASKS if name in descriptions.task(task).methods],
+    )
+
+
+def claim(card: ReportCard) -> str:
+    """Where the method stands, in a sentence."""
+    ranked = [one for one in card.standings if one.rank is not None]
+    if not ranked:
+        return "It is on no board yet."
+    best = min(ranked, key=lambda one: (one.rank or 0, -one.of))
+    firsts = sum(one.rank == 1 for one in ranked)
+    where = f"{best.task}, {best.profile}"
+    if firsts > 1:
+        return f"It ranks first on {firsts} of {formats.count(len(ranked), 'board')}."
+    return f"Its best rank is {best.rank} of {best.of} ({where})."
+
+
+def facts(card: ReportCard) -> list[str]:
+    """What it costs, and what is known of it."""
+    costs = [f"{_ratio(found.step_cost)} in {cell}" for cell, found in card.cells.items() if found.step_cost]
+    told = [f"a training step takes {formats.listed(costs)}, compared with none"] if costs else []
+    open_ones = len(card.missing)
+    return [*told, *([f"{formats.count(open_ones, 'analysis', 'analyses')} not measured yet"] if open_ones else [])]
+
+
+@dataclass(frozen=True)
+class InCell:
+    """What was measured in a cell; None what was not.
+
+    Attributes:
+        flow: gains under what becomes of the gradient with them.
+    """
+
+    cost: str | None
+    cost_limits: str | None
+    smallest_batch: str | None
+    flow: Mapping[str, Sequence[str]] | None
+    device: str | None
+
+
+def _in_cell(found: CellOut) -> InCell:
+    values = _values(found.step_cost)
+    batch = _values(found.smallest_batch).get("smallest_batch") if found.smallest_batch else None
+    limits = (values.get("ratio.low"), values.get("ratio.high"))
+    return InCell(
+        cost=_ratio(found.step_cost) if found.step_cost else None,
+        cost_limits=formats.ratio_interval(limits) if all(limit is not None for limit in limits) else None,
+        smallest_batch=None if found.smallest_batch is None else "none" if batch is None else formats.steps(batch),
+        flow=_flow(found.gradient_flow) if found.gradient_flow else None,
+        device=found.step_cost.device if found.step_cost else None,
+    )
+
+
+def _values(measured: MeasuredOut | None) -> dict[str, float | None]:
+    return {finding.name: finding.value for finding in measured.findings} if measured else {}
+
+
+def _ratio(measured: MeasuredOut | None) -> str:
+    return formats.ratio(_values(measured).get("ratio"))
+
+
+def _flow(measured: MeasuredOut) -> Mapping[str, Sequence[str]]:
+    gains: dict[str, list[str]] = {}
+    for finding in measured.findings:
+        if finding.name.startswith(FLOW) and finding.verdict is not None:
+            gain = finding.parameters.get("gain")
+            gains.setdefault(finding.verdict, []).extend([] if gain is None else [f"{gain:g}"])
+    return gains
+
+
+@dataclass(frozen=True)
+class Found:
+    """A finding, and the run that it is from."""
+
+    analysis: str
+    run_id: str
+    finding: Finding
+
+
+def findings(card: ReportCard) -> Iterator[Found]:
+    """All that was found, that of which something is claimed first."""
+    measured = [("invariances", card.invariances)]
+    for cell, found in card.cells.items():
+        measured += [
+            (f"gradient flow, {cell}", found.gradient_flow),
+            (f"cost of a step, {cell}", found.step_cost),
+            (f"smallest batch, {cell}", found.smallest_batch),
+        ]
+    every = [Found(name, one.run_id, finding) for name, one in measured if one for finding in one.findings]
+    yield from sorted(every, key=lambda one: one.finding.claim is None)
+
+
+@dataclass(frozen=True)
+class ToMeasure:
+    """An analysis that can be submitted: what it is, and its spec as a form's fields."""
+
+    name: str
+    fields: Mapping[str, str]
+
+
+def _to_measure(spec: Mapping[str, Any]) -> ToMeasure:
+    fields = {f"{part}.{option}": str(value) for part, options in spec.items() for option, value in options.items()}
+    cell = fields.get("model.cell")
+    name = fields["task.name"].replace("_", " ")
+    return ToMeasure(f"{name} in {cell}" if cell else name, fields)
+
+
+def _sampled(flows: Mapping[str, Sequence[tuple[float, float]]]) -> list[tuple[str, list[tuple[float, float]]]]:
+    """Of each line some points, evenly spread, for the table that stands for the figure."""
+    return [(label, _spread(points)) for label, points in flows.items()]
+
+
+def _spread(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    last = len(points) - 1
+    chosen = sorted({round(k * last / (COLUMNS - 1)) for k in range(COLUMNS)}) if points else []
+    return [points[k] for k in chosen]

@@ -1,0 +1,144 @@
+"""The pages of sweeps: all of them, and what one has found."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from fastapi import Path, Query, Request
+from starlette.responses import RedirectResponse, Response
+
+from service.experiments.lifecycle import WAITING
+from service.http.pages import AnId
+from service.http.parts import PartsDep
+from service.pages import formats
+from service.pages.cells import arranged, cell_name, has_diverged, short_names
+from service.pages.rendering import page
+from service.pages.routing import PageRouter
+from service.sweeps import queries, requests
+from service.sweeps.examples import WRITTEN
+from service.sweeps.figures import metric_of
+from service.sweeps.schemas import BudgetFlip, Sweep, SweepSummary
+
+router = PageRouter()
+
+ON_A_PAGE = 50
+NUMBERS_SHOWN = (1, 2, 3, 5, 10, 20, 50, 100)  # of cells tried, in the table that stands for the figure
+
+
+@router.get("/sweeps")
+def get_sweeps(request: Request, parts: PartsDep, cursor: Annotated[AnId | None, Query()] = None) -> Response:
+    """Which settings were searched?"""
+    with parts.db.snapshot() as session:
+        found = queries.sweeps(session, before=cursor, limit=ON_A_PAGE + 1)
+    return page(
+        request,
+        "sweeps/sweeps.html",
+        sweeps=[(one, subject(one), axes(one)) for one in found[:ON_A_PAGE]],
+        older=found[ON_A_PAGE - 1].id if len(found) > ON_A_PAGE else None,
+        cursor=cursor,
+        example=WRITTEN,
+    )
+
+
+@router.get("/sweeps/{sweep_id}")
+def get_sweep(request: Request, sweep_id: Annotated[str, Path()], parts: PartsDep) -> Response:
+    """Which setting, what budget?"""
+    with parts.db.snapshot() as session:
+        sweep = queries.sweep(session, sweep_id)
+    metric = metric_of(sweep)
+    return page(
+        request,
+        "sweeps/sweep.html",
+        sweep=sweep,
+        subject=subject(sweep),
+        axes=axes(sweep),
+        metric=metric,
+        claim=claim(sweep),
+        facts=facts(sweep),
+        shown=arranged(sweep, metric),
+        flips=[told(flip) for flip in sweep.budget_flips],
+        budgets=_budgets(sweep),
+        may_cancel=sweep.state in WAITING,
+        may_retry=any(cell.state in ("failed", "cancelled") for cell in sweep.cells),
+    )
+
+
+@router.post("/sweeps/{sweep_id}/cancel")
+def cancel(sweep_id: Annotated[str, Path()], parts: PartsDep) -> Response:
+    """Cancel all of it."""
+    with parts.db.transaction() as session:
+        requests.cancel(session, sweep_id)
+    return RedirectResponse(f"/sweeps/{sweep_id}", status_code=303)
+
+
+@router.post("/sweeps/{sweep_id}/retry")
+def retry(sweep_id: Annotated[str, Path()], parts: PartsDep) -> Response:
+    """Open a new attempt of what failed or was cancelled."""
+    with parts.db.transaction() as session:
+        notifications = requests.retry(session, sweep_id)
+    parts.notifier.notify(notifications)
+    return RedirectResponse(f"/sweeps/{sweep_id}", status_code=303)
+
+
+def subject(sweep: SweepSummary) -> str:
+    """What is swept: task and profile."""
+    task = sweep.spec.get("task", {})
+    return ", ".join(str(task[name]) for name in ("name", "profile") if name in task) or "several tasks"
+
+
+def axes(sweep: SweepSummary) -> str:
+    """Over which fields it goes: ``gain_init (3 values) and lr (4 values)``."""
+    names = short_names([*sweep.grid, *sweep.random])
+    told = [f"{names[path]} ({formats.count(len(values), 'value')})" for path, values in sweep.grid.items()]
+    drawn = [names[path] for path in sweep.random]
+    if drawn:
+        told.append(f"{formats.count(sweep.samples or 0, 'draw')} of {formats.listed(drawn)}")
+    return formats.listed(told)
+
+
+def claim(sweep: Sweep) -> str:
+    """What came of it, in a sentence."""
+    metric = metric_of(sweep)
+    if sweep.best is not None and sweep.best.entry is not None and metric is not None:
+        entry = sweep.best.entry
+        value = entry.value.mean if entry.value else None
+        so_far = "" if sweep.state == "succeeded" else " so far"
+        test = f"{formats.value(value, metric.name)} test {metric.name.replace('_', ' ')}"
+        return f"The best cell{so_far} is {cell_name(sweep.best.values)}: {test}."
+    if sweep.state in WAITING:
+        return "No cell has a result yet."
+    if any(cell.entry is not None for cell in sweep.cells):
+        return "Its cells are of several boards, so that no value is the best."
+    return "No cell has a result."
+
+
+def facts(sweep: Sweep) -> Sequence[str]:
+    """How far it is."""
+    progress = sweep.progress
+    told = [f"{formats.steps(progress.done)} of {formats.count(progress.total, 'run')} done"]
+    if progress.eta_seconds is not None:
+        told.append(f"about {formats.seconds(progress.eta_seconds)} left")
+    if sweep.reused_runs:
+        told.append(f"{formats.count(sweep.reused_runs, 'run')} of earlier measurements")
+    lost = sum(map(has_diverged, sweep.cells))
+    if lost:
+        told.append(f"{formats.count(lost, 'cell')} diverged in every seed")
+    if sweep.adaptive:
+        told.append("adaptive: further seeds go to cells whose order is open")
+    return [*told, f"chosen by validation among {formats.count(sweep.n_experiments, 'cell')}"]
+
+
+def told(flip: BudgetFlip) -> str:
+    """A flip in words."""
+    doubt = " (few choices are left to tell)" if flip.is_uncertain else ""
+    return f"From {formats.count(flip.k, 'cell')} on, {flip.better} is better than {flip.worse}{doubt}."
+
+
+def _budgets(sweep: Sweep) -> Any:
+    """Numbers of cells, and for each method its values there; None where there are no curves."""
+    most = max((len(points) for points in sweep.budget_curve.values()), default=0)
+    numbers = sorted({k for k in NUMBERS_SHOWN if k < most} | {most}) if most else []
+    rows = {
+        method: [points[k - 1] if k <= len(points) else None for k in numbers]
+        for method, points in sweep.budget_curve.items()
+    }
+    return {"numbers": numbers, "rows": rows} if rows else None

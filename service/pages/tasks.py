@@ -1,0 +1,121 @@
+"""The pages of tasks: all of them, and the rules of one."""
+
+from typing import Annotated, Any
+
+from fastapi import Path, Request
+from starlette.responses import Response
+
+from normcore.data import registry
+from normcore.data.registry import by_hand
+from normcore.spec import TASKS
+from normcore.spec.files import dump_yaml
+from normcore.spec.task import Need
+from normcore.spec.tasks import BENCHMARKS
+from service.catalogue import descriptions
+from service.catalogue.schemas import DatasetOut, ProfileOut
+from service.http.parts import Parts, PartsDep
+from service.http.routing import check_found
+from service.leaderboards import queries as leaderboards
+from service.pages import formats
+from service.pages.options import options_of
+from service.pages.rendering import page
+from service.pages.routing import PageRouter
+
+router = PageRouter()
+
+FLOP = ((1e18, "EFLOP"), (1e15, "PFLOP"), (1e12, "TFLOP"), (1e9, "GFLOP"), (1e6, "MFLOP"))
+
+
+@router.get("/tasks")
+def get_tasks(request: Request, parts: PartsDep) -> Response:
+    """What can be measured?"""
+    with parts.db.snapshot() as session:
+        boards = leaderboards.leaderboards(session)
+    return page(
+        request,
+        "tasks/tasks.html",
+        tasks=[descriptions.task(name) for name in TASKS],
+        entries={name: sum(one.n_entries for one in boards if one.task == name) for name in TASKS},
+    )
+
+
+@router.get("/tasks/{name}")
+def get_task(request: Request, name: Annotated[str, Path()], parts: PartsDep) -> Response:
+    """Which rules?"""
+    check_found("task", name, TASKS)
+    task = descriptions.task(name)
+    with parts.db.snapshot() as session:
+        boards = [one for one in leaderboards.leaderboards(session) if one.task == name]
+    known = TASKS[name]
+    return page(
+        request,
+        "tasks/task.html",
+        task=task,
+        boards=boards,
+        answer=answer(name),
+        profiles={profile: _shown(found) for profile, found in task.profiles.items()},
+        data=[_data(parts, need) for need in _needs(name)],
+        options=options_of(known.model_json_schema(), without=("name", "profile")),
+        validates_with=BENCHMARKS[name].validates_with if name in BENCHMARKS else None,
+    )
+
+
+def answer(name: str) -> str:
+    """What counts, in a sentence."""
+    task = descriptions.task(name)
+    if task.metric is None:
+        return "It is measured, not trained: findings instead of a rank."
+    way = "highest" if task.metric.direction == "maximize" else "lowest"
+    metric = task.metric.name.replace("_", " ")
+    return f"Who reaches the {way} {metric} on test data{_selection(name)}."
+
+
+def _selection(name: str) -> str:
+    chosen = BENCHMARKS[name].selection
+    metric = getattr(chosen, "metric", None)
+    if metric is not None:
+        return f", with the model that has the best validation {metric.name.replace('_', ' ')}"
+    return f", by the mean of the last {getattr(chosen, 'evaluations', 1)} evaluations"
+
+
+def _needs(name: str) -> list[Need]:
+    """The data sets that any of the profiles reads, each once."""
+    found: dict[str, Need] = {}
+    for profile in descriptions.task(name).profiles.values():
+        if profile.spec is not None:
+            for need in TASKS[name].model_validate(profile.spec["task"]).needs():
+                found.setdefault(need.dataset, need)
+    return list(found.values())
+
+
+def _data(parts: Parts, need: Need) -> tuple[DatasetOut, str]:
+    """A data set, and where it goes if it is added by hand."""
+    folder = parts.settings.datasets_dir
+    known = registry.DATASETS[need.dataset]
+    return descriptions.dataset(need.dataset, folder), by_hand(known, folder) if known.files else ""
+
+
+def _shown(profile: ProfileOut) -> dict[str, Any]:
+    """What a profile is: in a line, in some numbers, and as a whole."""
+    spec = profile.spec
+    if spec is None:
+        return {"description": profile.description, "facts": [], "yaml": None}
+    facts = [f"{formats.steps(profile.cost.parameters)} parameters"] if profile.cost else []
+    training = spec.get("training")
+    if training:
+        facts += [
+            f"{formats.steps(training['max_steps'])} updates of {formats.count(training['batch_size'], 'example')}",
+            f"{training['optimizer']['name']}, learning rate {formats.option(training['optimizer']['lr'])}",
+        ]
+        if training["target"] is not None:
+            facts.append(f"target {formats.option(training['target'])}")
+    if profile.cost:
+        facts.append(f"{_flop(profile.cost.flop_per_update * profile.cost.updates)} in all")
+    parts = {part: spec[part] for part in ("task", "model", "norm", "training") if spec.get(part)}
+    return {"description": profile.description, "facts": facts, "yaml": dump_yaml(parts)}
+
+
+def _flop(number: int) -> str:
+    """1.9 PFLOP."""
+    size, unit = next(((size, unit) for size, unit in FLOP if number >= size), (1.0, "FLOP"))
+    return f"{number / size:.3g} {unit}"

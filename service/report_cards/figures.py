@@ -1,0 +1,39 @@
+"""The figures of a report card, for API and pages alike."""
+
+from collections.abc import Mapping
+
+from sqlalchemy.orm import Session
+
+from normcore.figures import Figure, Theme
+from normcore.figures.gradients import Flow, gradients
+from service.experiments import queries
+from service.report_cards.schemas import ReportCard
+
+GRADIENTS = "gradients"
+MOST_POINTS = 200  # of a line
+
+
+def names(card: ReportCard) -> list[str]:
+    """The figures that a card has: of each cell that gradients were measured in."""
+    return [f"{GRADIENTS}-{cell}" for cell, found in card.cells.items() if found.gradient_flow is not None]
+
+
+def draw(session: Session, card: ReportCard, name: str, theme: Theme) -> Figure:
+    """One of ``names``."""
+    found = flows(session, card, name)
+    lines = [Flow(label, points) for label, points in found.items()]
+    return gradients(lines, card.method, theme, title=f"{card.method} in {name.removeprefix(f'{GRADIENTS}-')}")
+
+
+def flows(session: Session, card: ReportCard, name: str) -> Mapping[str, list[tuple[float, float]]]:
+    """The gradient's norm by time step, for each gain."""
+    measured = card.cells[name.removeprefix(f"{GRADIENTS}-")].gradient_flow
+    assert measured is not None, "a figure of names()"
+    series = queries.measurements(session, measured.run_id, series=(), max_points=MOST_POINTS).series
+    return {_label(path): [(x, y) for x, y, _ in one.points] for path, one in series.items()}
+
+
+def _label(series: str) -> str:
+    """``gradient_norm gain=0.1`` is told as gain 0.1."""
+    _, _, at = series.partition(" ")
+    return at.replace("=", " ") or "gradient"

@@ -1,0 +1,49 @@
+"""What an experiment comes to, in words."""
+
+from typing import Any
+
+import pytest
+
+from service.experiments.examples import PLAN
+from service.pages.estimates import estimate
+from service.workload.backlog import Backlog
+
+BUSY = Backlog("auto", queued=3, running=1, oldest_seconds=9.0, workers=1, expected_wait_seconds=125.0)
+
+
+def said(backlog: Backlog = BUSY, **changes: Any) -> Any:
+    return estimate(PLAN.model_copy(update=changes), backlog)
+
+
+def test_hours_go_from_low_to_high_and_say_what_they_are_based_on() -> None:
+    found = said(runs=3, total_seconds_range=(5400.0, 9000.0), basis="measured: 3 runs of this spec on cpu")
+    assert found.claim == "3 runs, 1 h 30 min to 2 h 30 min"
+    assert found.basis == "Measured: 3 runs of this spec on cpu; fastest to slowest, one after the other."
+    assert said(runs=1, total_seconds_range=(4.0, 4.0)).claim == "1 run, about 4.0 s"
+
+
+def test_what_is_not_known_is_said_to_be_so() -> None:
+    found = said(runs=2, total_seconds_range=None, basis=None)
+    assert found.claim == "2 runs; how long is not known yet"
+    assert found.basis == "Nothing like it was measured on this service."
+
+
+@pytest.mark.parametrize(
+    ("workers", "wait", "place", "words"),
+    [
+        (0, None, 1, "Next in the queue; no worker takes runs of the device auto now."),
+        (1, None, 2, "Place 2 in the queue; the wait is not known yet."),
+        (1, 0.0, 1, "A worker is free: it begins at once."),
+        (1, 125.0, 4, "Place 4 in the queue: begins in about 2 min 5 s."),
+    ],
+)
+def test_the_wait_is_the_queues(workers: int, wait: float | None, place: int, words: str) -> None:
+    backlog = Backlog("auto", 3, 1, 9.0, workers, wait)
+    assert said(backlog, queue_position=place).wait == words
+
+
+def test_seeds_that_are_measured_are_named() -> None:
+    assert said(runs=3, measured_seeds=[]).measured == ""
+    assert said(runs=3, measured_seeds=[1]).measured == "Seed 1 is measured here already."
+    assert said(runs=3, measured_seeds=[0, 1]).measured == "Seeds 0 and 1 are measured here already."
+    assert said(runs=1, measured_seeds=[0]).measured.startswith("All of it is measured here already")

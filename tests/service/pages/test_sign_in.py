@@ -1,0 +1,124 @@
+"""Signing in by a page: the key is kept where no script reads it, and counts for pages and their calls."""
+
+import re
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from playwright.sync_api import expect
+
+from service.db import Database
+from service.keys import keyring
+from service.processes.migrate import migrate
+from service.settings import Settings
+from tests.service.live import live_api
+from tests.service.pages.conftest import PHONE, WIDE, NewPage, Site, check_accessible, check_fits
+
+HTML = {"Accept": "text/html"}
+
+
+@pytest.fixture
+def locked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A service that asks for keys; ``found`` has one, and its id."""
+    folder = tmp_path_factory.mktemp("locked")
+    settings = Settings(
+        data_dir=folder,
+        datasets_dir=folder / "datasets",
+        database_url=f"sqlite:///{folder / 'normbench.db'}",
+        broker_url="filesystem://localhost",
+        artifacts_url=str(folder / "artifacts"),
+    )
+    db = Database(settings.database_url)
+    migrate(db)
+    with db.transaction() as session:
+        row, key = keyring.create(session, "ada")
+        found = {"key": key, "id": row.id}
+    db.close()
+    with live_api(settings, require_keys=True) as url:
+        yield Site(url, settings, found)
+
+
+def revoke(site: Site) -> None:
+    db = Database(site.settings.database_url)
+    with db.transaction() as session:
+        keyring.revoke(session, site.found["id"])
+    db.close()
+
+
+def test_a_person_signs_in_works_and_signs_out(locked: Site, new_page: NewPage) -> None:
+    page = new_page(locked)
+    page.goto("/submit")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Unauthorized")
+    page.get_by_role("link", name="Sign in with an API key").click()
+    page.get_by_label("API key").fill("nb_wrong")
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.locator("#key-error")).to_contain_text("This key is unknown or revoked")
+    expect(page.get_by_label("API key")).to_be_focused()
+    page.get_by_label("API key").fill(locked.found["key"])
+    page.get_by_role("button", name="Sign in").click()
+    expect(page).to_have_url(f"{locked.url}/submit")
+    page.get_by_role("button", name="Submit", exact=True).click()
+    expect(page).to_have_url(re.compile("/experiments/exp_"))
+    assert page.evaluate("fetch('/v1/experiments').then((answer) => answer.status)") == 200
+    assert page.evaluate("document.cookie") == ""
+    page.get_by_role("button", name="Sign out").click()
+    page.goto("/submit")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Unauthorized")
+
+
+def test_a_revoked_key_is_refused_at_once(locked: Site, new_page: NewPage) -> None:
+    page = new_page(locked)
+    page.goto("/sign-in?back=/submit")
+    page.get_by_label("API key").fill(locked.found["key"])
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Submit an experiment")
+    revoke(locked)
+    answer = page.goto("/submit")
+    assert answer is not None
+    assert answer.status == 401
+    expect(page.locator("main")).to_contain_text("this key is unknown or revoked")
+
+
+def test_the_cookie_is_for_this_service_alone(locked: Site) -> None:
+    answer = httpx.post(f"{locked.url}/sign-in", data={"key": locked.found["key"], "back": "//evil.example"})
+    assert (answer.status_code, answer.headers["location"]) == (303, "/")
+    cookie = answer.headers["set-cookie"].lower()
+    assert "httponly" in cookie
+    assert "samesite=strict" in cookie
+    assert "secure" not in cookie  # which plain HTTP would not send back
+    out = httpx.post(f"{locked.url}/sign-out")
+    assert "max-age=0" in out.headers["set-cookie"].lower()
+
+
+def test_a_cookie_changes_nothing_unless_a_page_of_ours_asks(locked: Site) -> None:
+    cookie = {"Cookie": f"normbench_key={locked.found['key']}"}
+    body = {"task": {"name": "permuted_digits", "profile": "smoke"}}
+    experiments = f"{locked.url}/v1/experiments"
+    assert httpx.get(experiments, headers=cookie).status_code == 200
+    assert httpx.post(experiments, json=body, headers=cookie).status_code == 403
+    for proof, status in (
+        ({"Sec-Fetch-Site": "same-origin"}, 201),
+        ({"Origin": locked.url}, 201),
+        ({"Sec-Fetch-Site": "cross-site"}, 403),
+        ({"Sec-Fetch-Site": "same-site"}, 403),
+        ({"Origin": "https://evil.example"}, 403),
+    ):
+        assert httpx.post(experiments, json=body, headers={**cookie, **proof}).status_code == status
+    bearer = {"Authorization": f"Bearer {locked.found['key']}"}
+    assert httpx.post(experiments, json=body, headers=bearer).status_code == 201
+
+
+def test_where_no_key_is_asked_for_the_page_says_so(empty_site: Site) -> None:
+    answer = httpx.get(f"{empty_site.url}/sign-in", headers=HTML)
+    assert answer.status_code == 200
+    assert "asks for no key" in answer.text
+    assert httpx.post(f"{empty_site.url}/sign-in", data={"key": " "}).status_code == 422
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
+def test_everybody_can_sign_in(locked: Site, new_page: NewPage, size: tuple[int, int], theme: str) -> None:
+    page = new_page(locked, theme=theme, size=size)
+    page.goto("/sign-in")
+    check_accessible(page)
+    check_fits(page)
