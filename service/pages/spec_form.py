@@ -11,6 +11,7 @@ from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 from normcore.spec import TASKS
+from normcore.spec.experiment import ExperimentSpec
 from normcore.spec.methods import METHODS
 from normcore.spec.part import Part
 from normcore.spec.resolve import completed

@@ -1,4 +1,4 @@
-"""``python -m tests.service.pages.screenshots docs/pages``: what pages look like, with what tests put into a service."""
+"""``python -m tests.service.pages.screenshots docs/pages``: what pages look like, with what tests measured."""
 
 import sys
 import tempfile
