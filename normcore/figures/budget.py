@@ -7,6 +7,8 @@ from typing import Any
 from normcore.figures.figure import THEMES, Figure, Theme
 from normcore.figures.method_curves import Line, method_curves
 
+MOST_TICKS = 12  # of the axis, each a number
+
 
 @dataclass(frozen=True, slots=True)
 class Budget:
@@ -33,8 +35,10 @@ def budgets(
     lines = [_line(curve) for curve in curves]
     drawn = method_curves(lines, theme, title=title, x="settings tried", y=y, target=None, percent=percent)
     most = max((len(curve.points) for curve in curves), default=1)
-    axis = {**drawn["layout"]["xaxis"], "dtick": 1 if most <= 12 else None, "rangemode": "tozero"}
-    return {**drawn, "layout": {**drawn["layout"], "xaxis": axis, **_marks(flips, theme)}}
+    layout = drawn["layout"]
+    x = {**layout["xaxis"], "range": [0.7, most + 0.3]} | ({"dtick": 1} if most <= MOST_TICKS else {})
+    values = {name: content for name, content in layout["yaxis"].items() if name != "range"}  # bands are seen whole
+    return {**drawn, "layout": {**layout, "xaxis": x, "yaxis": values, **_marks(flips, theme)}}
 
 
 def _line(curve: Budget) -> Line:

@@ -25,7 +25,10 @@ class Flow:
 
 
 def gradients(flows: Sequence[Flow], method: str, theme: Theme, *, title: str = "") -> Figure:
-    """A line for each on a logarithmic axis; symbols tell them apart. A norm of 0 has no place there."""
+    """A line for each on a logarithmic axis; symbols tell them apart. A norm of 0 has no place there.
+
+    Plotly writes powers with styles of their own, which the pages' policy forbids: numbers are written as 1e-5.
+    """
     colour = style_of(method).colour(theme)
     traces = [_trace(flow, SYMBOLS[k % len(SYMBOLS)], colour) for k, flow in enumerate(flows)]
     x, y = "time step", "gradient norm"
@@ -35,7 +38,7 @@ def gradients(flows: Sequence[Flow], method: str, theme: Theme, *, title: str = 
             title,
             x,
             y,
-            yaxis={"title": {"text": y}, "type": "log", "exponentformat": "power", "zeroline": False},
+            yaxis={"title": {"text": y}, "type": "log", "exponentformat": "e", "zeroline": False},
             xaxis={"title": {"text": x}, "zeroline": False},
             margin={"l": 72, "r": 16, "t": 32 if title else 8, "b": 48},
             legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},

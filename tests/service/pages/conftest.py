@@ -76,8 +76,8 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
-def open_site(folder: Path, *, filled: bool) -> Iterator[Site]:
-    """A running service with its data in ``folder``."""
+def site_in(folder: Path, *, filled: bool = False) -> Iterator[Site]:
+    """A running service whose data is in a folder."""
     settings = Settings(
         data_dir=folder,
         datasets_dir=folder / "datasets",
@@ -96,19 +96,19 @@ def open_site(folder: Path, *, filled: bool) -> Iterator[Site]:
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A service that has measured much (``tests.service.pages.demo``); tests leave it as it is."""
-    yield from open_site(tmp_path_factory.mktemp("site"), filled=True)
+    yield from site_in(tmp_path_factory.mktemp("site"), filled=True)
 
 
 @pytest.fixture(scope="session")
 def empty_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A service on which nothing was submitted; tests leave it so."""
-    yield from open_site(tmp_path_factory.mktemp("empty"), filled=False)
+    yield from site_in(tmp_path_factory.mktemp("empty"))
 
 
 @pytest.fixture
 def fresh_site(tmp_path: Path) -> Iterator[Site]:
     """A service of the test's own, empty."""
-    yield from open_site(tmp_path, filled=False)
+    yield from site_in(tmp_path)
 
 
 NewPage = Callable[..., Page]

@@ -10,7 +10,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 
-from tests.service.pages.conftest import ARGUMENTS, CHROMIUM, PHONE, WIDE, Site, open_site
+from tests.service.pages.conftest import ARGUMENTS, CHROMIUM, PHONE, WIDE, Site, site_in
 
 COLOURS = 128  # of a picture, which keeps it small
 
@@ -39,7 +39,7 @@ def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with (
         tempfile.TemporaryDirectory() as scratch,
-        contextmanager(open_site)(Path(scratch), filled=True) as site,
+        contextmanager(site_in)(Path(scratch), filled=True) as site,
         sync_playwright() as playwright,
         playwright.chromium.launch(executable_path=CHROMIUM, args=[*ARGUMENTS]) as browser,
     ):

@@ -1,0 +1,129 @@
+"""The pages of methods, in a browser: what each does, where it stands, and claims beside findings."""
+
+import re
+
+import httpx
+import pytest
+from playwright.sync_api import expect
+
+from service.db import Database
+from service.pages.methods import claim, facts
+from service.report_cards.examples import REPORT_CARD
+from tests.service.pages import given
+from tests.service.pages.conftest import PHONE, WIDE, NewPage, Site, check_accessible, check_fits
+
+CARD = "/v1/methods/layer_norm/report-card"
+
+
+@pytest.fixture
+def measured(fresh_site: Site) -> Site:
+    """A service on which some of layer_norm's report card is measured."""
+    db = Database(fresh_site.settings.database_url)
+    given.card(db)
+    db.close()
+    return fresh_site
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
+def test_everybody_can_read_them(measured: Site, new_page: NewPage, size: tuple[int, int], theme: str) -> None:
+    page = new_page(measured, theme=theme, size=size)
+    for path in ("/methods", "/methods/layer_norm", "/methods/none"):
+        page.goto(path)
+        check_accessible(page)
+        check_fits(page)
+
+
+def test_claims_stand_beside_what_was_found(measured: Site, new_page: NewPage) -> None:
+    page = new_page(measured)
+    page.goto("/methods/layer_norm")
+    rows = page.locator("#report table").first.locator("tbody tr")
+    expect(rows).to_have_count(6)
+    row = rows.filter(has_text="single case rescaling")
+    assert [re.split(r"\s*\n\s*", cell)[0] for cell in row.locator("td").all_inner_texts()] == [
+        "invariant",
+        "not invariant",
+        "0.2",
+        "disagrees",
+    ]
+    expect(rows.filter(has_text="dataset rescaling")).to_contain_text("agrees")
+    lstm = page.locator("#cost tbody tr").filter(has_text="lstm")
+    expect(lstm).to_contain_text("×1.46")
+    expect(lstm).to_contain_text("1.41 – 1.52, on cpu")
+    expect(lstm).to_contain_text("reaches back at 0.1; fades at 0.6, 1")
+    expect(page.get_by_role("link", name="arXiv:1607.06450").first).to_have_attribute(
+        "href", "https://arxiv.org/abs/1607.06450"
+    )
+
+
+def test_the_gradients_figure_is_the_apis_and_its_table_has_its_numbers(measured: Site, new_page: NewPage) -> None:
+    page = new_page(measured)
+    page.goto("/methods/layer_norm")
+    drawn = page.locator("[data-figure]")
+    drawn.scroll_into_view_if_needed()
+    expect(drawn.locator(".plot-area .main-svg").first).to_be_visible(timeout=20_000)
+    figure = httpx.get(f"{measured.url}{CARD}/figures/gradients-lstm?theme=dark").json()
+    lines = {line["name"]: line for line in figure["data"]}
+    assert set(lines) == {"gain 0.1", "gain 0.6", "gain 1"}
+    assert (lines["gain 1"]["x"][-1], lines["gain 1"]["y"][-1]) == (63, 1.0)
+    assert lines["gain 1"]["y"][0] == pytest.approx(0.85**63)
+    assert figure["layout"]["yaxis"]["type"] == "log"
+    assert figure["layout"]["paper_bgcolor"] == "#171b21"
+    page.get_by_text("Numbers", exact=True).click()
+    row = page.locator("#table-gradients-lstm tbody tr").filter(has_text="gain 1")
+    assert row.locator("td").all_inner_texts()[-1] == "1"
+
+
+def test_a_figure_that_is_not_there_says_which_are(measured: Site) -> None:
+    answer = httpx.get(f"{measured.url}{CARD}/figures/gradients-gru")
+    assert answer.status_code == 404
+    assert "choose from gradients-lstm" in answer.json()["detail"]
+    assert httpx.get(f"{measured.url}/v1/methods/nothing/report-card/figures/gradients-lstm").status_code == 404
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
+def test_what_is_missing_is_measured_by_a_click(measured: Site, new_page: NewPage, scripts: bool) -> None:
+    page = new_page(measured, scripts=scripts)
+    page.goto("/methods/layer_norm")
+    before = page.get_by_role("button", name=re.compile("^Measure ")).count()
+    assert before == 7
+    page.get_by_role("button", name="Measure step cost in gru").click()
+    expect(page).to_have_url(re.compile("/experiments/exp_"))
+    experiment = httpx.get(f"{measured.url}/v1{page.url.removeprefix(measured.url)}").json()
+    assert experiment["spec"]["task"]["name"] == "step_cost"
+    assert (experiment["spec"]["model"]["cell"], experiment["spec"]["norm"]["method"]) == ("gru", "layer_norm")
+    page.goto("/methods/layer_norm")
+    expect(page.get_by_role("button", name=re.compile("^Measure "))).to_have_count(before - 1)
+    expect(page.locator("#missing")).to_contain_text(f"Under way: {experiment['id']}")
+
+
+def test_standings_are_the_boards(site: Site, new_page: NewPage) -> None:
+    page = new_page(site)
+    page.goto("/methods/recurrent_batch_norm")
+    card = httpx.get(f"{site.url}/v1/methods/recurrent_batch_norm/report-card").json()
+    rows = page.locator("table", has=page.get_by_text("Standings of")).locator("tbody tr")
+    expect(rows).to_have_count(len(card["standings"]))
+    board = httpx.get(f"{site.url}/v1/leaderboards/permuted_mnist?profile=paper").json()
+    own = next(one for one in board["entries"] if one["method"] == "recurrent_batch_norm")
+    row = rows.filter(has_text="permuted_mnist")
+    expect(row).to_contain_text(f"{own['value']['mean']:.2%}")
+    row.get_by_role("link").click()
+    expect(page).to_have_url(re.compile("/boards/permuted_mnist"))
+    page.goto("/methods?profile=small")
+    expect(page.locator(".standings")).to_contain_text("permuted_digits")
+
+
+def test_an_unknown_method_is_not_found(empty_site: Site) -> None:
+    answer = httpx.get(f"{empty_site.url}/methods/layer_nrm", headers={"Accept": "text/html"})
+    assert answer.status_code == 404
+    assert "did you mean &#39;layer_norm&#39;?" in answer.text
+
+
+def test_the_answer_says_where_it_stands_and_what_it_costs() -> None:
+    assert claim(REPORT_CARD) == "Its best rank is 1 of 1 (permuted_digits, small)."
+    assert facts(REPORT_CARD)[0] == "a training step takes ×1.46 in lstm, compared with none"
+    [standing] = REPORT_CARD.standings
+    twice = REPORT_CARD.model_copy(update={"standings": [standing, standing], "missing": []})
+    assert claim(twice) == "It ranks first on 2 of 2 boards."
+    nowhere = REPORT_CARD.model_copy(update={"standings": [standing.model_copy(update={"rank": None})]})
+    assert claim(nowhere) == "It is on no board yet."

@@ -1,0 +1,143 @@
+"""The pages of sweeps, in a browser: progress, the best cell, a heat table or a list, what fewer cells are worth."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import httpx
+import pytest
+from playwright.sync_api import expect
+
+from service.db import Database
+from tests.service.pages import given
+from tests.service.pages.conftest import PHONE, WIDE, NewPage, Site, check_accessible, check_fits, site_in
+
+
+@dataclass
+class Swept:
+    """A service with three sweeps, by their ids: over two fields, over methods, and one that waits."""
+
+    site: Site
+    two_axes: str
+    methods: str
+    waiting: str
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Swept]:
+    for site in site_in(tmp_path_factory.mktemp("swept")):
+        db = Database(site.settings.database_url)
+        two_axes, methods = given.sweep_of_two_axes(db), given.sweep_of_methods(db)
+        yield Swept(site, two_axes, methods, given.sweep_under_way(db))
+        db.close()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
+def test_everybody_can_read_them(swept: Swept, new_page: NewPage, size: tuple[int, int], theme: str) -> None:
+    page = new_page(swept.site, theme=theme, size=size)
+    for path in ("/sweeps", f"/sweeps/{swept.two_axes}", f"/sweeps/{swept.methods}", f"/sweeps/{swept.waiting}"):
+        page.goto(path)
+        check_accessible(page)
+        check_fits(page)
+
+
+def test_two_fields_make_a_table_whose_cells_lead_to_experiments(swept: Swept, new_page: NewPage) -> None:
+    page = new_page(swept.site)
+    page.goto(f"/sweeps/{swept.two_axes}")
+    expect(page.locator(".verdict")).to_have_text("The best cell is gain_init 0.1, lr 0.001: 86.98% test accuracy.")
+    rows = page.locator(".heat tbody tr")
+    assert [[text.split()[0] for text in row.locator("td").all_inner_texts()] for row in rows.all()] == [
+        ["65.38%", "62.38%", "51.88%"],
+        ["86.98%", "83.98%", "73.48%"],
+        ["84.58%", "81.58%", "71.08%"],
+        ["58.18%", "diverged", "diverged"],
+    ]
+    assert rows.nth(1).locator("td").first.get_attribute("class") == "t4 best"
+    assert rows.nth(0).locator("td").last.get_attribute("class") == "t0"
+    assert rows.nth(3).locator("td").last.get_attribute("class") == "lost"
+    sweep = httpx.get(f"{swept.site.url}/v1/sweeps/{swept.two_axes}").json()
+    expect(page.locator(".heat .best a")).to_have_attribute("href", f"/experiments/{sweep['best']['experiment_id']}")
+    assert sweep["best"]["entry"]["value"]["mean"] == pytest.approx(0.8698, abs=1e-4)
+    expect(page.locator(".facts")).to_contain_text("36 of 36 runs done")
+    expect(page.locator(".facts")).to_contain_text("2 cells diverged in every seed")
+
+
+def test_where_another_method_becomes_better_is_said_and_drawn(swept: Swept, new_page: NewPage) -> None:
+    page = new_page(swept.site)
+    page.goto(f"/sweeps/{swept.methods}")
+    expect(page.locator("#budget")).to_contain_text("From 4 cells on, none is better than layer_norm")
+    row = page.locator("#budget tbody tr").filter(has_text="layer_norm")
+    assert [text.split()[0] for text in row.locator("td").all_inner_texts()] == [
+        "72.50%",
+        "73.67%",
+        "74.25%",
+        "74.83%",
+        "75.00%",
+    ]
+    drawn = page.locator("[data-figure]")
+    drawn.scroll_into_view_if_needed()
+    expect(drawn.locator(".plot-area .main-svg").first).to_be_visible(timeout=20_000)
+    figure = httpx.get(f"{swept.site.url}/v1/sweeps/{swept.methods}/figures/budget").json()
+    means = {line["name"]: line["y"] for line in figure["data"] if line.get("name")}
+    assert means["none"] == pytest.approx([0.6, 0.6933, 0.74, 0.768, 0.7867, 0.8], abs=1e-4)
+    assert [shape["x0"] for shape in figure["layout"]["shapes"]] == [4]
+
+
+def test_a_figure_that_is_not_there_says_which_is(swept: Swept) -> None:
+    answer = httpx.get(f"{swept.site.url}/v1/sweeps/{swept.methods}/figures/heat")
+    assert (answer.status_code, "choose from budget" in answer.json()["detail"]) == (404, True)
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
+def test_a_sweep_is_cancelled_and_retried(fresh_site: Site, new_page: NewPage, scripts: bool) -> None:
+    db = Database(fresh_site.settings.database_url)
+    sweep_id = given.sweep_under_way(db)
+    db.close()
+    page = new_page(fresh_site, scripts=scripts)
+    page.goto("/sweeps")
+    page.get_by_role("link", name="permuted_digits, smoke").click()
+    expect(page.locator(".verdict")).to_have_text("No cell has a result yet.")
+    expect(page.get_by_role("button", name="Retry")).to_have_count(0)
+    page.get_by_role("button", name="Cancel").click()
+    expect(page).to_have_url(f"{fresh_site.url}/sweeps/{sweep_id}")
+    expect(page.locator("h1")).to_contain_text("cancelled")
+    expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
+    page.get_by_role("button", name="Retry").click()
+    expect(page.locator("h1")).to_contain_text("queued")
+    assert httpx.get(f"{fresh_site.url}/v1/sweeps/{sweep_id}").json()["state"] == "queued"
+
+
+def test_other_sites_cannot_cancel(swept: Swept) -> None:
+    address = f"{swept.site.url}/sweeps/{swept.waiting}/cancel"
+    assert httpx.post(address, headers={"Origin": "https://evil.example"}).status_code == 403
+    assert httpx.get(f"{swept.site.url}/v1/sweeps/{swept.waiting}").json()["state"] == "queued"
+
+
+def test_where_no_sweep_is_yet_an_example_stands_that_works(fresh_site: Site, new_page: NewPage) -> None:
+    page = new_page(fresh_site)
+    page.goto("/sweeps")
+    expect(page.locator(".empty h2")).to_have_text("No sweep yet")
+    call = page.locator("pre", has_text="/v1/sweeps -d").inner_text()
+    body = re.search(r"-d '(.*)'$", call)
+    assert body is not None
+    assert httpx.post(f"{fresh_site.url}/v1/sweeps", content=body[1]).status_code == 201
+
+
+def test_what_is_no_sweep_is_not_found(swept: Swept) -> None:
+    html = {"Accept": "text/html"}
+    assert httpx.get(f"{swept.site.url}/sweeps/swp_nothing", headers=html).status_code == 404
+    assert httpx.post(f"{swept.site.url}/sweeps/swp_nothing/retry", headers=html).status_code == 404
+    assert httpx.get(f"{swept.site.url}/sweeps?cursor=x", headers=html).status_code == 422
+
+
+def test_sweeps_come_in_pages(fresh_site: Site, new_page: NewPage) -> None:
+    db = Database(fresh_site.settings.database_url)
+    ids = [given.sweep_under_way(db) for _ in range(51)]
+    db.close()
+    page = new_page(fresh_site)
+    page.goto("/sweeps")
+    expect(page.locator("tbody tr")).to_have_count(50)
+    page.get_by_role("link", name="Older sweeps").click()
+    expect(page.locator("tbody tr")).to_have_count(1)
+    expect(page.locator("tbody tr")).to_contain_text(ids[0])

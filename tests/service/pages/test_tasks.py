@@ -1,0 +1,72 @@
+"""The pages of tasks: their rules, their data, the way to their boards."""
+
+import httpx
+import pytest
+from playwright.sync_api import expect
+
+from normcore.spec import TASKS
+from service.pages.options import may_be
+from service.pages.tasks import answer
+from tests.service.pages.conftest import PHONE, WIDE, NewPage, Site, check_accessible, check_fits
+
+HTML = {"Accept": "text/html"}
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
+def test_everybody_can_read_them(site: Site, new_page: NewPage, size: tuple[int, int], theme: str) -> None:
+    page = new_page(site, theme=theme, size=size)
+    for path in ("/tasks", "/tasks/permuted_mnist", "/tasks/gradient_flow"):
+        page.goto(path)
+        check_accessible(page)
+        check_fits(page)
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_every_task_has_its_page(empty_site: Site, name: str) -> None:
+    shown = httpx.get(f"{empty_site.url}/tasks/{name}", headers=HTML)
+    assert shown.status_code == 200
+    assert f"/v1/tasks/{name}" in shown.text
+
+
+def test_data_that_is_missing_comes_with_the_command_that_fetches_it(site: Site, new_page: NewPage) -> None:
+    page = new_page(site)
+    page.goto("/tasks/permuted_mnist")
+    data = page.locator(".dataset")
+    expect(data).to_contain_text("missing")
+    expect(data).to_contain_text("normbench data fetch mnist")
+    expect(page.get_by_role("link", name="arXiv:1603.09025")).to_have_attribute(
+        "href", "https://arxiv.org/abs/1603.09025"
+    )
+    page.get_by_role("link", name="10 entries").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Permuted MNIST")
+
+
+def test_a_task_leads_to_its_form(site: Site, new_page: NewPage) -> None:
+    page = new_page(site)
+    page.goto("/tasks/sequential_digits")
+    page.get_by_role("link", name="Submit the first").first.click()
+    expect(page.get_by_role("combobox", name="Task")).to_have_value("sequential_digits")
+
+
+def test_what_counts_is_said_in_a_sentence() -> None:
+    assert answer("permuted_mnist") == (
+        "Who reaches the highest accuracy on test data, with the model that has the best validation accuracy."
+    )
+    assert answer("char_lm").startswith("Who reaches the lowest bits per char")
+    assert answer("step_cost") == "It is measured, not trained: findings instead of a rank."
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        ({"type": "number", "exclusiveMinimum": 0}, "number > 0"),
+        ({"type": "integer", "minimum": 1, "maximum": 65536}, "whole number ≥ 1 and ≤ 65\u202f536"),
+        ({"anyOf": [{"type": "integer", "minimum": 2}, {"type": "null"}]}, "whole number ≥ 2 or none"),
+        ({"enum": ["a", "b", "c"]}, "a, b or c"),
+        ({"type": "array", "items": {"enum": ["i", "f"]}}, "list of: i or f"),
+        ({"$ref": "#/$defs/X"}, "see the API"),
+    ],
+)
+def test_what_an_option_may_be_is_said_in_words(schema: dict[str, object], words: str) -> None:
+    assert may_be(schema) == words
