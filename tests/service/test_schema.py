@@ -20,7 +20,7 @@ from tests.service.given import begun, claimed, finished, measured, recorded, su
 from tests.service.live import live_api
 from tests.service.sweeps.given import posted, stored
 
-CALLS = 41
+CALLS = 43
 CASES = int(os.environ.get("NORMBENCH_TEST_SCHEMA_CASES", "500"))
 MOST = math.ceil(1.4 * CASES / CALLS)  # of one call; those without parameters get a few only
 CONFIG = """\

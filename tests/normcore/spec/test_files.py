@@ -1,10 +1,12 @@
 """Specs are read as people write them."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from normcore.spec import read_spec
+from normcore.spec.files import dump_yaml, load_yaml
 
 
 @pytest.mark.parametrize(
@@ -73,3 +75,33 @@ def test_aliases_that_grow_beyond_all_bounds_are_refused(tmp_path: Path) -> None
     path.write_text("\n".join(lines))
     with pytest.raises(ValueError, match="aliases"):
         read_spec(path)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"task": {"name": "a", "profile": "small"}, "seeds": [0, 1], "training": {"lr": 1e-05, "target": None}},
+        {
+            "labels": {
+                "a": "1e5",
+                "b": "1",
+                "c": "yes",
+                "d": "null",
+                "e": "2026-11-22",
+                "f": "1_0e3",
+                "g": "",
+                "h": "# x",
+            }
+        },
+        {"labels": {"a": "two\nlines", "h": "# x", "b": "a: b", "c": "é <script>", "d": "'\""}},
+        {"norm": {"gains": [1.0, 1e300, -0.5]}, "empty": {}, "none": []},
+    ],
+)
+def test_what_is_written_as_yaml_is_read_as_the_same(spec: Any) -> None:
+    assert load_yaml(dump_yaml(spec)) == spec
+
+
+def test_yaml_is_written_as_people_write_it() -> None:
+    shared = [0, 1]
+    spec = {"task": {"name": "a"}, "seeds": shared, "more": {"seeds": shared}}
+    assert dump_yaml(spec) == "task:\n  name: a\nseeds: [0, 1]\nmore:\n  seeds: [0, 1]\n"

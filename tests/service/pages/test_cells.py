@@ -1,0 +1,63 @@
+"""The cells of a sweep as a table or a list."""
+
+from dataclasses import replace
+from typing import Any
+
+from normcore.spec.tasks import BENCHMARKS
+from service.leaderboards.pooling import Estimate
+from service.pages.cells import arranged, cell_name
+from service.sweeps.examples import MEASURED, RUNNING, SWEEP
+from service.sweeps.schemas import Sweep, SweepCell
+
+ACCURACY = BENCHMARKS["permuted_digits"].metric()
+BITS = BENCHMARKS["char_lm"].metric()
+LR, EPS = "training.optimizer.lr", "norm.eps"
+
+
+def cell(value: float | None, **values: Any) -> SweepCell:
+    assert MEASURED.entry is not None
+    if value is None:
+        return replace(RUNNING, values=values)
+    pooled = Estimate(mean=value, std=None, ci95=None, n=1, iqm=None)
+    return replace(MEASURED, values=values, fingerprint=f"{value}", entry=replace(MEASURED.entry, value=pooled))
+
+
+def sweep_of(grid: Any, cells: list[SweepCell], **more: Any) -> Sweep:
+    return replace(SWEEP, grid=grid, cells=cells, best=cells[0], **more)
+
+
+def test_a_grid_over_two_fields_is_a_table_the_shorter_axis_across() -> None:
+    grid: dict[str, list[float]] = {LR: [0.1, 0.2, 0.3], EPS: [1, 2]}
+    values = {(lr, eps): lr + eps for lr in grid[LR] for eps in grid[EPS]}
+    cells = [cell(value, **{LR: lr, EPS: eps}) for (lr, eps), value in values.items()]
+    heat = arranged(sweep_of(grid, cells), ACCURACY).heat
+    assert heat is not None
+    assert (heat.row_name, heat.column_name, heat.columns) == ("lr", "eps", ["1", "2"])
+    assert [(name, [one and one.value for one in row]) for name, row in heat.rows] == [
+        ("0.1", [1.1, 2.1]),
+        ("0.2", [1.2, 2.2]),
+        ("0.3", [1.3, 2.3]),
+    ]
+
+
+def test_shades_go_from_the_worst_to_the_best_whichever_way_is_better() -> None:
+    cells = [cell(value, **{LR: value}) for value in (1.0, 1.5, 2.0)]
+    sweep = sweep_of({LR: [1.0, 1.5, 2.0]}, [*cells, cell(None, **{LR: 9})])
+    assert [one.shade for one in arranged(sweep, ACCURACY).cells] == [4, 2, 0, None]
+    fewer_is_better = arranged(sweep, BITS)
+    assert [(one.value, one.shade) for one in fewer_is_better.cells] == [(1.0, 4), (1.5, 2), (2.0, 0), (None, None)]
+    assert fewer_is_better.ends == (2.0, 1.0)
+    assert fewer_is_better.heat is None
+
+
+def test_draws_and_values_that_do_not_compare_are_a_list_as_it_is() -> None:
+    cells = [cell(1.0, **{LR: 1, EPS: 1}), cell(2.0, **{LR: 2, EPS: 1})]
+    drawn = arranged(sweep_of({LR: [1, 2], EPS: [1]}, cells, random={"norm.gain_init": {"uniform": [0, 1]}}), None)
+    assert drawn.heat is None
+    assert [one.value for one in drawn.cells] == [1.0, 2.0]
+    assert (drawn.ends, drawn.cells[0].shade) == (None, None)
+
+
+def test_a_cell_is_called_by_its_values() -> None:
+    assert cell_name({"norm.method": "layer_norm", LR: 1e-3}) == "method layer_norm, lr 0.001"
+    assert cell_name({"norm.eps": 1, "training.optimizer.eps": 2}) == "norm.eps 1, training.optimizer.eps 2"
