@@ -48,6 +48,7 @@ def test_every_command_has_help_and_can_answer_in_json() -> None:
         "export board",
         "export comparison",
         "export experiments",
+        "export sweep",
         "export measurements",
         "data list",
         "data fetch",

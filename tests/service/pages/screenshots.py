@@ -12,8 +12,6 @@ from playwright.sync_api import Browser, sync_playwright
 
 from tests.service.pages.conftest import ARGUMENTS, CHROMIUM, PHONE, WIDE, Site, site_in
 
-COLOURS = 128  # of a picture, which keeps it small
-
 
 def paths(found: Mapping[str, str]) -> Mapping[str, str]:
     """The pages by the names of their pictures."""
@@ -61,7 +59,7 @@ def _taken(browser: Browser, site: Site, path: str, size: tuple[int, int], theme
     page.wait_for_timeout(1500)  # of a figure in view
     picture = Image.open(BytesIO(page.screenshot()))
     context.close()
-    return picture.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+    return picture.convert("RGB").quantize(method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
 
 
 if __name__ == "__main__":
