@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import Path, Query, Request
+from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from normcore.events import Finding
@@ -17,7 +18,7 @@ from service.http.routing import check_found
 from service.leaderboards import queries as leaderboards
 from service.pages import formats
 from service.pages.options import options_of
-from service.pages.rendering import page
+from service.pages.rendering import html, kept, page
 from service.pages.routing import PageRouter
 from service.pages.standings import busiest, standings
 from service.report_cards import figures, queries
@@ -48,23 +49,30 @@ def get_method(request: Request, name: Annotated[str, Path()], parts: PartsDep) 
     """What does it do, what does it cost?"""
     check_found("method", name, METHODS)
     with parts.db.snapshot() as session:
-        card = queries.report_card(session, name)
-        flows = {figure: figures.flows(session, card, figure) for figure in figures.names(card)}
-    return page(
-        request,
-        "methods/method.html",
-        method=descriptions.method(name),
-        card=card,
-        claim=claim(card),
-        facts=facts(card),
-        standings=sorted(card.standings, key=lambda one: (one.task, one.profile)),
-        cells={cell: _in_cell(found) for cell, found in card.cells.items()},
-        findings=list(findings(card)),
-        missing=[_to_measure(spec) for spec in card.missing],
-        flows={figure: _sampled(found) for figure, found in flows.items()},
-        options=options_of(METHODS[name].model_json_schema(), without=("method",)),
-        tasks=[task for task in TASKS if name in descriptions.task(task).methods],
-    )
+        return kept(
+            request,
+            parts,
+            queries.version(session, name),
+            lambda: html(request, "methods/method.html", **_shown(session, name)),
+        )
+
+
+def _shown(session: Session, name: str) -> dict[str, Any]:
+    """What the page of a method shows."""
+    card = queries.report_card(session, name)
+    return {
+        "method": descriptions.method(name),
+        "card": card,
+        "claim": claim(card),
+        "facts": facts(card),
+        "standings": sorted(card.standings, key=lambda one: (one.task, one.profile)),
+        "cells": {cell: _in_cell(found) for cell, found in card.cells.items()},
+        "findings": list(findings(card)),
+        "missing": [_to_measure(spec) for spec in card.missing],
+        "flows": {figure: _sampled(figures.flows(session, card, figure)) for figure in figures.names(card)},
+        "options": options_of(METHODS[name].model_json_schema(), without=("method",)),
+        "tasks": [task for task in TASKS if name in descriptions.task(task).methods],
+    }
 
 
 def claim(card: ReportCard) -> str:

@@ -1,6 +1,6 @@
 """Collect a report card from finished analyses and from the leaderboards. Nothing is measured here."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -8,6 +8,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from normcore.spec import InvalidSpec, resolve
+from normcore.spec.analyses import ANALYSES
 from normcore.spec.cells import CELLS
 from normcore.spec.methods import METHODS
 from normcore.spec.task import ProfileName
@@ -45,6 +46,21 @@ def report_card(session: Session, name: str) -> ReportCard:
         missing=search.missing,
         pending=search.pending,
     )
+
+
+def version(session: Session, name: str) -> Hashable:
+    """Another one after whatever changes a method's card: a result on a board, or what becomes of an analysis."""
+    boards = dict.fromkeys(
+        (found.task, cast(ProfileName, found.profile)) for found in leaderboards.leaderboards(session)
+    )
+    analyses = (
+        select(Run.id, Run.state)
+        .join(Experiment)
+        .where(Experiment.task.in_(ANALYSES), Experiment.method == name)
+        .order_by(Run.id)
+    )
+    of_boards = tuple((*board, *leaderboards.version(session, *board)) for board in boards)
+    return of_boards, tuple(map(tuple, session.execute(analyses)))
 
 
 @dataclass

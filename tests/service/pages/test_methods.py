@@ -113,6 +113,17 @@ def test_standings_are_the_boards(site: Site, new_page: NewPage) -> None:
     expect(page.locator(".standings")).to_contain_text("permuted_digits")
 
 
+def test_whoever_has_the_page_of_now_is_told_so(measured: Site) -> None:
+    first = httpx.get(f"{measured.url}/methods/layer_norm")
+    again = {"If-None-Match": first.headers["etag"]}
+    assert httpx.get(f"{measured.url}/methods/layer_norm", headers=again).status_code == 304
+    signed_in = {**again, "Cookie": "normbench_key=nb_x"}
+    assert httpx.get(f"{measured.url}/methods/layer_norm", headers=signed_in).status_code == 200
+    analysis = {"task": {"name": "step_cost"}, "model": {"cell": "gru"}, "norm": {"method": "layer_norm"}}
+    httpx.post(f"{measured.url}/v1/experiments", json=analysis)
+    assert httpx.get(f"{measured.url}/methods/layer_norm", headers=again).status_code == 200
+
+
 def test_an_unknown_method_is_not_found(empty_site: Site) -> None:
     answer = httpx.get(f"{empty_site.url}/methods/layer_nrm", headers={"Accept": "text/html"})
     assert answer.status_code == 404

@@ -79,35 +79,6 @@ def test_a_revoked_key_is_refused_at_once(locked: Site, new_page: NewPage) -> No
     expect(page.locator("main")).to_contain_text("this key is unknown or revoked")
 
 
-def test_the_cookie_is_for_this_service_alone(locked: Site) -> None:
-    answer = httpx.post(f"{locked.url}/sign-in", data={"key": locked.found["key"], "back": "//evil.example"})
-    assert (answer.status_code, answer.headers["location"]) == (303, "/")
-    cookie = answer.headers["set-cookie"].lower()
-    assert "httponly" in cookie
-    assert "samesite=strict" in cookie
-    assert "secure" not in cookie  # which plain HTTP would not send back
-    out = httpx.post(f"{locked.url}/sign-out")
-    assert "max-age=0" in out.headers["set-cookie"].lower()
-
-
-def test_a_cookie_changes_nothing_unless_a_page_of_ours_asks(locked: Site) -> None:
-    cookie = {"Cookie": f"normbench_key={locked.found['key']}"}
-    body = {"task": {"name": "permuted_digits", "profile": "smoke"}}
-    experiments = f"{locked.url}/v1/experiments"
-    assert httpx.get(experiments, headers=cookie).status_code == 200
-    assert httpx.post(experiments, json=body, headers=cookie).status_code == 403
-    for proof, status in (
-        ({"Sec-Fetch-Site": "same-origin"}, 201),
-        ({"Origin": locked.url}, 201),
-        ({"Sec-Fetch-Site": "cross-site"}, 403),
-        ({"Sec-Fetch-Site": "same-site"}, 403),
-        ({"Origin": "https://evil.example"}, 403),
-    ):
-        assert httpx.post(experiments, json=body, headers={**cookie, **proof}).status_code == status
-    bearer = {"Authorization": f"Bearer {locked.found['key']}"}
-    assert httpx.post(experiments, json=body, headers=bearer).status_code == 201
-
-
 def test_where_no_key_is_asked_for_the_page_says_so(empty_site: Site) -> None:
     answer = httpx.get(f"{empty_site.url}/sign-in", headers=HTML)
     assert answer.status_code == 200

@@ -8,6 +8,7 @@ from starlette.testclient import TestClient
 from normcore.events import Finding
 from normcore.spec.cells import CELLS
 from service.db import Database
+from service.report_cards import queries
 from tests.service.given import analysed, claimed, failed, finished, submitted, submitted_analysis
 
 
@@ -107,3 +108,22 @@ def test_a_method_that_there_is_not_is_not_found(client: TestClient) -> None:
     answer = client.get("/v1/methods/no_norm/report-card")
     assert answer.status_code == 404
     assert "choose from batch_norm" in answer.json()["detail"]
+
+
+def test_a_card_has_another_version_when_something_of_it_changed(client: TestClient, db: Database) -> None:
+    def version(method: str = "layer_norm") -> object:
+        with db.snapshot() as session:
+            return queries.version(session, method)
+
+    seen = [version()]
+    submitted_analysis(db, {"task": {"name": "invariances"}, "norm": {"method": "layer_norm"}})
+    seen.append(version())
+    failed(db, claimed(db).lease)
+    seen.append(version())
+    others = version("rms_norm")
+    submitted(db, "none")
+    assert version() == seen[-1]
+    finished(db, claimed(db).lease)
+    seen.append(version())
+    assert len(set(seen)) == len(seen)
+    assert version("rms_norm") != others
