@@ -1,4 +1,4 @@
-"""Give another seed to the cells whose order is still open (statistics.md, section 7).
+"""Give another seed to the cells whose order is still open (``service.statistics.anytime``).
 
 The scheduler takes this step, once all runs of a sweep have ended. Workers never do: the end of a run is not held up
 by a comparison of all cells, and if a run fails, is cancelled or is lost, the step is taken all the same. Each step
