@@ -24,6 +24,7 @@ from service.catalogue import descriptions
 from service.errors import Conflict, Invalid
 from service.experiments import queries, requests
 from service.experiments.schemas import PlanOut
+from service.http.bodies import MAX_YAML_BYTES
 from service.http.parts import Parts, PartsDep
 from service.http.routing import check_known
 from service.pages.estimates import Estimate, estimate
@@ -65,7 +66,7 @@ def get_submit(
 @router.post("/submit")
 async def submit(request: Request, parts: PartsDep, fields: FormFields) -> Response:
     """Submit the experiment, or show what a change comes to."""
-    draft = _draft(fields)
+    draft = await run_in_threadpool(_draft, fields)  # reading YAML takes its time
     if draft.wants_submission and not draft.errors:
         try:
             experiment, _ = await requests.submit(parts, draft.spec, draft.key)
@@ -132,6 +133,8 @@ def _yaml_counts(given: Mapping[str, str]) -> bool:
 
 def _read(text: str) -> dict[str, Any] | str:
     """The spec that a text is, or what is wrong with it."""
+    if len(text.encode()) > MAX_YAML_BYTES:
+        return f"it is over {MAX_YAML_BYTES:,} bytes; no spec is"
     try:
         spec = load_yaml(text)
     except ValueError as error:

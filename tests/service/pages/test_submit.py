@@ -5,6 +5,7 @@ from typing import Any
 
 import httpx
 import pytest
+from markupsafe import escape
 from playwright.sync_api import Page, expect
 
 from tests.service.pages.conftest import PHONE, WIDE, NewPage, Site, check_accessible, check_fits
@@ -286,3 +287,20 @@ def test_other_sites_cannot_submit(fresh_site: Site) -> None:
     assert newest(fresh_site) == []
     own = httpx.post(f"{fresh_site.url}/submit", data=fields)
     assert (own.status_code, bool(EXPERIMENT.search(own.headers["location"]))) == (303, True)
+
+
+def test_a_text_that_no_spec_is_as_long_as_is_not_read(empty_site: Site) -> None:
+    fields = {"task.name": "permuted_digits", "yaml": "a: " + "[" * 40_000, "action": "submit"}
+    answer = httpx.post(f"{empty_site.url}/submit", data=fields)
+    assert answer.status_code == 422
+    assert "It is over 32,768 bytes; no spec is" in answer.text
+
+
+@pytest.mark.parametrize(
+    "yaml",
+    ["[]", "3", "task: {name: permuted_digits, name: x}", "a: &a [*a]", "task: {name: [1]}", "task: 3\nnorm: []"],
+)
+def test_a_yaml_that_is_no_spec_is_refused_and_kept(empty_site: Site, yaml: str) -> None:
+    answer = httpx.post(f"{empty_site.url}/submit", data={"yaml": yaml, "action": "submit"})
+    assert answer.status_code == 422
+    assert f">{escape(yaml)}</textarea>" in answer.text
