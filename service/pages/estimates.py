@@ -39,8 +39,9 @@ def _claim(plan: PlanOut) -> str:
 def _basis(plan: PlanOut) -> str:
     if plan.basis is None:
         return "Nothing like it was measured on this service."
-    more = ", one after the other" if plan.runs > 1 else ""
-    return f"{plan.basis[:1].upper()}{plan.basis[1:]}; fastest to slowest{more}."
+    low, high = plan.total_seconds_range or (0.0, 0.0)
+    more = [*(["fastest to slowest"] if low < high else []), *(["one run after the other"] if plan.runs > 1 else [])]
+    return "; ".join([f"{plan.basis[:1].upper()}{plan.basis[1:]}", *more]) + "."
 
 
 def _wait(plan: PlanOut, backlog: Backlog) -> str:

@@ -59,7 +59,6 @@ function follow(old, fresh, held) {
   }
   for (const { name, value } of fresh.attributes) if (name !== "value") old.setAttribute(name, value);
   for (const { name } of [...old.attributes]) if (!fresh.hasAttribute(name)) old.removeAttribute(name);
-  if (old === held) return;
   const [olds, freshes] = [[...old.children], [...fresh.children]];
   if (olds.length === freshes.length && olds.every((one, k) => one.tagName === freshes[k].tagName)) {
     olds.forEach((one, k) => follow(one, freshes[k], held));

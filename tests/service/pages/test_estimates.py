@@ -18,8 +18,9 @@ def said(backlog: Backlog = BUSY, **changes: Any) -> Any:
 def test_hours_go_from_low_to_high_and_say_what_they_are_based_on() -> None:
     found = said(runs=3, total_seconds_range=(5400.0, 9000.0), basis="measured: 3 runs of this spec on cpu")
     assert found.claim == "3 runs, 1 h 30 min to 2 h 30 min"
-    assert found.basis == "Measured: 3 runs of this spec on cpu; fastest to slowest, one after the other."
-    assert said(runs=1, total_seconds_range=(4.0, 4.0)).claim == "1 run, about 4.0 s"
+    assert found.basis == "Measured: 3 runs of this spec on cpu; fastest to slowest; one run after the other."
+    alone = said(runs=1, total_seconds_range=(4.0, 4.0), basis="measured: 1 run of this spec on cpu")
+    assert (alone.claim, alone.basis) == ("1 run, about 4.0 s", "Measured: 1 run of this spec on cpu.")
 
 
 def test_what_is_not_known_is_said_to_be_so() -> None:
