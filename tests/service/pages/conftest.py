@@ -66,8 +66,9 @@ class Watched:
         page.on("request", asked)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
+    """Open for a module: while it is, no other test of the process can run an event loop."""
     if not Path(CHROMIUM).exists():
         pytest.skip(f"needs a browser: {CHROMIUM} is not installed (NORMBENCH_TEST_CHROMIUM names another)")
     with sync_playwright() as playwright:
