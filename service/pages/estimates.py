@@ -39,8 +39,8 @@ def _claim(plan: PlanOut) -> str:
 def _basis(plan: PlanOut) -> str:
     if plan.basis is None:
         return "Nothing like it was measured on this service."
-    low, high = plan.total_seconds_range or (0.0, 0.0)
-    more = [*(["fastest to slowest"] if low < high else []), *(["one run after the other"] if plan.runs > 1 else [])]
+    low, high = map(formats.seconds, plan.total_seconds_range or (0.0, 0.0))
+    more = [*(["fastest to slowest"] if low != high else []), *(["one run after the other"] if plan.runs > 1 else [])]
     return "; ".join([f"{plan.basis[:1].upper()}{plan.basis[1:]}", *more]) + "."
 
 
