@@ -25,7 +25,7 @@ def prepare(device: str) -> str | None:
         Why runs that ask for fused kernels by name must go elsewhere; None if they may come.
     """
     if device != "cpu":
-        missing = _missing_triton() or try_all(device)
+        missing = missing_for_triton() or try_all(device)
         if missing is not None:
             log.info("experiments that ask for fused kernels are left to other workers: %s", missing)
         return missing
@@ -38,7 +38,8 @@ def prepare(device: str) -> str | None:
     return missing
 
 
-def _missing_triton() -> str | None:
+def missing_for_triton() -> str | None:
+    """What kernels for GPUs need and do not have here; None if all is there."""
     try:
         installed = version("triton")
     except PackageNotFoundError:

@@ -20,7 +20,7 @@ import pytest
 from normcore.kernels.cpu.build import CELLS
 from tests.processes import Service, service, until
 from workers import kernels, warm
-from workers.kernels import prepare
+from workers.kernels import missing_for_triton, prepare
 
 COMPILING = "INFO workers.kernels: compiling kernels for this processor, once on this machine; it takes some seconds"
 MISSING = "WARNING workers.kernels: no fused kernels here, so recurrent networks run by the reference, more slowly:"
@@ -209,7 +209,7 @@ def test_a_worker_on_a_gpu_needs_the_c_compiler_that_triton_takes(
     monkeypatch.delenv("CC", raising=False)
     if named is not None:
         monkeypatch.setenv("CC", named)
-    assert prepare("cuda") == told
+    assert missing_for_triton() == told
 
 
 def test_a_process_that_cannot_be_started_is_told_and_costs_no_worker(
