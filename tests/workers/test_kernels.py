@@ -8,6 +8,7 @@ import shutil
 import signal
 import stat
 import sys
+import sysconfig
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -258,3 +259,14 @@ def test_what_may_not_be_used_is_told_in_one_plain_line(tmp_path: Path, what: st
         assert line.startswith(MISSING)
         assert why in line
         assert "Traceback" not in running.logs()
+
+
+def test_a_worker_on_a_gpu_needs_pythons_headers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "version", lambda _: "3.8.0")
+    monkeypatch.setenv("PATH", compiler(tmp_path / "bin", "", "gcc"))
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setattr(sysconfig, "get_path", lambda _: str(tmp_path))
+    told = f"there is no {tmp_path}/Python.h; install it (Debian: apt install python3-dev)"
+    assert missing_for_triton() == told
+    (tmp_path / "Python.h").touch()
+    assert missing_for_triton() is None
