@@ -6,34 +6,29 @@ import os
 import re
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 from urllib.parse import quote
 
 import httpx
 
-from normbench import answers, files, frames, replaying
+from normbench import answers, files, frames, replaying, waiting
 from normbench.answers import ENDED
 from normbench.connection import Connection, pauses
 from normbench.download import save
-from normbench.errors import Invalid, NormbenchError, StillRunning, Unavailable, Unreachable
+from normbench.errors import Invalid, NormbenchError, Unavailable, Unreachable
 from normbench.events import Event, Message, event, messages
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-Watched = TypeVar("Watched", answers.Experiment, answers.Sweep)
-
 DEFAULT_URL = "http://127.0.0.1:8000"
 PATIENCE = 30.0  # seconds
-OUTAGE_SECONDS = 600.0  # for how long waiting goes on while nothing answers; the service may be restarting
 SILENCE_SECONDS = 60.0  # without even a ping, after which a stream of events counts as broken
-POLL_SECONDS, LONGEST_POLL_SECONDS = 0.5, 5.0
-PATIENT = 4  # times what a look took until the next one, where that is longer
 IDEMPOTENCY_KEY = r"[!-~]([ -~]{0,253}[!-~])?"
 FIGURES = "figures/"
 EXPERIMENTS, RESULTS, COMPARISONS = "/v1/experiments", "/v1/results", "/v1/comparisons"
@@ -210,11 +205,11 @@ class Client:
             StillRunning: ``timeout`` seconds were not enough.
             Unreachable, Unavailable: the service never answered in that time, or was away for ten minutes.
         """
-        return _ended(experiment_id, self.looks([experiment_id], timeout=timeout), timeout)
+        return waiting.ended(experiment_id, self.looks([experiment_id], timeout=timeout), timeout)
 
     def wait_for_sweep(self, sweep_id: str, *, timeout: float | None = None) -> answers.Sweep:
         """The sweep once all its runs have ended, as ``wait`` has it of an experiment."""
-        return _ended(sweep_id, self.looks_at_sweep(sweep_id, timeout=timeout), timeout)
+        return waiting.ended(sweep_id, self.looks_at_sweep(sweep_id, timeout=timeout), timeout)
 
     def looks(
         self, experiment_ids: Sequence[str], *, timeout: float | None = None
@@ -227,13 +222,13 @@ class Client:
         Raises:
             Unreachable, Unavailable: it was away for ten minutes.
         """
-        return _looks([partial(self._experiment, id) for id in experiment_ids], timeout)
+        return waiting.looks([partial(self._experiment, id) for id in experiment_ids], timeout)
 
     def looks_at_sweep(
         self, sweep_id: str, *, timeout: float | None = None
     ) -> Iterator[list[answers.Sweep] | Unreachable | Unavailable]:
         """The same of one sweep."""
-        return _looks([partial(self._sweep, sweep_id)], timeout)
+        return waiting.looks([partial(self._sweep, sweep_id)], timeout)
 
     def watch(self, id: str) -> Iterator[Event]:
         """What a run, or each run of an experiment, does, as it happens: ``StateChanged`` and ``Measured``.
@@ -245,7 +240,7 @@ class Client:
             Unreachable, Unavailable: the service was away for ten minutes.
         """
         path = _path("experiments" if id.startswith("exp_") else "runs", id)
-        last_id, pause, outage = None, pauses(), _Outage()
+        last_id, pause, outage = None, pauses(), waiting.Outage()
         while True:
             try:
                 with self._messages(f"{path}/events", last_id) as told:
@@ -558,67 +553,6 @@ class Client:
 
     def _get(self, path: str, **params: Any) -> dict[str, Any]:
         return self._service.call("GET", path, safe=True, params=params)
-
-
-def _looks(
-    asked: Sequence[Callable[[float], Watched]], timeout: float | None
-) -> Iterator[list[Watched] | Unreachable | Unavailable]:
-    """
-    Args:
-        asked: what each gives within so many seconds.
-    """
-    outage = _Outage()
-    deadline = math.inf if timeout is None else time.monotonic() + timeout
-    while True:
-        began, pause = time.monotonic(), POLL_SECONDS
-        try:
-            found = [ask(deadline - time.monotonic()) for ask in asked]
-        except (Unreachable, Unavailable) as error:
-            outage.lasts(error)
-            yield error
-        else:
-            outage.ends()
-            pause = min(max(pause, PATIENT * (time.monotonic() - began)), LONGEST_POLL_SECONDS)
-            yield found
-        left = deadline - time.monotonic()
-        if left <= 0:
-            return
-        time.sleep(min(pause, left))
-
-
-def _ended(id: str, looks: Iterator[list[Watched] | Unreachable | Unavailable], timeout: float | None) -> Watched:
-    """Raises:
-    StillRunning, Unreachable, Unavailable: the looks came to an end before it did.
-    """
-    seen_last: Watched | None = None
-    for seen in looks:
-        if isinstance(seen, Unreachable | Unavailable):
-            away = seen
-        elif seen[0]["state"] in ENDED:
-            return seen[0]
-        else:
-            seen_last = seen[0]
-    if seen_last is None:
-        raise away
-    raise StillRunning(f"{id} has not ended after {timeout:g} s ({seen_last['state']} when last seen); it goes on")
-
-
-class _Outage:
-    """How long the service has been away."""
-
-    def __init__(self) -> None:
-        self._since: float | None = None
-
-    def ends(self) -> None:
-        self._since = None
-
-    def lasts(self, error: NormbenchError) -> None:
-        """Raises:
-        NormbenchError: this one, if it has lasted too long.
-        """
-        self._since = self._since or time.monotonic()
-        if time.monotonic() > self._since + OUTAGE_SECONDS:
-            raise error
 
 
 def _given(**options: Any) -> dict[str, Any]:

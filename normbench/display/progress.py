@@ -11,12 +11,13 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from normbench.answers import ENDED, Experiment, Run, Sweep
-from normbench.client import Client, Watched
+from normbench.client import Client
 from normbench.display.experiments import subject, value_of, waits
 from normbench.display.numbers import counted, duration
 from normbench.display.queue import Queue
 from normbench.display.sweeps import title as sweep_title
 from normbench.errors import NormbenchError, Unavailable, Unreachable
+from normbench.waiting import Watched
 
 STATE_STYLES = {"succeeded": "green", "failed": "red", "cancelled": "yellow", "running": "cyan", "queued": "dim"}
 BAR_WIDTH = 16

@@ -179,7 +179,7 @@ def test_a_stream_that_breaks_goes_on_after_the_last_event() -> None:
 def test_an_outage_counts_from_its_beginning_however_long_nothing_had_happened(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("normbench.client.OUTAGE_SECONDS", 0.5)
+    monkeypatch.setattr("normbench.waiting.OUTAGE_SECONDS", 0.5)
     steps = []
     with scripted(BROKEN, HANG_UP, BROKEN, HANG_UP, *REST) as s:
         for event in Client(s.url).watch("run_1"):

@@ -77,15 +77,20 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
-def site_in(folder: Path, *, filled: bool = False) -> Iterator[Site]:
-    """A running service whose data is in a folder."""
-    settings = Settings(
+def settings_in(folder: Path) -> Settings:
+    """Of a service whose data is in a folder."""
+    return Settings(
         data_dir=folder,
         datasets_dir=folder / "datasets",
         database_url=f"sqlite:///{folder / 'normbench.db'}",
         broker_url="filesystem://localhost",
         artifacts_url=str(folder / "artifacts"),
     )
+
+
+def site_in(folder: Path, *, filled: bool = False) -> Iterator[Site]:
+    """A running service whose data is in a folder."""
+    settings = settings_in(folder)
     db = Database(settings.database_url)
     migrate(db)
     found = fill(db) if filled else {}

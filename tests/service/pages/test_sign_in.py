@@ -10,9 +10,8 @@ from playwright.sync_api import expect
 from service.db import Database
 from service.keys import keyring
 from service.processes.migrate import migrate
-from service.settings import Settings
 from tests.service.live import live_api
-from tests.service.pages.conftest import PHONE, WIDE, NewPage, Site, check_accessible, check_fits
+from tests.service.pages.conftest import PHONE, WIDE, NewPage, Site, check_accessible, check_fits, settings_in
 
 HTML = {"Accept": "text/html"}
 
@@ -20,14 +19,7 @@ HTML = {"Accept": "text/html"}
 @pytest.fixture
 def locked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A service that asks for keys; ``found`` has one, and its id."""
-    folder = tmp_path_factory.mktemp("locked")
-    settings = Settings(
-        data_dir=folder,
-        datasets_dir=folder / "datasets",
-        database_url=f"sqlite:///{folder / 'normbench.db'}",
-        broker_url="filesystem://localhost",
-        artifacts_url=str(folder / "artifacts"),
-    )
+    settings = settings_in(tmp_path_factory.mktemp("locked"))
     db = Database(settings.database_url)
     migrate(db)
     with db.transaction() as session:
