@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from benchmarks import leaderboard, mlflow, ours
 from benchmarks.browser import first_paints
-from benchmarks.load import Connection, Request, get
+from benchmarks.load import Connection, get
 from benchmarks.number import Number, Target, number, percentile
 from normcore.events import Started
 from normcore.spec import digest, resolve
@@ -67,10 +67,11 @@ class Filled:
 def measure(scratch: Path) -> list[Number]:
     """Both databases, one after the other."""
     with mlflow.server(scratch / "mlflow") as tracking:
-        search = None if tracking is None else (leaderboard.filled_mlflow(tracking), leaderboard.SEARCH)
-        numbers = _on("SQLite", _sqlite(scratch), scratch, search)
+        if tracking is not None:
+            leaderboard.fill_mlflow(tracking)
+        numbers = _on("SQLite", _sqlite(scratch), scratch, tracking)
         with private_postgres() as url:
-            numbers += _on("PostgreSQL", _databases(url), scratch, search)
+            numbers += _on("PostgreSQL", _databases(url), scratch, tracking)
     return numbers
 
 
@@ -85,7 +86,7 @@ def _databases(server: str) -> Iterator[str]:
     yield server
 
 
-def _on(backend: str, urls: Iterator[str], scratch: Path, search: tuple[Connection, Request] | None) -> list[Number]:
+def _on(backend: str, urls: Iterator[str], scratch: Path, tracking: int | None) -> list[Number]:
     tenth, whole = (fill(scratch, url, experiments) for url, experiments in zip(urls, (TENTH, WHOLE), strict=True))
     numbers = [_ends_of_runs(backend, scratch, whole.url)]
     with (
@@ -93,7 +94,7 @@ def _on(backend: str, urls: Iterator[str], scratch: Path, search: tuple[Connecti
         ours.api(scratch / "api", database_url=whole.url) as large,
     ):
         for name, (path, limit) in whole.calls.items():
-            numbers += _read(f"{backend}: {name}", path, tenth.calls[name][0], limit, small, large, search)
+            numbers += _read(f"{backend}: {name}", path, tenth.calls[name][0], limit, small, large, tracking)
         numbers += [
             Number(f"{backend}: first paint of {path}", "ms", paint, target=Target("ours", "under", 1000))
             for path, paint in first_paints(large, ["/", whole.calls["page of the board"][0]])
@@ -108,12 +109,12 @@ def _read(
     limit: float,
     small: int,
     large: int,
-    search: tuple[Connection, Request] | None,
+    tracking: int | None,
 ) -> list[Number]:
     """One call's time with all runs, with a tenth of them, and of the board's JSON beside MLflow's search."""
     asked = {"whole": (Connection(large), get(path)), "tenth": (Connection(small), get(of_tenth))}
-    if search is not None and path == BOARD:
-        asked["mlflow"] = search
+    if tracking is not None and path == BOARD:
+        asked["mlflow"] = (Connection(tracking), leaderboard.SEARCH)
     took: dict[str, list[float]] = {which: [] for which in ("whole", "tenth", "mlflow")}
     for connection, request in asked.values():
         connection.send(request)  # not counted: caches fill

@@ -55,23 +55,27 @@ class Backward {
         if (r.grad_h) p.padded(r.grad_h, grads.h.data);
         if (Cell::has_cell && r.grad_c) p.padded(r.grad_c, grads.c.data);
         const int most = std::min<int>(r.threads, features ? p.B : (p.gates.groups + 3) / 4);
-        std::vector<Sums> sums;
+        std::vector<Sums> sums, totals;
         std::vector<GradientScratch> scratch;
         std::vector<Array> packed;
-        for (int thread = 0; thread < (features ? most : 1); ++thread) sums.emplace_back(p.gates, p.units);
+        for (int thread = 0; thread < (features ? most : 1); ++thread) {
+            sums.emplace_back(p.gates, p.units);
+            totals.emplace_back(p.gates, p.units);
+        }
         for (int thread = 0; thread < most; ++thread) {
             scratch.emplace_back(features ? p.gates.groups : p.B, G);
             packed.emplace_back(size_t(chunk) * p.B * grad_hh.wide * W);
         }
         in_threads(r.threads, most, [&](int thread, int threads) {
-            work(thread, threads, scratch[thread], sums[features ? thread : 0], packed[thread]);
+            const int own = features ? thread : 0;
+            work(thread, threads, scratch[thread], sums[own], totals[own], packed[thread]);
         });
-        for (size_t thread = 1; thread < sums.size(); ++thread) sums[0].add(sums[thread], p.gates, p.units);
-        finish(sums[0]);
+        for (size_t thread = 1; thread < totals.size(); ++thread) totals[0].take(totals[thread], p.gates, p.units);
+        finish(totals[0]);
     }
 
    private:
-    void work(int thread, int threads, GradientScratch& scratch, Sums& sums, real* packed) {
+    void work(int thread, int threads, GradientScratch& scratch, Sums& sums, Sums& total, real* packed) {
         const Range rows = features ? share(p.B, thread, threads) : Range{0, p.B};
         const Range panels = p.own_panels(thread, threads), groups = p.own_groups(thread, threads);
         const int chunks = (p.T + chunk - 1) / chunk;
@@ -93,6 +97,7 @@ class Backward {
             }
             turn(begin, end, thread, threads);
             meeting.wait_for(threads);
+            if (features || thread == 0) total.take(sums, p.gates, p.units);
             weights(begin, (end - begin) * p.B, panels, packed);
             if (r.grad_x) inputs(begin, share((end - begin) * p.B, thread, threads));
             meeting.wait_for(threads);

@@ -4,7 +4,8 @@
 #include "cells.hpp"
 #include "prepared.hpp"
 
-// The gradients of parameters, laid out, over steps and examples.
+// The gradients of parameters, laid out, over steps and examples: of few steps at a time, which are then added to a
+// total, as a sum of all of them one after the other would round away what is small beside it.
 struct Sums {
     Array input, recurrent;            // of the two terms, after their norms
     Array input_gain, recurrent_gain;  // times the normalized values
@@ -15,14 +16,21 @@ struct Sums {
         : input(gates.width), recurrent(gates.width), input_gain(gates.width), recurrent_gain(gates.width),
           inside(gates.width), cell(units.width), cell_gain(units.width) {}
 
-    void add(const Sums& other, const Layout& gates, const Layout& units) {
-        add_to(input, other.input, gates.width);
-        add_to(recurrent, other.recurrent, gates.width);
-        add_to(input_gain, other.input_gain, gates.width);
-        add_to(recurrent_gain, other.recurrent_gain, gates.width);
-        add_to(inside, other.inside, gates.width);
-        add_to(cell, other.cell, units.width);
-        add_to(cell_gain, other.cell_gain, units.width);
+    // Those of others, which begin anew.
+    void take(Sums& other, const Layout& gates, const Layout& units) {
+        take(input, other.input, gates.width);
+        take(recurrent, other.recurrent, gates.width);
+        take(input_gain, other.input_gain, gates.width);
+        take(recurrent_gain, other.recurrent_gain, gates.width);
+        take(inside, other.inside, gates.width);
+        take(cell, other.cell, units.width);
+        take(cell_gain, other.cell_gain, units.width);
+    }
+
+   private:
+    static void take(Array& to, Array& from, int n) {
+        add_to(to, from, n);
+        std::memset(from, 0, sizeof(real) * n);
     }
 };
 

@@ -1,5 +1,5 @@
 // Inputs each of which is one symbol, as language models have them: a product with them takes a row of the other operand
-// and adds nothing, so that it has the same bits where that operand is finite.
+// and adds nothing, so that it has the same bits where that operand is finite, but for the order of a gradient's terms.
 #pragma once
 
 #include <vector>

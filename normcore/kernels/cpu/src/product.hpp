@@ -13,7 +13,7 @@ struct Left {
     ptrdiff_t row, column;
 };
 
-// What the sums begin with, for all rows that stand `row` apart (0: the same for all).
+// What the products are added to, in rows that stand `row` apart (0: the same for all).
 struct Start {
     const real* at;
     ptrdiff_t row;
@@ -26,14 +26,15 @@ constexpr int DEPTH = 512;  // of a block, so that its part of the right operand
 
 namespace tile {
 
+// The start comes last: added to first, a gradient's total over all steps would round each of its terms.
 template <int ROWS, int VECTORS>
 void multiply(Left a, const real* b, ptrdiff_t b_row, int depth, Start start, real* c, ptrdiff_t c_row) {
-    vec sums[ROWS][VECTORS];
+    vec sums[ROWS][VECTORS] = {};
 #pragma GCC unroll 16
     for (int m = 0; m < ROWS; ++m)
 #pragma GCC unroll 4
         for (int v = 0; v < VECTORS; ++v) {
-            sums[m][v] = load(start.at + m * start.row + v * W);
+            __builtin_prefetch(start.at + m * start.row + v * W);
             __builtin_prefetch(c + m * c_row + v * W, 1);  // to be there when it is written
         }
     for (int k = 0; k < depth; ++k) {
@@ -52,7 +53,8 @@ void multiply(Left a, const real* b, ptrdiff_t b_row, int depth, Start start, re
 #pragma GCC unroll 16
     for (int m = 0; m < ROWS; ++m)
 #pragma GCC unroll 4
-        for (int v = 0; v < VECTORS; ++v) store(c + m * c_row + v * W, sums[m][v]);
+        for (int v = 0; v < VECTORS; ++v)
+            store(c + m * c_row + v * W, load(start.at + m * start.row + v * W) + sums[m][v]);
 }
 
 using Multiply = void (*)(Left, const real*, ptrdiff_t, int, Start, real*, ptrdiff_t);

@@ -158,7 +158,7 @@ def test_one_input_that_is_no_symbol_makes_all_of_them_products_with_the_same_bi
 
 @pytest.mark.parametrize("cell", ["lstm", "gru", "rnn"])
 @pytest.mark.parametrize("method", ["none", "layer_norm", "recurrent_batch_norm"])
-def test_symbols_have_the_bits_of_products_in_gradients_too(cell: str, method: str) -> None:
+def test_symbols_have_the_gradients_of_products(cell: str, method: str) -> None:
     """One more input, whose weights are 0, makes them products and adds nothing."""
     built = cell_of(cell, method, {}, inputs=20, hidden=40).float()
     x, start = drawn(built, steps=30, batch=30)
@@ -171,7 +171,10 @@ def test_symbols_have_the_bits_of_products_in_gradients_too(cell: str, method: s
         by_products = expected[name]
         if name in ("grad of x", "grad of weight_ih"):
             by_products = by_products[..., :20]
-        assert torch.equal(tensor, by_products), name
+        if name == "grad of weight_ih":  # added up in another order
+            assert relative(tensor, by_products) < 1e-6
+        else:
+            assert torch.equal(tensor, by_products), name
 
 
 def test_symbols_take_no_part_in_the_weights_of_others() -> None:
@@ -228,16 +231,33 @@ def test_float32_over_many_steps_is_as_close_to_float64_as_eager_torch(cell: str
 
     def times(seed: int) -> dict[str, float]:
         built = cell_of(cell, method, {}, inputs=8, hidden=50, seed=seed)
-        x, start = drawn(built, steps=100, batch=20, seed=seed + 1)
-        exact = everything(recurrent.unroll, built, x, start)
-        built, x, start = in_float32(built, x, start)
-        fused, eager = (
-            differences(everything(unroll, built, x, start), exact) for unroll in (cpu.unroll, recurrent.unroll)
-        )
-        return {name: off / max(eager[name], 1e-6) for name, off in fused.items()}
+        return times_eager(built, *drawn(built, steps=100, batch=20, seed=seed + 1), floor=1e-6)
 
     found = median_of_networks(times)
     assert max(found.values()) < 2, found
+
+
+@default
+def test_gradients_are_as_close_to_float64_where_thousands_of_terms_add_up(cell: str, method: str) -> None:
+    def times(seed: int) -> dict[str, float]:
+        built = cell_of(cell, method, {}, inputs=8, hidden=128, seed=seed)
+        with torch.no_grad():
+            built.weight_hh.mul_(0.1)  # where none is chaotic
+        mask = some_mask(60, 64)
+        return times_eager(built, *drawn(built, steps=60, batch=64, seed=seed + 1), mask, floor=2e-7)
+
+    found = median_of_networks(times, 5)
+    assert max(found.values()) < 3, found
+
+
+def times_eager(built: Any, x: Tensor, start: Any, mask: Tensor | None = None, *, floor: float) -> dict[str, float]:
+    """How much farther from float64 a pass in float32 is than eager torch's, which is taken to be off by ``floor``."""
+    exact = everything(recurrent.unroll, built, x, start, mask)
+    built, x, start = in_float32(built, x, start)
+    fused, eager = (
+        differences(everything(unroll, built, x, start, mask), exact) for unroll in (cpu.unroll, recurrent.unroll)
+    )
+    return {name: off / max(eager[name], floor) for name, off in fused.items()}
 
 
 @default
@@ -256,9 +276,9 @@ def test_float32_over_16_steps_is_close_to_float64(cell: str, method: str) -> No
     assert max(found.values()) < 1e-5, found
 
 
-def median_of_networks(measured: Callable[[int], dict[str, float]]) -> dict[str, float]:
-    """Of what is measured of each tensor in twenty networks, by their seeds."""
-    networks = [measured(seed) for seed in range(20)]
+def median_of_networks(measured: Callable[[int], dict[str, float]], count: int = 20) -> dict[str, float]:
+    """Of what is measured of each tensor in some networks, by their seeds."""
+    networks = [measured(seed) for seed in range(count)]
     return {name: median(network[name] for network in networks) for name in networks[0]}
 
 
