@@ -71,7 +71,7 @@ def create_app(settings: Settings, *, require_keys: bool) -> FastAPI:
     app.state.group_commit = GroupCommit(db)
     app.state.artifacts = Artifacts(settings.artifacts_url)
     app.state.store_check = StoreCheck(app.state.artifacts)
-    app.state.boards = KeptAnswers()
+    app.state.kept = KeptAnswers()
     app.state.require_keys = require_keys
     for inner_first in (Revalidate, CompressGet, AnswerHead, RefuseNul):
         app.add_middleware(inner_first)

@@ -26,7 +26,7 @@ class Parts(Protocol):
     artifacts: Artifacts
     notifier: Notifier
     store_check: StoreCheck
-    boards: KeptAnswers
+    kept: KeptAnswers
     require_keys: bool
 
 

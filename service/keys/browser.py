@@ -1,5 +1,8 @@
 """The key of somebody who signed in by a page, which the browser keeps in a cookie that no script can read."""
 
+import hmac
+from hashlib import sha256
+
 from fastapi import Request, Response
 
 from service.errors import Forbidden
@@ -7,6 +10,8 @@ from service.errors import Forbidden
 COOKIE = "normbench_key"
 KEPT_SECONDS = 30 * 24 * 3600
 READING = ("GET", "HEAD", "OPTIONS")
+TOKEN = "csrf_token"
+"""The field of forms that tells they are from a page that was shown to this browser."""
 
 
 def key_of(request: Request) -> str | None:
@@ -24,6 +29,22 @@ def key_of(request: Request) -> str | None:
             "a key in a cookie may only change something from a page; programs send 'Authorization: Bearer nb_…'"
         )
     return key
+
+
+def form_token(request: Request) -> str | None:
+    """What a form of a page for this browser carries; None where no key is kept. It does not tell the key."""
+    key = request.cookies.get(COOKIE)
+    return None if key is None else hmac.new(key.encode(), TOKEN.encode(), sha256).hexdigest()
+
+
+def check_form(request: Request, token: str) -> None:
+    """
+    Raises:
+        Forbidden: the browser has a key, and the form is from no page that was shown to it with that key.
+    """
+    expected = form_token(request)
+    if expected is not None and not hmac.compare_digest(token.encode(), expected.encode()):
+        raise Forbidden("this form is from before you signed in, or from elsewhere; load the page again")
 
 
 def is_signed_in(request: Request) -> bool:

@@ -45,9 +45,7 @@ def get_overall(
     with parts.db.snapshot() as session:
         version = overall.version(session, profile)
         asked = ("overall", profile, rank_by)
-        content = parts.boards.get(
-            asked, version, lambda: OVERALL.dump_json(overall.overall(session, profile, rank_by))
-        )
+        content = parts.kept.get(asked, version, lambda: OVERALL.dump_json(overall.overall(session, profile, rank_by)))
     return Response(content, media_type="application/json")
 
 
@@ -116,7 +114,7 @@ def get_leaderboard(
         if as_of is not None:
             content = made()
         else:
-            content = parts.boards.get((asked, format), queries.version(session, task, profile), made)
+            content = parts.kept.get((asked, format), queries.version(session, task, profile), made)
     if format == "json":
         return json_answer(content)
     return file_answer(f"{task}-{profile}", format, content)

@@ -177,7 +177,7 @@ def get_boards(
             "boards": boards,
             "profile": shown,
             "profiles": PROFILES,
-            "standings": standings(session, parts.boards, boards, shown),
+            "standings": standings(session, parts.kept, boards, shown),
             "overall": found,
             "verdict": overall_verdict(found),
             "facts": [formats.count(len(found.tasks), "task") + " with a target that was reached"],

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 import yaml
-from fastapi import Request
+from fastapi import Depends, Request
 from pydantic import ValidationError
 from sqlalchemy.orm import Session
 from starlette.responses import RedirectResponse, Response
@@ -25,6 +25,7 @@ from service.experiments.seed_curves import SeedCurves, seed_curves
 from service.http.parts import DatabaseDep, Parts, PartsDep
 from service.pages import formats
 from service.pages.facts import facts
+from service.pages.forms import own_fields
 from service.pages.rendering import address, html, kept
 from service.pages.routing import PageRouter
 from service.statistics.values import Value, value
@@ -71,13 +72,13 @@ def get_experiment(request: Request, experiment_id: parameters.ExperimentId, par
         )
 
 
-@router.post("/cancel")
+@router.post("/cancel", dependencies=[Depends(own_fields)])
 def cancel(experiment_id: parameters.ExperimentId, db: DatabaseDep) -> Response:
     """Cancel it, and show it again."""
     return _shown(experiments.cancel_experiment(experiment_id, db))
 
 
-@router.post("/retry")
+@router.post("/retry", dependencies=[Depends(own_fields)])
 def retry(experiment_id: parameters.ExperimentId, parts: PartsDep) -> Response:
     """Open new attempts of what failed or was cancelled, and show it again."""
     return _shown(experiments.retry_experiment(experiment_id, parts))

@@ -6,6 +6,7 @@ from urllib.parse import parse_qsl
 from fastapi import Depends, Request
 
 from service.errors import BadRequest, TooLarge
+from service.keys import browser
 
 
 async def form_fields(request: Request) -> list[tuple[str, str]]:
@@ -28,3 +29,16 @@ async def form_fields(request: Request) -> list[tuple[str, str]]:
 
 
 FormFields = Annotated[list[tuple[str, str]], Depends(form_fields)]
+
+
+async def own_fields(request: Request, fields: FormFields) -> list[tuple[str, str]]:
+    """The same of a form that changes what is stored: nobody else can have made it.
+
+    Raises:
+        Forbidden: the browser has a key, and the form lacks its token.
+    """
+    browser.check_form(request, dict(fields).get(browser.TOKEN, ""))
+    return [field for field in fields if field[0] != browser.TOKEN]
+
+
+OwnFields = Annotated[list[tuple[str, str]], Depends(own_fields)]

@@ -15,7 +15,7 @@ from normcore.figures import Theme
 from normcore.figures.styles import style_of
 from service.http.conditional import etag_matches
 from service.http.parts import Parts
-from service.keys.browser import is_signed_in
+from service.keys.browser import TOKEN, form_token, is_signed_in
 from service.pages.formats import FILTERS
 from service.pages.static import FILES
 
@@ -39,6 +39,7 @@ def templates() -> Environment:
         "files": FILES,
         "style_of": style_of,
         "version": VERSION,
+        "TOKEN": TOKEN,
         "address": address,
     }
     return environment
@@ -77,6 +78,7 @@ def html(request: Request, template: str, **values: Any) -> str:
         .render(
             theme=theme_of(request),
             signed_in=is_signed_in(request),
+            token=form_token(request),
             here_url=here(request),
             origin=f"{url.scheme}://{url.netloc}",
             **values,
@@ -94,15 +96,15 @@ def kept(request: Request, parts: Parts, version: Hashable, make: Callable[[], s
     was made before, if it was.
 
     Args:
-        version: of the data; the address, the colours, whether a key is kept, and the version of the service are added
+        version: of the data; the address, the colours, the key that is kept, and the version of the service are added
             here.
         make: the page, by ``html``.
     """
-    asked = ("page", str(request.url), theme_of(request), is_signed_in(request))
+    asked = ("page", str(request.url), theme_of(request), form_token(request))
     full = (version, FILES.digest, VERSION)
     etag = f'W/"{hashlib.blake2b(repr((asked, full)).encode(), digest_size=16).hexdigest()}"'
     headers = {"ETag": etag, "Cache-Control": "no-cache", "Vary": "Cookie"}
     known = request.headers.get("if-none-match", "")
     if known and etag_matches(known, etag):
         return Response(status_code=304, headers=headers)
-    return HTMLResponse(parts.boards.get(asked, full, lambda: make().encode()), headers=headers)
+    return HTMLResponse(parts.kept.get(asked, full, lambda: make().encode()), headers=headers)

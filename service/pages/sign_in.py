@@ -2,13 +2,13 @@
 
 from typing import Annotated
 
-from fastapi import Query, Request
+from fastapi import Depends, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse, Response
 
 from service.http.parts import PartsDep
 from service.keys import browser, guard
-from service.pages.forms import FormFields
+from service.pages.forms import FormFields, own_fields
 from service.pages.rendering import own_path, page
 from service.pages.routing import PageRouter
 
@@ -38,7 +38,7 @@ async def sign_in(request: Request, parts: PartsDep, fields: FormFields) -> Resp
     return answer
 
 
-@router.post("/sign-out")
+@router.post("/sign-out", dependencies=[Depends(own_fields)])
 def sign_out() -> Response:
     """Have the browser forget the key."""
     answer = RedirectResponse("/sign-in", status_code=303)

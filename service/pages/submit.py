@@ -28,7 +28,7 @@ from service.http.bodies import MAX_YAML_BYTES
 from service.http.parts import Parts, PartsDep
 from service.http.routing import check_known
 from service.pages.estimates import Estimate, estimate
-from service.pages.forms import FormFields
+from service.pages.forms import OwnFields
 from service.pages.paths import NOTHING, at, put
 from service.pages.rendering import page
 from service.pages.routing import PageRouter
@@ -64,7 +64,7 @@ def get_submit(
 
 
 @router.post("/submit")
-async def submit(request: Request, parts: PartsDep, fields: FormFields) -> Response:
+async def submit(request: Request, parts: PartsDep, fields: OwnFields) -> Response:
     """Submit the experiment, or show what a change comes to."""
     draft = await run_in_threadpool(_draft, fields)  # reading YAML takes its time
     if draft.wants_submission and not draft.errors:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from fastapi import Path, Query, Request
+from fastapi import Depends, Path, Query, Request
 from starlette.responses import RedirectResponse, Response
 
 from service.experiments.lifecycle import WAITING
@@ -11,6 +11,7 @@ from service.http.pages import AnId
 from service.http.parts import PartsDep
 from service.pages import formats
 from service.pages.cells import arranged, cell_name, has_diverged, short_names
+from service.pages.forms import own_fields
 from service.pages.rendering import page
 from service.pages.routing import PageRouter
 from service.sweeps import queries, requests
@@ -43,7 +44,7 @@ def get_sweeps(request: Request, parts: PartsDep, cursor: Annotated[AnId | None,
 def get_sweep(request: Request, sweep_id: Annotated[str, Path()], parts: PartsDep) -> Response:
     """Which setting, what budget?"""
     with parts.db.snapshot() as session:
-        sweep = queries.sweep(session, sweep_id)
+        sweep = queries.sweep(session, parts.kept, sweep_id)
     metric = metric_of(sweep)
     return page(
         request,
@@ -62,7 +63,7 @@ def get_sweep(request: Request, sweep_id: Annotated[str, Path()], parts: PartsDe
     )
 
 
-@router.post("/sweeps/{sweep_id}/cancel")
+@router.post("/sweeps/{sweep_id}/cancel", dependencies=[Depends(own_fields)])
 def cancel(sweep_id: Annotated[str, Path()], parts: PartsDep) -> Response:
     """Cancel all of it."""
     with parts.db.transaction() as session:
@@ -70,7 +71,7 @@ def cancel(sweep_id: Annotated[str, Path()], parts: PartsDep) -> Response:
     return RedirectResponse(f"/sweeps/{sweep_id}", status_code=303)
 
 
-@router.post("/sweeps/{sweep_id}/retry")
+@router.post("/sweeps/{sweep_id}/retry", dependencies=[Depends(own_fields)])
 def retry(sweep_id: Annotated[str, Path()], parts: PartsDep) -> Response:
     """Open a new attempt of what failed or was cancelled."""
     with parts.db.transaction() as session:

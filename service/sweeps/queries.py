@@ -2,29 +2,27 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from normcore.problem import own_budget
-from normcore.spec.metric import Metric
-from normcore.spec.tasks import BENCHMARKS
 from service.errors import NotFound
 from service.experiments.lifecycle import ENDED
 from service.experiments.schemas import State, derived_state
 from service.experiments.tables import Experiment, Run
-from service.leaderboards import queries as leaderboards
-from service.leaderboards.board import Row as BoardRow
-from service.leaderboards.board import Rules, ranked
+from service.http.kept import KeptAnswers
 from service.leaderboards.schemas import Entry
-from service.leaderboards.tables import Entry as StoredEntry
-from service.sweeps import findings, schemas
+from service.sweeps import schemas
+from service.sweeps.standings import standings
 from service.sweeps.tables import Sweep, SweepCell
 
 
-def sweep(session: Session, sweep_id: str) -> schemas.Sweep:
+def sweep(session: Session, kept: KeptAnswers, sweep_id: str) -> schemas.Sweep:
     """A sweep with its cells and what they come to.
+
+    Args:
+        kept: where that is if it was made before.
 
     Raises:
         NotFound: no such sweep.
@@ -34,21 +32,14 @@ def sweep(session: Session, sweep_id: str) -> schemas.Sweep:
         raise NotFound(f"no sweep {sweep_id!r}")
     cells = session.scalars(select(SweepCell).where(SweepCell.sweep_id == sweep_id).order_by(SweepCell.number)).all()
     states = _states_of_cells(session, sweep_id)
-    measured = _measured(session, sweep_id)
-    shown = [_cell(cell, states.get(cell.fingerprint, "succeeded"), measured.entries) for cell in cells]
-    rows = [measured.rows[cell.fingerprint] for cell in cells if cell.fingerprint in measured.rows]
-    metric = measured.metric
-    trials = findings.trials(rows) if metric else {}
-    curves = findings.budget_curves(trials, metric.direction) if metric else {}
-    best = findings.best(rows, metric) if metric else None
+    come_to = standings(session, kept, sweep_id)
+    shown = [_cell(cell, states.get(cell.fingerprint, "succeeded"), come_to.entries) for cell in cells]
     return schemas.Sweep(
         **_summary(found, _standing(session, [sweep_id]).get(sweep_id, _Standing())),
         cells=shown,
-        best=next((cell for cell in shown if cell.fingerprint == best), None),
-        budget_curve={
-            method: [(k, *point) for k, point in enumerate(points, start=1)] for method, points in curves.items()
-        },
-        budget_flips=findings.budget_flips(curves, metric) if metric else [],
+        best=next((cell for cell in shown if cell.fingerprint == come_to.best), None),
+        budget_curve=come_to.budget_curve,
+        budget_flips=come_to.budget_flips,
     )
 
 
@@ -150,32 +141,6 @@ def _states_of_cells(session: Session, sweep_id: str) -> dict[str, State]:
     for fingerprint, state, started in rows:
         of_cells.setdefault(fingerprint, []).append((state, started > 0))
     return {fingerprint: derived_state(states) for fingerprint, states in of_cells.items()}
-
-
-class _Measured(NamedTuple):
-    """The boards on which the cells that have results are, by fingerprint.
-
-    Attributes:
-        metric: None if the cells are of several boards, or of none.
-    """
-
-    rows: Mapping[str, BoardRow]
-    entries: Mapping[str, Entry]
-    metric: Metric | None
-
-
-def _measured(session: Session, sweep_id: str) -> _Measured:
-    of_sweep = StoredEntry.fingerprint.in_(select(SweepCell.fingerprint).where(SweepCell.sweep_id == sweep_id))
-    board = (StoredEntry.task, StoredEntry.profile, StoredEntry.problem)
-    boards = session.execute(select(*board).where(of_sweep, StoredEntry.task.in_(BENCHMARKS)).distinct()).all()
-    rows: dict[str, BoardRow] = {}
-    entries: dict[str, Entry] = {}
-    for task, profile, problem in boards:
-        of_board = leaderboards.rows_of_board(session, task, profile, problem)
-        rows |= {row.fingerprint: row for row in of_board}
-        rules = Rules(BENCHMARKS[task].metric(), own_budget(task, profile), "metric", "none", rank_over_budget=False)
-        entries |= {entry.fingerprint: entry for entry in ranked(of_board, [], rules) if entry.fingerprint}
-    return _Measured(rows, entries, BENCHMARKS[boards[0].task].metric() if len(boards) == 1 else None)
 
 
 def _cell(cell: SweepCell, state: State, entries: Mapping[str, Entry]) -> schemas.SweepCell:

@@ -132,10 +132,10 @@ def list_sweeps(db: DatabaseDep, limit: Limit = 50, cursor: Cursor = None) -> Pa
     response_model=schemas.Sweep,
     responses=also_as_file(answers(examples.SWEEP), FILE_ROW, FILE_EXAMPLE) | refusals(NotFound),
 )
-def get_sweep(sweep_id: SweepId, db: DatabaseDep, format: WantedFormat) -> Response:
+def get_sweep(sweep_id: SweepId, parts: PartsDep, format: WantedFormat) -> Response:
     """A sweep: its progress, its cells with their entries, the best one, and what searches of fewer cells are worth."""
-    with db.snapshot() as session:
-        sweep = queries.sweep(session, sweep_id)
+    with parts.db.snapshot() as session:
+        sweep = queries.sweep(session, parts.kept, sweep_id)
     return json_answer(schemas.SWEEP.dump_json(sweep)) if format == "json" else as_file(sweep_table(sweep), format)
 
 
@@ -143,13 +143,13 @@ def get_sweep(sweep_id: SweepId, db: DatabaseDep, format: WantedFormat) -> Respo
 def get_figure(
     sweep_id: SweepId,
     name: Annotated[str, Path(description="`budget`.", examples=["budget"])],
-    db: DatabaseDep,
+    parts: PartsDep,
     theme: FigureTheme = "light",
 ) -> Response:
     """A figure of a sweep as Plotly JSON, as the pages draw it: what the best of so many cells is worth."""
     check_found("figure of a sweep", name, figures.NAMES)
-    with db.snapshot() as session:
-        found = queries.sweep(session, sweep_id)
+    with parts.db.snapshot() as session:
+        found = queries.sweep(session, parts.kept, sweep_id)
     return Response(as_json(figures.draw(found, theme)), media_type=JSON)
 
 
@@ -182,4 +182,4 @@ def retry_sweep(sweep_id: SweepId, parts: PartsDep) -> Response:
 
 def _shown(parts: Parts, sweep_id: str) -> bytes:
     with parts.db.snapshot() as session:
-        return schemas.SWEEP.dump_json(queries.sweep(session, sweep_id))
+        return schemas.SWEEP.dump_json(queries.sweep(session, parts.kept, sweep_id))

@@ -1,5 +1,6 @@
 """The key that a browser keeps: read by no script, sent to this service alone, and worth nothing to other pages."""
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -34,7 +35,6 @@ def test_no_script_reads_it_and_no_other_site_has_it_sent(guarded: TestClient, k
     assert "httponly" in kept
     assert "samesite=strict" in kept
     assert "secure" not in kept  # which plain HTTP would not send back
-    assert "max-age=0" in guarded.post("/sign-out").headers["set-cookie"].lower()
 
 
 def test_over_tls_it_is_sent_over_tls_alone(settings: Settings, key: str) -> None:
@@ -79,3 +79,41 @@ def test_a_programs_own_key_counts_before_the_cookie(guarded: TestClient, key: s
     guarded.cookies.set("normbench_key", "nb_wrong")
     bearer = {"Authorization": f"Bearer {key}"}
     assert guarded.post("/v1/experiments", json=written(), headers=bearer).status_code == 201
+
+
+def test_a_form_of_a_page_carries_what_only_that_browsers_pages_know(guarded: TestClient, key: str) -> None:
+    guarded.cookies.set("normbench_key", key)
+    token = _token(guarded.get("/submit").text)
+    assert key not in token
+    spec = {"task.name": "permuted_digits", "task.profile": "smoke", "norm.method": "none", "action": "submit"}
+    for wrong in ({}, {"csrf_token": ""}, {"csrf_token": token[:-1] + "é"}, {"csrf_token": "0" * len(token)}):
+        refused = guarded.post("/submit", data={**spec, **wrong}, headers=PAGE)
+        assert (refused.status_code, "load the page again" in refused.text) == (403, True), wrong
+    assert guarded.get("/v1/experiments").json()["items"] == []
+    submitted = guarded.post("/submit", data={**spec, "csrf_token": token}, headers=PAGE)
+    assert submitted.status_code == 303
+    experiment = submitted.headers["location"]
+    for action in ("cancel", "retry"):
+        assert guarded.post(f"{experiment}/{action}", headers=PAGE).status_code == 403
+        sent = {"csrf_token": _token(guarded.get(experiment).text)}
+        assert guarded.post(f"{experiment}/{action}", data=sent, headers=PAGE).status_code == 303
+    assert guarded.post("/sign-out", headers=PAGE).status_code == 403
+    signed_out = guarded.post("/sign-out", data={"csrf_token": token}, headers=PAGE)
+    assert (signed_out.status_code, "max-age=0" in signed_out.headers["set-cookie"].lower()) == (303, True)
+
+
+def test_each_key_has_a_token_of_its_own_on_pages_that_are_kept_too(
+    guarded: TestClient, db: Database, key: str
+) -> None:
+    with db.transaction() as session:
+        other = keyring.create(session, "bob")[1]
+    tokens = []
+    for each in (key, other, key):
+        guarded.cookies.set("normbench_key", each)
+        tokens.append(_token(guarded.get("/methods/none").text))
+    assert tokens[0] == tokens[2] != tokens[1]
+
+
+def _token(page: str) -> str:
+    [token] = set(re.findall(r'name="csrf_token" value="([0-9a-f]{64})"', page))
+    return str(token)

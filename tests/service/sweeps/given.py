@@ -13,6 +13,7 @@ from service.db import Database
 from service.experiments import lifecycle
 from service.experiments.machines import Start
 from service.experiments.tables import Experiment, Run
+from service.http.kept import KeptAnswers
 from service.sweeps import expansion, queries, submission
 from service.sweeps.schemas import Sweep, SweepCell
 from service.sweeps.written import read
@@ -41,7 +42,7 @@ def stored(db: Database, body: Any) -> str:
 
 def shown(db: Database, sweep_id: str) -> Sweep:
     with db.snapshot() as session:
-        return queries.sweep(session, sweep_id)
+        return queries.sweep(session, KeptAnswers(), sweep_id)
 
 
 def cell(db: Database, sweep_id: str, **values: Any) -> SweepCell:

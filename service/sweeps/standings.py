@@ -1,0 +1,91 @@
+"""What the cells of a sweep come to, by the boards that they are on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from pydantic import TypeAdapter
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from normcore.problem import own_budget
+from normcore.spec.metric import Metric
+from normcore.spec.task import ProfileName
+from normcore.spec.tasks import BENCHMARKS
+from service.http.kept import KeptAnswers
+from service.leaderboards import queries as leaderboards
+from service.leaderboards import tables
+from service.leaderboards.board import Row, Rules, ranked
+from service.leaderboards.schemas import Entry
+from service.sweeps import findings
+from service.sweeps.schemas import BudgetFlip, BudgetPoint
+from service.sweeps.tables import SweepCell
+
+
+@dataclass(slots=True)
+class Standings:
+    """Of the cells that have results, by fingerprint.
+
+    Attributes:
+        entries: of their boards.
+        best: None if there is none, and if the cells are of several boards; then there are no curves either.
+    """
+
+    entries: dict[str, Entry] = field(default_factory=dict)
+    best: str | None = None
+    budget_curve: dict[str, list[BudgetPoint]] = field(default_factory=dict)
+    budget_flips: list[BudgetFlip] = field(default_factory=list)
+
+
+STANDINGS = TypeAdapter(Standings)
+_Board = tuple[str, ProfileName, str]
+
+
+def standings(session: Session, kept: KeptAnswers, sweep_id: str) -> Standings:
+    """Of a sweep, as they were made before if no run has been added to its boards since.
+
+    Args:
+        kept: where they are.
+    """
+    boards = _boards(session, sweep_id)
+    version = tuple((board, leaderboards.version(session, *board[:2])) for board in boards)
+    content = kept.get(("sweep", sweep_id), version, lambda: STANDINGS.dump_json(_standings(session, sweep_id, boards)))
+    return STANDINGS.validate_json(content)
+
+
+def _boards(session: Session, sweep_id: str) -> list[_Board]:
+    entry = tables.Entry
+    of_sweep = select(SweepCell.fingerprint).where(SweepCell.sweep_id == sweep_id)
+    rows = session.execute(
+        select(entry.task, entry.profile, entry.problem)
+        .where(entry.fingerprint.in_(of_sweep), entry.task.in_(BENCHMARKS))
+        .distinct()
+    )
+    return sorted((task, cast(ProfileName, profile), problem) for task, profile, problem in rows)
+
+
+def _standings(session: Session, sweep_id: str, boards: Sequence[_Board]) -> Standings:
+    rows: dict[str, Row] = {}
+    found = Standings()
+    for task, profile, problem in boards:
+        of_board = leaderboards.rows_of_board(session, task, profile, problem)
+        rows |= {row.fingerprint: row for row in of_board}
+        rules = Rules(BENCHMARKS[task].metric(), own_budget(task, profile), "metric", "none", rank_over_budget=False)
+        found.entries |= {entry.fingerprint: entry for entry in ranked(of_board, [], rules) if entry.fingerprint}
+    cells = session.scalars(
+        select(SweepCell.fingerprint).where(SweepCell.sweep_id == sweep_id).order_by(SweepCell.number)
+    )
+    of_cells = [rows[fingerprint] for fingerprint in cells if fingerprint in rows]
+    found.entries = {row.fingerprint: found.entries[row.fingerprint] for row in of_cells}
+    if len(boards) == 1:
+        _compare(found, of_cells, BENCHMARKS[boards[0][0]].metric())
+    return found
+
+
+def _compare(found: Standings, cells: Sequence[Row], metric: Metric) -> None:
+    curves = findings.budget_curves(findings.trials(cells), metric.direction)
+    found.best = findings.best(cells, metric)
+    found.budget_flips = findings.budget_flips(curves, metric)
+    found.budget_curve = {
+        method: [(k, *point) for k, point in enumerate(points, start=1)] for method, points in curves.items()
+    }
