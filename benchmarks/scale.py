@@ -4,11 +4,10 @@ Rows go straight into the tables; entries are then pooled by the service's own `
 3,000 experiments, and one run a curve of 25,000 points. The same calls are measured with a tenth of the runs.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import Any
 
 import sqlalchemy
 from sqlalchemy import insert, literal, make_url, select, text, true, union_all
@@ -35,6 +34,7 @@ STEPS, SERIES = 50, ("train.loss", "valid.accuracy")  # so many measurements of 
 LONG_CURVE = 25_000
 OF_ONE_FINGERPRINT = 3_000
 ROUNDS, ENDS = 60, 40
+TOGETHER = 200  # runs whose measurements are stored by one statement
 BOARD = "/v1/leaderboards/permuted_digits?profile=small"
 
 
@@ -155,28 +155,27 @@ def fill(scratch: Path, url: str, experiments: int) -> Filled:
     """A migrated database with a board of 1,000 entries, each of so many experiments, and all that was measured."""
     db = leaderboard.fill(Settings(data_dir=scratch / "data", database_url=url), experiments)
     with db.transaction() as session:
-        _measure_runs(session, STEPS, select(Run.id))
+        _measure_runs(session, STEPS, session.scalars(select(Run.id)).all())
         first, second = session.scalars(select(Entry.fingerprint).order_by(Entry.fingerprint).limit(2)).all()
         run, long_run = session.execute(select(Run.id, Run.experiment_id).order_by(Run.id).limit(2)).all()
-        _measure_runs(session, LONG_CURVE, select(Run.id).where(Run.id == long_run.id), after=STEPS)
+        _measure_runs(session, LONG_CURVE, [long_run.id], after=STEPS)
         filled = Filled(url, run.experiment_id, run.id, long_run.id, (first, second))
     db.close()
     return filled
 
 
-def _measure_runs(session: Session, steps: int, of_runs: Any, after: int = 0) -> None:
-    """Rows of all series at each step, made by the database itself."""
-    runs = of_runs.subquery()
+def _measure_runs(session: Session, steps: int, runs: Sequence[str], after: int = 0) -> None:
+    """Rows of all series at each step, made by the database itself: of few runs at a time, as it must answer soon."""
     counted = select(literal(1 + after).label("step")).cte(recursive=True)
     counted = counted.union_all(select(counted.c.step + 1).where(counted.c.step < steps))
     named = union_all(*(select(literal(series).label("series")) for series in SERIES)).subquery()
     step = counted.c.step
-    rows = select(runs.c.id, step, named.c.series, 0.5 + 0.001 * (step % 97), 0.05 * step, 1)
     columns = ["run_id", "step", "series", "value", "seconds", "attempt"]
-    every = runs.join(counted, true()).join(named, true())
-    if session.get_bind().dialect.name == "postgresql":
-        session.execute(text("SET LOCAL statement_timeout = 0"))  # the service's own are short
-    session.execute(insert(Measurement).from_select(columns, rows.select_from(every)))
+    for first in range(0, len(runs), TOGETHER):
+        of_runs = select(Run.id).where(Run.id.in_(runs[first : first + TOGETHER])).subquery()
+        every = of_runs.join(counted, true()).join(named, true())
+        rows = select(of_runs.c.id, step, named.c.series, 0.5 + 0.001 * (step % 97), 0.05 * step, 1).select_from(every)
+        session.execute(insert(Measurement).from_select(columns, rows))
 
 
 def _ends_of_runs(backend: str, scratch: Path, url: str) -> Number:
