@@ -65,7 +65,7 @@ def measure(cell: str, shapes: Sequence[Shape], threads: int, *, seconds: float 
             def evaluate(contestant: Contestant) -> Callable[[], None]:
                 return lambda: contestant.evaluate(x)  # noqa: B023
 
-            _give_back_freed_memory()
+            give_back_freed_memory()
             kept, theirs_kept = ours.kept(x), theirs.kept(x)
             trained = in_turns([train(ours), train(theirs), train(slow)], 2 * seconds)
             ours = evaluated(ours, shape.steps)
@@ -103,7 +103,7 @@ def _seconds(work: Callable[[], None]) -> float:
     return time.perf_counter() - began
 
 
-def _give_back_freed_memory() -> None:
+def give_back_freed_memory() -> None:
     """Of other shapes, whose pieces fit no more: kept as in runs, they would come to more than 20 GB."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
