@@ -74,6 +74,17 @@ def comparison(
     )
 
 
+def board_of(session: Session, fingerprints: Sequence[str]) -> tuple[str, ProfileName]:
+    """The task and the profile of entries that can be compared.
+
+    Raises:
+        NotFound, Invalid: as ``comparison`` does.
+    """
+    entries = [_entry(session, given) for given in fingerprints]
+    _check_alike(entries)
+    return entries[0].task, cast(ProfileName, entries[0].profile)
+
+
 def curved(session: Session, fingerprints: Sequence[str]) -> list[schemas.Curved]:
     """The curves of entries of one task, of the metric that ranks on validation data.
 

@@ -1,8 +1,10 @@
 """Fewer points of a curve, without losing its extremes."""
 
 from collections.abc import Sequence
+from operator import itemgetter
 
 Point = tuple[int, float, float]  # step, value, seconds
+VALUE = itemgetter(1)
 
 
 def downsample(points: Sequence[Point], max_points: int) -> list[Point]:
@@ -18,5 +20,5 @@ def downsample(points: Sequence[Point], max_points: int) -> list[Point]:
     kept: list[Point] = []
     for k in range(stretches):
         stretch = inner[k * len(inner) // stretches : (k + 1) * len(inner) // stretches]
-        kept += sorted({min(stretch, key=lambda p: p[1]), max(stretch, key=lambda p: p[1])})
+        kept += sorted({min(stretch, key=VALUE), max(stretch, key=VALUE)})
     return [points[0], *kept, points[-1]]

@@ -7,13 +7,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.http.tables import MEDIA_TYPES
 
-TAGGED = set(MEDIA_TYPES.values())
+TAGGED = {*MEDIA_TYPES.values(), "text/html"}
 KEPT_IN_304 = ("etag", "cache-control", "vary", "date")
 
 
 class Revalidate:
-    """Gives each answer to a ``GET`` that is JSON or a table an ``ETag`` made from its content, and 304 to whoever has
-    that content.
+    """Gives each answer to a ``GET`` that is JSON, a table or a page an ``ETag`` made from its content, and 304 to
+    whoever has that content.
 
     The tag is weak, because it is the same for the answer compressed and as it is.
     """

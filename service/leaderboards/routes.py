@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from fastapi import Path, Query, Response
+from fastapi import Path, Query, Request, Response
 from pydantic import AwareDatetime
 
 from normcore.problem import own_problem
@@ -12,10 +12,10 @@ from normcore.spec.task import DEFAULT_PROFILE, ProfileName
 from normcore.spec.tasks import BENCHMARKS
 from service.db import utc_now
 from service.errors import Invalid, NotFound
-from service.http.openapi import answers, refusals
+from service.http.openapi import JSON, answers, refusals
 from service.http.parts import DatabaseDep, PartsDep
 from service.http.routing import Router, check_found, check_known
-from service.http.tables import WantedFormat, also_as_file, encoded, file_answer, json_answer
+from service.http.tables import BY_ACCEPT, WantedFormat, also_as_file, as_file, json_answer
 from service.leaderboards import examples, overall, queries
 from service.leaderboards.columns import FILE_EXAMPLE, FILE_ROW, board_table
 from service.leaderboards.ranking import RankBy, TimeBy
@@ -34,6 +34,7 @@ def list_leaderboards(db: DatabaseDep) -> LeaderboardList:
 
 @router.get("/overall", response_model=Overall, responses=answers(examples.OVERALL))
 def get_overall(
+    request: Request,
     parts: PartsDep,
     profile: Annotated[ProfileName, Query(description="The tasks' size.", examples=["small"])] = DEFAULT_PROFILE,
     rank_by: Annotated[
@@ -43,10 +44,14 @@ def get_overall(
     """Performance profiles over all tasks: how often a method's default spec is within a factor of the fastest, and the
     area beneath (Dolan and More 2002, Dahl et al. 2023)."""
     with parts.db.snapshot() as session:
-        version = overall.version(session, profile)
-        asked = ("overall", profile, rank_by)
-        content = parts.kept.get(asked, version, lambda: OVERALL.dump_json(overall.overall(session, profile, rank_by)))
-    return Response(content, media_type="application/json")
+        return parts.kept.respond(
+            request,
+            ("overall", profile, rank_by),
+            overall.version(session, profile),
+            lambda: OVERALL.dump_json(overall.overall(session, profile, rank_by)),
+            media_type=JSON,
+            headers={},
+        )
 
 
 @router.get(
@@ -58,6 +63,7 @@ def get_overall(
     | refusals(NotFound),
 )
 def get_leaderboard(
+    request: Request,
     task: Annotated[str, Path(description="The task's name.", examples=["permuted_digits"])],
     parts: PartsDep,
     format: WantedFormat,
@@ -106,15 +112,13 @@ def get_leaderboard(
         raise Invalid([SpecError(("as_of",), "expected a moment that has passed", "in_the_future")])
     asked = queries.Asked(task, profile, problem, rank_by, baseline, published, over_budget, entries == "best")
     with parts.db.snapshot() as session:
+        if format != "json":
+            return as_file(board_table(queries.leaderboard(session, asked, as_of)), format)
 
         def made() -> bytes:
-            board = queries.leaderboard(session, asked, as_of)
-            return LEADERBOARD.dump_json(board) if format == "json" else encoded(board_table(board), format)
+            return LEADERBOARD.dump_json(queries.leaderboard(session, asked, as_of))
 
         if as_of is not None:
-            content = made()
-        else:
-            content = parts.kept.get((asked, format), queries.version(session, task, profile), made)
-    if format == "json":
-        return json_answer(content)
-    return file_answer(f"{task}-{profile}", format, content)
+            return json_answer(made())
+        version = queries.version(session, task, profile)
+        return parts.kept.respond(request, asked, version, made, media_type=JSON, headers=BY_ACCEPT)

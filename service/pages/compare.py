@@ -26,7 +26,7 @@ from service.pages.axes import Axis
 from service.pages.boards import curves_as_table
 from service.pages.comparing import Compared, Values
 from service.pages.marks import Mark, mark
-from service.pages.rendering import address, page
+from service.pages.rendering import address, html, kept, page
 from service.pages.routing import PageRouter
 
 router = PageRouter()
@@ -50,8 +50,13 @@ def get_comparison(
         if len(chosen) < 2:
             boards = leaderboards.leaderboards(session)
             return page(request, "compare/choose.html", chosen=chosen, boards=boards)
-        values = _values(session, chosen, baseline, by)
-    return page(request, "compare/comparison.html", **values)
+        version = leaderboards.version(session, *comparisons.board_of(session, chosen))
+        return kept(
+            request,
+            parts,
+            version,
+            lambda: html(request, "compare/comparison.html", **_values(session, chosen, baseline, by)),
+        )
 
 
 def _values(session: Session, chosen: Sequence[str], baseline: str | None, by: By) -> dict[str, Any]:

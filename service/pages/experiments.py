@@ -22,7 +22,7 @@ from service.http.parts import DatabaseDep
 from service.http.routing import check_known
 from service.pages.rendering import address, page
 from service.pages.routing import PageRouter
-from service.statistics.values import value
+from service.statistics.values import mean
 
 RunResult = tuple[float | None, Outcome | None]
 ON_A_PAGE = 50
@@ -159,7 +159,7 @@ def _row(experiment: ExperimentSummary, results: Sequence[RunResult], now: datet
         labels=spec["labels"],
         seeds=experiment.runs_by_state,
         n_diverged=sum(outcome == "diverged" for _, outcome in results),
-        mean=value(values, 0, metric.direction, None).mean if metric else None,
+        mean=mean(values) if metric else None,
         metric=metric.name if metric else None,
         created_at=experiment.created_at,
         age=(now - experiment.created_at).total_seconds(),

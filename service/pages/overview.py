@@ -8,11 +8,13 @@ from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from normcore.spec.task import ProfileName
+from service.db import utc_now
 from service.experiments import queries as experiments
 from service.experiments.schemas import ExperimentOut, ExperimentSummary, State
 from service.http.parts import PartsDep
 from service.leaderboards import queries as leaderboards
 from service.pages import formats
+from service.pages.experiments import Row, rows
 from service.pages.rendering import page
 from service.pages.routing import PageRouter
 from service.pages.standings import busiest, standings
@@ -40,7 +42,7 @@ def get_overview(request: Request, parts: PartsDep, profile: Annotated[ProfileNa
             "profiles": [name for name in ("paper", "small", "smoke") if any(one.profile == name for one in boards)],
             "standings": standings(session, parts.kept, boards, shown) if shown else None,
             "running": [_progress(experiments.experiment(session, one.id)) for one in _in(session, "running")],
-            "latest": _in(session, "succeeded"),
+            "latest": _latest(session),
             "failed": _in(session, "failed"),
         }
     return page(request, "overview.html", **values)
@@ -60,6 +62,12 @@ def _in(session: Session, state: State) -> list[ExperimentSummary]:
     return experiments.experiments(
         session, columns={}, fingerprint=None, labels=(), state=state, before=None, limit=SHOWN
     )
+
+
+def _latest(session: Session) -> list[Row]:
+    """The newest results, with their values."""
+    shown = _in(session, "succeeded")
+    return rows(shown, experiments.results(session, [experiment.id for experiment in shown]), utc_now())
 
 
 def _progress(experiment: ExperimentOut) -> dict[str, Any]:

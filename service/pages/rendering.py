@@ -1,6 +1,5 @@
 """From values to HTML: one environment of templates, one way to answer."""
 
-import hashlib
 from collections.abc import Callable, Hashable
 from functools import cache
 from importlib.metadata import version as version_of
@@ -13,7 +12,6 @@ from starlette.responses import HTMLResponse, Response
 
 from normcore.figures import Theme
 from normcore.figures.styles import style_of
-from service.http.conditional import etag_matches
 from service.http.parts import Parts
 from service.keys.browser import TOKEN, form_token, is_signed_in
 from service.pages.formats import FILTERS
@@ -96,15 +94,14 @@ def kept(request: Request, parts: Parts, version: Hashable, make: Callable[[], s
     was made before, if it was.
 
     Args:
-        version: of the data; the address, the colours, the key that is kept, and the version of the service are added
-            here.
+        version: of the data; the address, the colours and the key that is kept are added here.
         make: the page, by ``html``.
     """
-    asked = ("page", str(request.url), theme_of(request), form_token(request))
-    full = (version, FILES.digest, VERSION)
-    etag = f'W/"{hashlib.blake2b(repr((asked, full)).encode(), digest_size=16).hexdigest()}"'
-    headers = {"ETag": etag, "Cache-Control": "no-cache", "Vary": "Cookie"}
-    known = request.headers.get("if-none-match", "")
-    if known and etag_matches(known, etag):
-        return Response(status_code=304, headers=headers)
-    return HTMLResponse(parts.kept.get(asked, full, lambda: make().encode()), headers=headers)
+    return parts.kept.respond(
+        request,
+        ("page", str(request.url), theme_of(request), form_token(request)),
+        version,
+        lambda: make().encode(),
+        media_type="text/html",
+        headers={"Vary": "Cookie"},
+    )

@@ -5,8 +5,8 @@ import statistics
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from scipy.special import stdtrit
-from scipy.stats import binomtest, trim_mean
+from scipy.special import betaincinv, stdtrit
+from scipy.stats import trim_mean
 
 from normcore.spec.metric import Direction
 from service.statistics.spread import LEVEL, check_numbers, gain, has_spread
@@ -56,7 +56,7 @@ def value(values: Sequence[float], n_diverged: int, direction: Direction, no_ski
     if not values:
         return Value(None, None, None, 0, None, None, _share(n_diverged, n_diverged))
     return Value(
-        mean=statistics.fmean(values),
+        mean=mean(values),
         std=statistics.stdev(values) if n > 1 else None,
         ci95=interval(values, NOMINAL),
         n=n,
@@ -64,6 +64,11 @@ def value(values: Sequence[float], n_diverged: int, direction: Direction, no_ski
         score=_score(values, n_diverged, no_skill),
         diverged_ci95=_share(n_diverged, n + n_diverged),
     )
+
+
+def mean(values: Sequence[float]) -> float | None:
+    """Of the seeds that converged; None of none."""
+    return statistics.fmean(values) if values else None
 
 
 def interval(values: Sequence[float], level: float) -> Interval | None:
@@ -100,5 +105,7 @@ def _score(values: Sequence[float], n_diverged: int, no_skill: float | None) -> 
 def _share(count: int, of: int) -> Interval | None:
     if not of:
         return None
-    low, high = binomtest(count, of).proportion_ci(LEVEL, "exact")
-    return float(low), float(high)
+    tail = (1 - LEVEL) / 2
+    low = float(betaincinv(count, of - count + 1, tail)) if count else 0.0
+    high = float(betaincinv(count + 1, of - count, 1 - tail)) if count < of else 1.0
+    return low, high

@@ -8,7 +8,11 @@ from service.http.conditional import etag_matches
 from tests.service.given import claimed, finished, submitted
 
 SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-CACHED = ["/openapi.json", "/v1/tasks", "/v1/methods/layer_norm", "/v1/leaderboards/permuted_digits", "/v1/experiments"]
+CACHED = [
+    *["/openapi.json", "/v1/tasks", "/v1/methods/layer_norm", "/v1/leaderboards/permuted_digits", "/v1/experiments"],
+    *["/", "/boards", "/boards/permuted_digits", "/compare", "/experiments", "/methods", "/methods/none", "/sweeps"],
+    *["/tasks/permuted_digits", "/sign-in", "/docs"],
+]
 
 
 @SQLITE

@@ -46,6 +46,18 @@ def test_what_goes_on_and_who_stands_where(site: Site, new_page: NewPage) -> Non
     )
 
 
+def test_the_latest_results_have_their_values(site: Site, new_page: NewPage) -> None:
+    page = new_page(site)
+    page.goto("/")
+    shown = page.locator("section", has=page.locator("#latest-title")).locator("ul").first.get_by_role("listitem")
+    newest = httpx.get(f"{site.url}/v1/experiments?state=succeeded&limit=5").json()["items"]
+    expect(shown).to_have_count(5)
+    for item, experiment in zip(shown.all(), newest, strict=True):
+        runs = httpx.get(f"{site.url}/v1/experiments/{experiment['id']}").json()["runs"]
+        values = [run["result"]["value"] for run in runs if run["outcome"] != "diverged"]
+        expect(item.locator("strong")).to_have_text(f"{100 * sum(values) / len(values):.2f}%")
+
+
 def test_another_profile_is_chosen_by_a_click(site: Site, new_page: NewPage) -> None:
     page = new_page(site)
     page.goto("/")
