@@ -81,16 +81,21 @@ def test_the_image_holds_every_package_and_starts_the_command() -> None:
         name = package.removesuffix("*")
         assert f"COPY {name} {name}" in dockerfile
         assert f"!{name}" in (ROOT / ".dockerignore").read_text().splitlines()
-    assert dockerfile.count("\nFROM ") + dockerfile.startswith("FROM ") == 2, "one stage builds, one runs"
+    assert re.findall(r"^FROM (.*)$", dockerfile, re.MULTILINE) == [
+        "python:3.12-slim AS build",
+        "python:3.12-slim AS service",
+        "service AS gpu",
+        "service",
+    ]
     entrypoint = re.search(r"^ENTRYPOINT (.*)$", dockerfile, re.MULTILINE)
     assert entrypoint
     assert json.loads(entrypoint[1]) == ["normbench"]
 
 
 def test_the_image_is_built_with_kernels_that_its_nodes_will_find() -> None:
-    """The command exists and builds for processors that are asked for, into what is installed: the last stage copies
+    """The command exists and builds for processors that are asked for, into what is installed: the next stage copies
     that, and has no compiler."""
-    build, final = (ROOT / "Dockerfile").read_text().split("\nFROM ")
+    build, final, *_ = (ROOT / "Dockerfile").read_text().split("\nFROM ")
     found = re.search(r"^RUN python -P -m (\S+) (.+)$", build, re.MULTILINE)
     assert found, "with -P, as the sources stand in the current directory"
     module = importlib.import_module(found[1])
@@ -106,6 +111,18 @@ def test_the_image_is_built_with_kernels_that_its_nodes_will_find() -> None:
     assert places == sorted(places)
     assert "g++" not in final
     assert "COPY --from=build /venv /venv" in final
+
+
+def test_the_gpu_workers_image_has_what_triton_needs_and_keeps_what_it_compiles() -> None:
+    worker = OURS["worker-gpu"]
+    assert worker["build"]["target"] == "gpu"
+    assert worker["image"] != OURS["worker-cpu"]["image"]
+    stage = (ROOT / "Dockerfile").read_text().split("\nFROM ")[2]
+    assert re.search(r"apt-get install .*\bgcc\b", stage)
+    assert "XDG_CACHE_HOME=/cache" in stage
+    assert "TRITON_CACHE_DIR=/cache/triton" in stage
+    assert worker["volumes"] == [*OURS["worker-cpu"]["volumes"], "kernels:/cache"]
+    assert stage.rindex("USER normbench") > stage.rindex("apt-get")
 
 
 def test_the_readme_names_only_commands_that_there_are() -> None:
