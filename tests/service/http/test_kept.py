@@ -1,5 +1,7 @@
 """An answer is made once for as long as its version stays."""
 
+from fastapi import Request, Response
+
 from service.http.kept import MOST, KeptAnswers
 
 
@@ -28,3 +30,21 @@ def test_those_that_were_asked_for_longest_ago_go_first() -> None:
     for asked in (*range(MOST), 0, MOST, 0, 1):
         get(asked)
     assert made == [*range(MOST), MOST, 1]
+
+
+def test_an_answer_has_a_tag_of_its_version_in_this_process_alone() -> None:
+    """Another database may count up to the same versions."""
+
+    def respond(answers: KeptAnswers, asked: str, version: int, known: str = "") -> Response:
+        headers = [(b"if-none-match", known.encode())] if known else []
+        request = Request({"type": "http", "headers": headers})
+        return answers.respond(request, asked, version, lambda: b"{}", media_type="application/json", headers={})
+
+    answers = KeptAnswers()
+    first = respond(answers, "a", 1)
+    assert (first.status_code, first.body, first.headers["cache-control"]) == (200, b"{}", "no-cache")
+    tag = first.headers["etag"]
+    again = respond(answers, "a", 1, tag)
+    assert (again.status_code, again.body, again.headers["etag"]) == (304, b"", tag)
+    assert {respond(answers, *asked, tag).status_code for asked in (("a", 2), ("b", 1))} == {200}
+    assert respond(KeptAnswers(), "a", 1, tag).status_code == 200

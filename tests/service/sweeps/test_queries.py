@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from service.db import Database
+from service.http.kept import KeptAnswers
 from service.sweeps import queries
 from tests.service.given import MAX_STEPS, begun, claimed, failed, finished, measured, recorded
 from tests.service.sweeps.given import LR, METHODS, SPEC, cell, posted, run_all, shown, stored
@@ -43,6 +44,23 @@ def test_cells_show_the_entries_of_their_board(db: Database, swept: str) -> None
     found = cell(db, swept, method="layer_norm", lr=1e-2)
     assert found.entry is not None
     assert (found.entry.rank, found.entry.fingerprint) == (1, found.fingerprint)
+
+
+def test_what_is_kept_is_made_anew_once_a_run_has_ended(db: Database) -> None:
+    sweep_id, kept = stored(db, posted({LR: RATES})), KeptAnswers()
+    for value, best in ((0.3, 0.3), (0.6, 0.6), (0.4, 0.6)):
+        lease = claimed(db).lease
+        begun(db, lease)
+        finished(db, lease, value=value, valid_value=value)
+        with db.snapshot() as session:
+            looks = [queries.sweep(session, kept, sweep_id) for _ in range(2)]
+        assert looks[0] == looks[1]
+        assert looks[0].best is not None
+        assert looks[0].best.entry is not None
+        assert looks[0].best.entry.value is not None
+        assert looks[0].best.entry.value.mean == best
+        with db.snapshot() as session:
+            assert looks[0] == queries.sweep(session, KeptAnswers(), sweep_id)
 
 
 def test_the_best_cell_is_that_with_the_best_validation_value(db: Database) -> None:
