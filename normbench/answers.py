@@ -119,11 +119,17 @@ class SweepCell(TypedDict):
     entry: dict[str, Any] | None
 
 
+class SweptTask(TypedDict):
+    name: str
+    profile: str
+
+
 class SweepSummary(TypedDict):
     """A sweep as a list shows it; ``n_runs`` counts those that were reused, too."""
 
     id: str
     state: State
+    tasks: list[SweptTask]
     n_experiments: int
     n_runs: int
     reused_runs: int

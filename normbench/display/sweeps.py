@@ -76,8 +76,8 @@ def name_of(values: Mapping[str, Any]) -> str:
 
 
 def _task(found: SweepSummary) -> str:
-    task = found["spec"]["task"]
-    return " ".join(filter(None, (task.get("name"), task.get("profile"))))
+    tasks = [f"{task['name']} {task['profile']}" for task in found["tasks"]]
+    return tasks[0] if len(tasks) == 1 else "several tasks"
 
 
 def _cells(found: Sweep) -> Table:

@@ -21,7 +21,7 @@ from service.leaderboards import queries as leaderboards
 from service.leaderboards.board import Row
 from service.leaderboards.pooling import MIXED, RunResult, on, spans_of, times_of
 from service.leaderboards.tables import Entry
-from service.statistics.curves import Band, by_seconds, by_steps
+from service.statistics.curves import Band, by_seconds, by_steps, means
 from service.statistics.differences import pair
 from service.statistics.speedups import Ratio, speedup
 from service.statistics.times import survival, to_baselines_best
@@ -103,7 +103,7 @@ def _curved(session: Session, entry: Entry) -> schemas.Curved:
         fingerprint=row.fingerprint,
         method=row.method,
         changes=row.changes,
-        curve=_curve(by_steps(own)),
+        curve=_by_steps(own),
         curve_by_seconds=_curve(by_seconds(own)),
         first_end=min((points[-1].step for points in own.values() if points), default=0),
     )
@@ -141,13 +141,15 @@ def _baseline(entries: Sequence[Entry], given: str | None) -> Entry:
 
 
 def _curves(session: Session, results: Sequence[RunResult], series: str) -> Curves:
+    """All points of each seed: statistics of thinned curves would be of steps that not all seeds have."""
     of_run = {result.run_id: result.seed for result in results}
     curves: dict[int, list[Point]] = {result.seed: [] for result in results}
     columns = (Measurement.run_id, Measurement.step, Measurement.value, Measurement.seconds)
     wanted = select(*columns).where(Measurement.run_id.in_(of_run), Measurement.series == series)
-    for run_id, step, value, seconds in session.execute(wanted.order_by(Measurement.run_id, Measurement.step)):
+    rows = session.connection().execute(wanted.order_by(Measurement.run_id, Measurement.step))
+    for run_id, step, value, seconds in rows.all():
         curves[of_run[run_id]].append(Point(step, value, seconds))
-    return {seed: [Point(*p) for p in downsample(points, MAX_POINTS)] for seed, points in curves.items()}
+    return curves
 
 
 def _no_series(session: Session, rows: Sequence[Row], series: str) -> None:
@@ -172,13 +174,21 @@ def _compared(
         hardware=row.pooled.hardware,
         seeds=list(of_seed),
         value=row.pooled.value,
-        curve=_curve(by_steps(curves)),
+        curve=_by_steps(curves),
         curve_by_seconds=_curve(by_seconds(curves)),
-        runs=[schemas.ComparedRun(of_seed[seed], seed, list(points)) for seed, points in curves.items()],
+        runs=[
+            schemas.ComparedRun(of_seed[seed], seed, downsample(points, MAX_POINTS)) for seed, points in curves.items()
+        ],
         difference=_difference(row, against[0]) if against else None,
         speedup=_split(row, curves, *against, direction) if against else None,
         survival=_survival(row.results),
     )
+
+
+def _by_steps(curves: Curves) -> schemas.Curve:
+    """At no more steps than are shown, the same of all seeds."""
+    shown = {step for step, _, _ in downsample(means(curves), MAX_POINTS)}
+    return _curve(by_steps(curves, shown))
 
 
 def _curve(bands: Sequence[Band]) -> schemas.Curve:

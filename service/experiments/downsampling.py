@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from operator import itemgetter
+from typing import TypeVar
 
-Point = tuple[int, float, float]  # step, value, seconds
+P = TypeVar("P", bound=tuple[float, float, float])  # step, value, seconds
 VALUE = itemgetter(1)
 
 
-def downsample(points: Sequence[Point], max_points: int) -> list[Point]:
+def downsample(points: Sequence[P], max_points: int) -> list[P]:
     """At most ``max_points`` points, in order: the first, the last, and each stretch's lowest and highest.
 
     Args:
@@ -17,7 +18,7 @@ def downsample(points: Sequence[Point], max_points: int) -> list[Point]:
         return list(points)
     inner = points[1:-1]
     stretches = (max_points - 2) // 2
-    kept: list[Point] = []
+    kept: list[P] = []
     for k in range(stretches):
         stretch = inner[k * len(inner) // stretches : (k + 1) * len(inner) // stretches]
         kept += sorted({min(stretch, key=VALUE), max(stretch, key=VALUE)})

@@ -14,10 +14,11 @@ from normcore.spec.metric import OF_EVERY_TASK, Metric
 from normcore.spec.tasks import BENCHMARKS
 from service.errors import Invalid, NotFound
 from service.experiments import schemas
-from service.experiments.downsampling import Point, downsample
+from service.experiments.downsampling import downsample
 from service.experiments.lifecycle import ENDED, WAITING
 from service.experiments.tables import Experiment, Label, Measurement, Run
 
+_Point = tuple[int, float, float]  # step, value, seconds
 AFTER_HEX = "g"  # sorts after every hexadecimal digit; a range uses the index, which LIKE does not everywhere
 
 
@@ -185,12 +186,12 @@ def _measured(session: Session, run_id: str) -> Sequence[str]:
     return session.scalars(select(Measurement.series).where(Measurement.run_id == run_id).distinct()).all()
 
 
-def _curve(session: Session, run_id: str, series: str) -> Sequence[Point]:
+def _curve(session: Session, run_id: str, series: str) -> Sequence[_Point]:
     """By Core, which has its points in half of the time of the ORM."""
     query = select(Measurement.step, Measurement.value, Measurement.seconds)
     of_series = query.where(Measurement.run_id == run_id, Measurement.series == series)
     rows = session.connection().execute(of_series.order_by(Measurement.step)).all()
-    return cast(Sequence[Point], rows)
+    return cast(Sequence[_Point], rows)
 
 
 def _metrics() -> Mapping[str, Metric]:
@@ -204,7 +205,7 @@ def metric_of(series: str) -> Metric | None:
     return _metrics().get(series.rpartition(".")[2])
 
 
-def _series(name: str, points: Sequence[Point]) -> schemas.SeriesOut:
+def _series(name: str, points: Sequence[_Point]) -> schemas.SeriesOut:
     metric = metric_of(name)
     return schemas.SeriesOut(
         unit=metric.unit if metric else "", direction=metric.direction if metric else None, points=points

@@ -17,8 +17,8 @@ from service.leaderboards.ranking import (
 )
 from service.leaderboards.schemas import Entry, Speedup, TimeToTarget
 from service.statistics.order import Key, Place, key_of, rank_beside
-from service.statistics.speedups import Ratio, speedups
 from service.statistics.speedups import Speedup as OfTimes
+from service.statistics.speedups import speedups
 from service.statistics.times import restricted_mean
 
 
@@ -135,16 +135,18 @@ def ranked(rows: Sequence[Row], beside: Sequence[Entry], rules: Rules) -> list[E
         entries.append((entry, key))
     for entry in beside:
         key = key_of(entry.score, rules.metric.direction) if rules.rank_by == "metric" else None
-        may_rank = entry.score is not None and (rules.rank_over_budget or not entry.over_budget)
+        may_rank = key is not None and (rules.rank_over_budget or not entry.over_budget)
         entry.rank = rank_beside(key, keys) if may_rank else None
         entries.append((entry, key))
     return [entry for entry, _ in sorted(entries, key=_sorted_by)]
 
 
 def _sorted_by(entry_and_key: tuple[Entry, Key | None]) -> tuple[Any, ...]:
-    """By rank; those of no rank come last, and of one rank the better comes first."""
+    """By rank; those of no rank come last, of one rank the better comes first, and of equals those of one tie group
+    stand together."""
     entry, key = entry_and_key
-    return (entry.rank is None, entry.rank or 0, key is None, key or (), entry.method or "", entry.fingerprint or "")
+    worth = (entry.rank is None, entry.rank or 0, key is None, key or ())
+    return (*worth, entry.tie_group or 0, entry.method or "", entry.fingerprint or "")
 
 
 def _baselines(rows: Sequence[Row], rules: Rules) -> dict[str, Row]:
@@ -165,10 +167,10 @@ def _speedups(rows: Sequence[Row], baselines: Mapping[str, Row], rules: Rules) -
     of_all = speedups([(spans_of(against.results), spans_of(row.results)) for against, row in compared])
     steps = {row.fingerprint: found for (_, row), found in zip(compared, of_all, strict=True)}
     timed = [pair for pair in compared if _seconds_compare(*pair)]
-    seconds = {row.fingerprint: steps[row.fingerprint].total for _, row in timed}
+    seconds = {row.fingerprint: steps[row.fingerprint] for _, row in timed}
     some = [(against, row) for against, row in timed if not (_all_timed(against) and _all_timed(row))]
     of_some = speedups([_timed(*pair) for pair in some])
-    seconds |= {row.fingerprint: found.total for (_, row), found in zip(some, of_some, strict=True)}
+    seconds |= {row.fingerprint: found for (_, row), found in zip(some, of_some, strict=True)}
     return {name: _speedup(found, seconds.get(name), rules) for name, found in steps.items()}
 
 
@@ -187,14 +189,19 @@ def _timed(against: Row, row: Row) -> tuple[Mapping[int, Time], Mapping[int, Tim
     return spans_of(on(hardware, against.results)), spans_of(on(hardware, row.results))
 
 
-def _speedup(steps: OfTimes, seconds: Ratio | None, rules: Rules) -> Speedup:
-    shown = seconds if rules.rank_by == "seconds_to_target" else steps.steps
+def _speedup(steps: OfTimes, seconds: OfTimes | None, rules: Rules) -> Speedup:
+    """Of different runs, one of both may be a bound and the other not; then only what the board is about is shown."""
+    by_seconds = rules.rank_by == "seconds_to_target"
+    of_steps, of_seconds = steps.steps, seconds.total if seconds else None
+    if seconds is not None and seconds.bound != steps.bound:
+        of_steps, of_seconds = (None, of_seconds) if by_seconds else (of_steps, None)
+    shown = of_seconds if by_seconds else of_steps
     return Speedup(
         baseline=rules.baseline,
-        steps=steps.steps.ratio if steps.steps else None,
-        seconds=seconds.ratio if seconds else None,
+        steps=of_steps.ratio if of_steps else None,
+        seconds=of_seconds.ratio if of_seconds else None,
         ci95=shown.ci95 if shown else None,
-        bound=steps.bound,
+        bound=seconds.bound if by_seconds and seconds else steps.bound,
     )
 
 

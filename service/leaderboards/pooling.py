@@ -5,7 +5,7 @@ one seed ten times would look like certainty.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from normcore.spec.metric import Metric
@@ -14,6 +14,7 @@ from service.statistics.times import Run, kaplan_meier, times
 from service.statistics.values import Interval, Value, value
 
 By = Literal["steps", "seconds"]
+Numbers = tuple[float | None, float]  # value and steps
 MIXED = "mixed"
 
 
@@ -31,6 +32,7 @@ class RunResult:
         max_steps: updates that it might have had.
         machine, hardware: see ``machines``.
         contended: whether something else kept its machine busy, or nobody can tell, so that its seconds say nothing.
+        elsewhere: what other machines gave first for this seed, by machine.
     """
 
     run_id: str
@@ -48,6 +50,12 @@ class RunResult:
     hardware: str
     kernel: str | None
     contended: bool
+    elsewhere: Mapping[str, Numbers] = field(default_factory=dict)
+
+    @property
+    def numbers(self) -> Numbers:
+        """What a machine gives again if it trains this seed once more."""
+        return self.value, self.steps
 
     @property
     def converged(self) -> float | None:
@@ -79,10 +87,12 @@ class Evidence:
         counting = {known.seed: known for known in self.results}
         conflicting = set(self.conflicting_seeds)
         known = counting.setdefault(result.seed, result)
-        if known.machine == result.machine and (known.value, known.steps) != (result.value, result.steps):
+        given = {**known.elsewhere, known.machine: known.numbers}
+        if tuple(given.setdefault(result.machine, result.numbers)) != result.numbers:
             conflicting.add(result.seed)
-        if known.contended and not result.contended:
-            counting[result.seed] = result
+        counts = result if known.contended and not result.contended else known
+        elsewhere = {machine: numbers for machine, numbers in given.items() if machine != counts.machine}
+        counting[result.seed] = replace(counts, elsewhere=elsewhere)
         return Evidence(self.n_runs + 1, [counting[seed] for seed in sorted(counting)], sorted(conflicting))
 
 

@@ -123,7 +123,7 @@ def rows_of_board(session: Session, task: str, profile: str, problem: str) -> li
     time of a board of a thousand entries."""
     entry = rows_of(tables.Entry).c
     here = (entry.task == task, entry.profile == profile, entry.problem == problem)
-    found = session.execute(select(*(entry[name] for name in READ)).where(*here))
+    found = session.execute(select(*(entry[name] for name in READ)).where(*here).order_by(entry.fingerprint))
     return [_row(**dict(zip(READ, stored, strict=True))) for stored in found]
 
 

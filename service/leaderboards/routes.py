@@ -3,21 +3,19 @@
 from typing import Annotated, Literal
 
 from fastapi import Path, Query, Request, Response
-from pydantic import AwareDatetime
 
 from normcore.problem import own_problem
-from normcore.spec import SpecError
 from normcore.spec.methods import METHODS
 from normcore.spec.task import DEFAULT_PROFILE, ProfileName
 from normcore.spec.tasks import BENCHMARKS
-from service.db import utc_now
-from service.errors import Invalid, NotFound
+from service.errors import NotFound
 from service.http.openapi import JSON, answers, refusals
 from service.http.parts import DatabaseDep, PartsDep
 from service.http.routing import Router, check_found, check_known
 from service.http.tables import BY_ACCEPT, WantedFormat, also_as_file, as_file, json_answer
 from service.leaderboards import examples, overall, queries
 from service.leaderboards.columns import FILE_EXAMPLE, FILE_ROW, board_table
+from service.leaderboards.moments import Moment
 from service.leaderboards.ranking import RankBy, TimeBy
 from service.leaderboards.schemas import LEADERBOARD, OVERALL, Leaderboard, LeaderboardList, Overall
 
@@ -101,15 +99,13 @@ def get_leaderboard(
         Query(description="`best`: one entry a method, that with the best validation value.", examples=["best"]),
     ] = "all",
     as_of: Annotated[
-        AwareDatetime | None,
+        Moment | None,
         Query(description="The board of this moment; now if omitted.", examples=["2026-11-25T12:00:00Z"]),
     ] = None,
 ) -> Response:
     """Ranked entries: every succeeded run that shares a fingerprint, pooled over seeds."""
     check_found("leaderboard of", task, BENCHMARKS)
     check_known("baseline", baseline, METHODS)
-    if as_of is not None and as_of > utc_now():
-        raise Invalid([SpecError(("as_of",), "expected a moment that has passed", "in_the_future")])
     asked = queries.Asked(task, profile, problem, rank_by, baseline, published, over_budget, entries == "best")
     with parts.db.snapshot() as session:
         if format != "json":

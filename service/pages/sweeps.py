@@ -16,7 +16,7 @@ from service.pages.rendering import page
 from service.pages.routing import PageRouter
 from service.sweeps import queries, requests
 from service.sweeps.examples import WRITTEN
-from service.sweeps.figures import metric_of
+from service.sweeps.figures import metric_of, subject
 from service.sweeps.schemas import BudgetFlip, Sweep, SweepSummary
 
 router = PageRouter()
@@ -78,12 +78,6 @@ def retry(sweep_id: Annotated[str, Path()], parts: PartsDep) -> Response:
         notifications = requests.retry(session, sweep_id)
     parts.notifier.notify(notifications)
     return RedirectResponse(f"/sweeps/{sweep_id}", status_code=303)
-
-
-def subject(sweep: SweepSummary) -> str:
-    """What is swept: task and profile."""
-    task = sweep.spec.get("task", {})
-    return ", ".join(str(task[name]) for name in ("name", "profile") if name in task) or "several tasks"
 
 
 def axes(sweep: SweepSummary) -> str:

@@ -1,7 +1,7 @@
 """Curves of several seeds as one: their mean at each step or second, and its interval."""
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -33,13 +33,27 @@ class Band(NamedTuple):
     n: int
 
 
-def by_steps(curves: Mapping[int, Sequence[Point]]) -> list[Band]:
+def means(curves: Mapping[int, Sequence[Point]]) -> list[At]:
     """At each step where a curve has a value, of the seeds that have one there."""
+    return [_mean(at) for at in _at_steps(curves)]
+
+
+def by_steps(curves: Mapping[int, Sequence[Point]], steps: Container[float] | None = None) -> list[Band]:
+    """The same with intervals.
+
+    Args:
+        steps: only at these; at all of them if None.
+    """
+    return [_band(at) for at in _at_steps(curves) if steps is None or at[0][0] in steps]
+
+
+def _at_steps(curves: Mapping[int, Sequence[Point]]) -> list[list[At]]:
+    """What the seeds have at each step, in the order of the steps."""
     at: dict[int, list[At]] = {}
     for points in curves.values():
         for step, value, seconds in points:
             at.setdefault(step, []).append((step, value, seconds))
-    return [_band(at[step]) for step in sorted(at)]
+    return [at[step] for step in sorted(at)]
 
 
 def by_seconds(curves: Mapping[int, Sequence[Point]], size: int = GRID) -> list[Band]:
@@ -63,7 +77,12 @@ def _at(points: Sequence[Point], seconds: Floats) -> list[At]:
     return list(zip(steps.tolist(), values.tolist(), seconds.tolist(), strict=True))
 
 
+def _mean(at: Sequence[At]) -> At:
+    step, value, seconds = map(statistics.fmean, zip(*at, strict=True))
+    return step, value, seconds
+
+
 def _band(at: Sequence[At]) -> Band:
-    steps, values, seconds = zip(*at, strict=True)
-    low, high = interval(values, NOMINAL) or (None, None)
-    return Band(statistics.fmean(steps), statistics.fmean(seconds), statistics.fmean(values), low, high, len(values))
+    step, value, seconds = _mean(at)
+    low, high = interval([value for _, value, _ in at], NOMINAL) or (None, None)
+    return Band(step, seconds, value, low, high, len(at))

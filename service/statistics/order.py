@@ -42,7 +42,8 @@ def board(keys: Sequence[Key | None], direction: Direction, compared: Pairs) -> 
     """Put entries in order.
 
     Args:
-        keys: of each entry; None of one that has no score, as all of its seeds diverged.
+        keys: of each entry; None of one that has no score, as all of its seeds diverged. Of equal ones those that
+            fewer others are above come first in tie groups.
         direction: of what was compared.
         compared: these entries.
     """
@@ -52,8 +53,8 @@ def board(keys: Sequence[Key | None], direction: Direction, compared: Pairs) -> 
     with np.errstate(invalid="ignore"):
         above = (p_holm <= SURE) & better & (places[:, None] < places)  # by both: survivors of divergence win nothing
     scored = [k for k, key in enumerate(keys) if key is not None]
-    groups = _tie_groups(sorted(scored, key=places.__getitem__), above)
     best, worst = 1 + above.sum(axis=0), len(scored) - above.sum(axis=1)
+    groups = _tie_groups(sorted(scored, key=lambda k: (places[k], best[k], worst[k])), above)
     return Board(
         [
             Place(int(places[k]), (int(best[k]), int(worst[k])) if key is not None else None, groups.get(k))

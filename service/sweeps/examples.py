@@ -18,6 +18,7 @@ RANDOM: dict[str, Any] = {
 NONE = resolve({**SPEC, "norm": {"method": "none"}}).fingerprint()
 AS_POSTED: dict[str, Any] = {
     "id": SWEEP_ID,
+    "tasks": [schemas.SweptTask("permuted_digits", "small")],
     "n_experiments": 2,
     "n_runs": 2,
     "reused_runs": 0,

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from sqlalchemy.orm import Session
 
 from normcore.spec import ExperimentSpec, SpecError, TrainingSpec
+from normcore.spec.messages import quoted
 from service.errors import Invalid
 from service.experiments import checks
 from service.sweeps.written import WrittenSweep
@@ -101,20 +102,27 @@ def _draws(written: WrittenSweep) -> list[Values]:
 
 
 def spec_of(written: WrittenSweep, values: Values) -> Mapping[str, Any]:
-    """A cell's spec, as a user would write it."""
+    """A cell's spec, as a user would write it.
+
+    Raises:
+        Invalid: a path leads below a value that has no fields.
+    """
     spec: Mapping[str, Any] = {**written.spec, **({"seeds": list(written.seeds)} if written.adaptive else {})}
     for path in sorted(values, key=lambda path: path.count(".")):  # a part before its fields
         spec = _with(spec, path.split("."), values[path])
     return spec
 
 
-def _with(part: Any, path: Sequence[str], value: Any) -> Any:
-    """A copy of the part with this value at the path. What is no object stays, and is refused with the spec."""
+def _with(part: Any, path: Sequence[str], value: Any, above: Sequence[str] = ()) -> Any:
+    """A copy of the part with this value at the path, ``above`` being where the part stands."""
     if not path:
         return value
-    if not isinstance(part, Mapping):
+    if isinstance(part, Mapping):
+        return {**part, path[0]: _with(part.get(path[0], {}), path[1:], value, (*above, path[0]))}
+    if len(above) == 1:  # what should be a part of the spec is refused with it
         return part
-    return {**part, path[0]: _with(part.get(path[0], {}), path[1:], value)}
+    wrong = f"{'.'.join(above)} is {json.dumps(part)}, which has no field {quoted('.'.join(path))}; leave that out"
+    raise Invalid([SpecError((*above, *path), wrong, "unknown_field")])
 
 
 def _errors(written: WrittenSweep, refused: Sequence[Refused], tried: int, n_cells: int) -> list[SpecError]:

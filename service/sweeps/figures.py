@@ -3,9 +3,8 @@
 from normcore.figures import Figure, Theme
 from normcore.figures.budget import Budget, budgets
 from normcore.spec.metric import Metric, is_share
-from normcore.spec.task import DEFAULT_PROFILE
 from normcore.spec.tasks import BENCHMARKS
-from service.sweeps.schemas import Sweep
+from service.sweeps.schemas import Sweep, SweepSummary
 
 BUDGET = "budget"
 NAMES = (BUDGET,)
@@ -19,7 +18,7 @@ def draw(sweep: Sweep, theme: Theme) -> Figure:
         [Budget(method, points) for method, points in sweep.budget_curve.items()],
         sorted({flip.k for flip in sweep.budget_flips}),
         theme,
-        title=f"{_subject(sweep)}: best of so many settings",
+        title=f"{subject(sweep)}: best of so many settings",
         y=f"test {words}",
         percent=metric is not None and is_share(metric.name),
     )
@@ -27,11 +26,10 @@ def draw(sweep: Sweep, theme: Theme) -> Figure:
 
 def metric_of(sweep: Sweep) -> Metric | None:
     """What cells are compared by; None if they are of several tasks, or of an analysis."""
-    names = {cell.values.get("task.name", sweep.spec["task"].get("name")) for cell in sweep.cells}
-    name = names.pop() if len(names) == 1 else None
-    return BENCHMARKS[name].metric() if isinstance(name, str) and name in BENCHMARKS else None
+    names = {task.name for task in sweep.tasks}
+    return BENCHMARKS[names.pop()].metric() if len(names) == 1 and names <= BENCHMARKS.keys() else None
 
 
-def _subject(sweep: Sweep) -> str:
-    task = sweep.spec["task"]
-    return f"{task.get('name', 'several tasks')}, {task.get('profile', DEFAULT_PROFILE)}"
+def subject(sweep: SweepSummary) -> str:
+    """Task and profile, or that there are several."""
+    return f"{sweep.tasks[0].name}, {sweep.tasks[0].profile}" if len(sweep.tasks) == 1 else "several tasks"

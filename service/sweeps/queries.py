@@ -35,7 +35,7 @@ def sweep(session: Session, kept: KeptAnswers, sweep_id: str) -> schemas.Sweep:
     come_to = standings(session, kept, sweep_id)
     shown = [_cell(cell, states.get(cell.fingerprint, "succeeded"), come_to.entries) for cell in cells]
     return schemas.Sweep(
-        **_summary(found, _standing(session, [sweep_id]).get(sweep_id, _Standing())),
+        **_summaries(session, [found])[0],
         cells=shown,
         best=next((cell for cell in shown if cell.fingerprint == come_to.best), None),
         budget_curve=come_to.budget_curve,
@@ -53,8 +53,26 @@ def sweeps(session: Session, *, before: str | None, limit: int) -> list[schemas.
     if before is not None:
         query = query.where(Sweep.id < before)
     found = session.scalars(query).all()
-    standing = _standing(session, [one.id for one in found])
-    return [schemas.SweepSummary(**_summary(one, standing.get(one.id, _Standing()))) for one in found]
+    return [schemas.SweepSummary(**summary) for summary in _summaries(session, found)]
+
+
+def _summaries(session: Session, found: Sequence[Sweep]) -> list[dict[str, Any]]:
+    """What lists show of each."""
+    ids = [one.id for one in found]
+    standing, tasks = _standing(session, ids), _tasks(session, ids)
+    return [_summary(one, standing.get(one.id, _Standing())) | {"tasks": tasks.get(one.id, [])} for one in found]
+
+
+def _tasks(session: Session, sweep_ids: Sequence[str]) -> dict[str, list[schemas.SweptTask]]:
+    """Of the cells of each sweep."""
+    of_cell = (SweepCell.sweep_id, Experiment.task, Experiment.profile)
+    cells = select(*of_cell).join(Experiment, Experiment.id == SweepCell.experiment_id)
+    tasks: dict[str, list[schemas.SweptTask]] = {}
+    for sweep_id, *task in session.execute(
+        cells.where(SweepCell.sweep_id.in_(sweep_ids)).distinct().order_by(*of_cell)
+    ):
+        tasks.setdefault(sweep_id, []).append(schemas.SweptTask(*task))
+    return tasks
 
 
 @dataclass(slots=True)

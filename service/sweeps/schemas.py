@@ -63,17 +63,27 @@ class BudgetFlip:
     is_uncertain: bool
 
 
+@dataclass(slots=True)
+class SweptTask:
+    """A task that cells are of, at one profile."""
+
+    name: str
+    profile: str
+
+
 @dataclass(slots=True, kw_only=True)
 class SweepSummary:
     """A sweep as a list shows it.
 
     Attributes:
+        tasks: of all of its cells, in the order of their names.
         n_experiments: cells, each an experiment.
         n_runs: of all cells, reused ones too.
     """
 
     id: str
     state: State
+    tasks: list[SweptTask]
     n_experiments: int
     n_runs: int
     reused_runs: int
@@ -96,8 +106,8 @@ class Sweep(SweepSummary):
     """A sweep with its cells.
 
     Attributes:
-        best: the cell with the best validation value; null until there is one, and if the cells are of several boards,
-            whose values do not compare.
+        best: of the cells within the board's budget that with the best validation value; null until there is one, and
+            if the cells are of several boards, whose values do not compare.
         budget_curve: for each method, what the test value would have been of the best of k of its cells, chosen by
             validation: k, the mean over all choices, and their 5% and 95% points, which are luck of the draw and no
             interval of anything. Empty if the cells are of several boards.

@@ -28,7 +28,8 @@ class Standings:
 
     Attributes:
         entries: of their boards.
-        best: None if there is none, and if the cells are of several boards; then there are no curves either.
+        best: of those within the board's budget, as are the curves; None if there is none, and if the cells are of
+            several boards; then there are no curves either.
     """
 
     entries: dict[str, Entry] = field(default_factory=dict)
@@ -78,7 +79,9 @@ def _standings(session: Session, sweep_id: str, boards: Sequence[_Board]) -> Sta
     of_cells = [rows[fingerprint] for fingerprint in cells if fingerprint in rows]
     found.entries = {row.fingerprint: found.entries[row.fingerprint] for row in of_cells}
     if len(boards) == 1:
-        _compare(found, of_cells, BENCHMARKS[boards[0][0]].metric())
+        [(task, profile, _)] = boards
+        within = [row for row in of_cells if row.budget <= own_budget(task, profile)]
+        _compare(found, within, BENCHMARKS[task].metric())
     return found
 
 

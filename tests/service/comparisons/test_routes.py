@@ -1,16 +1,20 @@
 """Comparisons as the API shows them."""
 
+import random
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 import scipy.stats
 from starlette.testclient import TestClient
 
 from normcore.events import Measured
+from normcore.target import Point
 from service.db import Database
 from service.experiments import lifecycle
-from tests.service.given import MAX_STEPS, claimed, finished, recorded, started, submitted
+from service.statistics.times import to_baselines_best
+from tests.service.given import MAX_STEPS, begun, claimed, finished, recorded, started, submitted
 
 SEEDS = range(5)
 ACCURACIES = [0.80, 0.82, 0.81, 0.84, 0.83]
@@ -151,3 +155,42 @@ def test_what_cannot_be_compared_is_refused(client: TestClient, db: Database, tw
     assert "did you mean 'valid.accuracy'" in refused(client, 422, none, norm, series="valid.acuracy")
     for wrong in ([none], ["none", norm], []):
         assert '"fingerprint"' in refused(client, 422, *wrong)
+
+
+def test_statistics_are_of_all_points_where_fewer_are_shown(client: TestClient, db: Database) -> None:
+    """Each seed by itself has its extremes at steps of its own."""
+    draw = random.Random(0)
+    curves = [[[draw.random() for _ in range(1500)] for _ in range(3)] for _ in ("none", "layer_norm")]
+    fingerprints = []
+    for method, seeds in zip(("none", "layer_norm"), curves, strict=True):
+        experiment = submitted(db, method, seeds=range(3))
+        fingerprints.append(experiment.fingerprint)
+        for values in seeds:
+            lease = claimed(db).lease
+            begun(db, lease)
+            points = (Measured(k, k * 0.1, {"valid.accuracy": v}) for k, v in enumerate(values, start=1))
+            recorded(db, lease, *points)
+            finished(db, lease)
+    for entry, seeds in zip(compared(client, *fingerprints)["entries"], curves, strict=True):
+        curve = entry["curve"]
+        assert len(curve["steps"]) == 1000
+        assert set(curve["n"]) == {3}
+        for step, mean, low, high in zip(*(curve[name] for name in ("steps", "mean", "low", "high")), strict=True):
+            at = [values[round(step) - 1] for values in seeds]
+            assert mean == pytest.approx(np.mean(at))
+            half = scipy.stats.t.ppf(0.985, 2) * np.std(at, ddof=1) / np.sqrt(3)
+            assert (low, high) == pytest.approx((mean - half, mean + half))
+        assert [len(run["points"]) for run in entry["runs"]] == [1000] * 3
+    of_points = [
+        {s: [Point(k, v, k * 0.1) for k, v in enumerate(values, start=1)] for s, values in enumerate(seeds)}
+        for seeds in curves
+    ]
+    split = compared(client, *fingerprints)["entries"][1]["speedup"]
+    for name, own_best in (("to_baselines_best", False), ("own_best", True)):
+        exact = to_baselines_best(of_points[0], of_points[1], "maximize", own_best=own_best)
+        assert exact is not None
+        assert (split[name]["fraction"], split[name]["n"], split[name]["bound"]) == (
+            pytest.approx(exact.fraction),
+            exact.n,
+            exact.bound,
+        )

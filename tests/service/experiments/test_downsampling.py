@@ -3,12 +3,12 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.experiments.downsampling import Point, downsample
+from service.experiments.downsampling import downsample
 
 values = st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=300)
 
 
-def curve(values: list[float]) -> list[Point]:
+def curve(values: list[float]) -> list[tuple[int, float, float]]:
     return [(10 * k, value, k / 4) for k, value in enumerate(values)]
 
 

@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 
 from service.db import Database, utc_now
 from service.experiments import lifecycle
-from tests.service.given import claimed, finished, run_of, started, submitted
+from tests.service.given import MAX_STEPS, claimed, finished, run_of, started, submitted, timing_of
 from tests.service.leaderboards.boards import board, ended, result
 
 SEEDS = 5
@@ -150,3 +150,39 @@ def test_a_board_shows_each_run_as_soon_as_it_has_ended(client: TestClient, db: 
         [entry] = board(client)["entries"]
         assert (entry["n_runs"], entry["score"]) == (k, pytest.approx(0.45 + 0.05 * k))
         assert board(client)["entries"] == [entry]
+
+
+def test_a_board_of_equal_entries_is_the_same_at_any_moment_and_its_groups_stand_together(
+    client: TestClient, db: Database
+) -> None:
+    result(db, "layer_norm", CLOSE, STEPS)
+    for k in range(12):
+        values = [0.3, 0.31, 0.32, 0.33, 0.34]
+        steps = [None, None, None, None, 40] if k % 2 else [None] * SEEDS
+        result(db, "none", values, steps, norm={"method": "none"}, training={"clip_norm": 1.0 + k})
+    now = board(client, rank_by="steps_to_target")
+    then = board(client, rank_by="steps_to_target", as_of=utc_now().isoformat())
+    assert then | {"as_of": None} == now
+    groups = [entry["tie_group"] for entry in now["entries"]]
+    assert groups == sorted(groups)
+
+
+@pytest.mark.parametrize("rank_by", ["seconds_to_target", "steps_to_target", "metric"])
+def test_a_speedup_is_a_bound_by_the_runs_that_it_is_of(client: TestClient, db: Database, rank_by: str) -> None:
+    """The baseline's only miss had company: of seconds nothing is missed."""
+    for method, steps in (("none", [20, 22, 24, None]), ("layer_norm", [10, 11, 12, 13])):
+        experiment = submitted(db, method, seeds=range(4))
+        for at in steps:
+            lease = claimed(db).lease
+            assert lease.run_id in {run.id for run in experiment.runs}
+            timing = None if at else timing_of(probe=[0.03] * 9)
+            finished(db, lease, value=0.5, steps_to_target=at, seconds_to_target=at and at / 4, timing=timing)
+    [entry] = [one for one in board(client, rank_by=rank_by)["entries"] if one["method"] == "layer_norm"]
+    speedup = entry["speedup"]
+    if rank_by == "seconds_to_target":
+        assert (speedup["bound"], speedup["steps"]) == (None, None)
+        assert speedup["seconds"] == pytest.approx((20 * 22 * 24) ** (1 / 3) / (10 * 11 * 12 * 13) ** (1 / 4))
+        assert speedup["ci95"] is not None
+    else:
+        assert (speedup["bound"], speedup["seconds"], speedup["ci95"]) == ("at least", None, None)
+        assert speedup["steps"] == pytest.approx((20 * 22 * 24 * MAX_STEPS / (10 * 11 * 12 * 13)) ** (1 / 4))

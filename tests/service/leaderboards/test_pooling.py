@@ -122,6 +122,27 @@ def test_a_seed_conflicts_that_a_machine_gave_different_numbers_of(other: dict[s
     assert got.results[1].value == 0.5, "nothing is averaged away"
 
 
+@pytest.mark.parametrize(
+    ("runs", "conflicts"),
+    [
+        (["a .5 alone", "b .5 alone", "b .6 alone"], True),  # beside another machine's, which counts
+        (["a .5 busy", "b .5 alone", "a .6 alone"], True),  # beside one that counted once
+        (["a .5 alone", "b .6 alone", "c .7 alone"], False),
+        (["a .5 alone", "b .6 alone", "b .6 busy", "a .5 alone"], False),
+    ],
+)
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_machine_that_does_not_count_may_disagree_with_itself(runs: list[str], conflicts: bool, stored: bool) -> None:
+    got = Evidence()
+    for machine, value, how in map(str.split, runs):
+        got = got.and_also(run(4, float(value), machine=machine, contended=how == "busy"))
+        if stored:
+            results = [RunResult(**json.loads(json.dumps(asdict(result)))) for result in got.results]
+            got = replace(got, results=results)
+    assert got.conflicting_seeds == ([4] if conflicts else [])
+    assert got.results[0].numbers == (0.5, 20.0)
+
+
 def test_a_diverged_run_is_worth_no_skill_and_its_value_counts_for_nothing() -> None:
     got = pooled(run(0, 0.80), run(1, 0.84), run(2, 0.88), run(3, 0.99, diverged=True))
     assert got.value is not None

@@ -1,7 +1,7 @@
 """Orders with ties, against results worked out by hand, and in simulations."""
 
 from collections.abc import Mapping
-from itertools import combinations
+from itertools import combinations, permutations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,6 +49,18 @@ def test_board(case: Mapping[str, Any]) -> None:
     keys = [key_of(value(list(own.values()), 0, "maximize", 0.1).score, "maximize") for own in values.values()]
     for name, score in inputs.get("published", {}).items():
         assert rank_beside(key_of(score, "maximize"), keys) == expected["published_rank"][name]
+
+
+def test_places_do_not_depend_on_the_order_of_entries_that_are_equal() -> None:
+    """Of equal scores the scattered one ties with the first, the other does not."""
+    values = {
+        "head": dict(enumerate([0.90, 0.91, 0.92, 0.90, 0.91])),
+        "scattered": dict(enumerate([0.25, 0.95, 0.95, 0.95, 0.40])),
+        "steady": dict(enumerate([0.70, 0.70, 0.70, 0.69, 0.71])),
+    }
+    expected = {"head": Place(1, (1, 2), 1), "scattered": Place(2, (1, 3), 1), "steady": Place(2, (2, 3), 2)}
+    for names in permutations(values):
+        assert ordered({name: values[name] for name in names}).places == expected
 
 
 def test_lower_is_better_where_the_metric_says_so() -> None:

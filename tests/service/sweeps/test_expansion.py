@@ -101,6 +101,21 @@ def test_a_field_of_the_spec_that_a_cell_does_not_have_is_named_where_it_stands(
     assert 'the cell norm.method="none"' in message
 
 
+@pytest.mark.parametrize(
+    ("grid", "path", "told"),
+    [
+        ({"norm.eps.x": [1]}, "norm.eps.x", "norm.eps is 0.001, which has no field 'x'; leave that out"),
+        ({"norm.eps": [0.5], "norm.eps.x.y": ["a"]}, "norm.eps.x.y", "norm.eps is 0.5, which has no field 'x.y'"),
+        ({"norm.method.eps": [1e-3]}, "norm.method.eps", "norm.method is \"layer_norm\", which has no field 'eps'"),
+    ],
+)
+def test_what_has_no_fields_is_no_part(grid: dict[str, Any], path: str, told: str) -> None:
+    body = posted(grid, spec={**SPEC, "norm": {"method": "layer_norm", "eps": 1e-3}})
+    [(loc, message)] = refused(body)
+    assert loc == ("grid", path)
+    assert told in message
+
+
 def test_what_is_wrong_with_all_cells_is_said_once() -> None:
     [(loc, message)] = refused(posted({"norm.gian_init": [0.1, 0.5], **METHODS}, spec={**SPEC, "seeds": "all"}))[:1]
     assert loc == ("spec", "seeds")
