@@ -61,7 +61,7 @@ class Evidence(Part):
 
 
 class DifferenceOut(BaseModel):
-    """The claim's mean less that of the fresh seeds, by Welch's t."""
+    """The claim's mean less that of the fresh seeds, by Welch's t; of a claim of one seed by Student's."""
 
     mean: float
     ci95: Interval | None = Field(description="Null where no value differs from its mean.")

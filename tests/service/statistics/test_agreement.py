@@ -47,9 +47,20 @@ def test_seeds_that_the_claim_has_itself_confirm_nothing() -> None:
     assert agreement(claimed, {**by_seed(OURS), 3: 0.83, 4: 0.85, 5: 0.84}).verdict == "confirmed"
 
 
-def test_what_a_single_seed_claims_cannot_be_told_from_luck() -> None:
-    found = agreement({0: 0.84}, fresh(OURS))
-    assert (found.verdict, found.difference) == ("claimed", None)
+@pytest.mark.parametrize(
+    ("value", "verdict"), [(0.84, "claimed"), (0.99, "claimed"), (1.05, "disputed"), (0.6, "disputed")]
+)
+def test_a_claim_of_one_seed_may_be_luck_unless_none_of_ours_comes_near(value: float, verdict: str) -> None:
+    found = agreement({0: value}, fresh(OURS))
+    assert found.verdict == verdict
+    test = scipy.stats.ttest_ind([value], OURS)  # of equal variances, as one more of ours
+    assert found.difference is not None
+    assert (found.difference.mean, found.difference.p_value) == pytest.approx((value - 0.84, test.pvalue))
+    assert found.difference.ci95 == pytest.approx(list(test.confidence_interval(0.95)))
+
+
+def test_a_claim_of_one_seed_is_not_told_from_seeds_that_are_all_alike() -> None:
+    assert agreement({0: 0.9}, fresh([0.5] * 4)) == ("claimed", [100, 101, 102, 103], None)
 
 
 def test_the_same_value_again_and_again_is_confirmed_by_itself_alone() -> None:
