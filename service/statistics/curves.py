@@ -8,6 +8,7 @@ import numpy as np
 
 from normcore.target import Point
 from service.statistics.differences import Floats
+from service.statistics.spread import check_points
 from service.statistics.values import NOMINAL, interval
 
 GRID = 200  # seconds at which curves are compared, evenly spaced
@@ -34,7 +35,12 @@ class Band(NamedTuple):
 
 
 def by_steps(curves: Mapping[int, Sequence[Point]]) -> list[Band]:
-    """At each step where a curve has a value, of the seeds that have one there."""
+    """At each step where a curve has a value, of the seeds that have one there.
+
+    Raises:
+        ValueError: a value is NaN, or a time is negative.
+    """
+    check_points(point for points in curves.values() for point in points)
     at: dict[int, list[At]] = {}
     for points in curves.values():
         for step, value, seconds in points:
@@ -44,7 +50,12 @@ def by_steps(curves: Mapping[int, Sequence[Point]]) -> list[Band]:
 
 def by_seconds(curves: Mapping[int, Sequence[Point]], size: int = GRID) -> list[Band]:
     """At the same seconds of each seed, linear between two evaluations: from when all have one to the end of the
-    shortest."""
+    shortest.
+
+    Raises:
+        ValueError: a value is NaN, or a time is negative.
+    """
+    check_points(point for points in curves.values() for point in points)
     if not curves or not all(curves.values()):
         return []
     first = max(points[0].seconds for points in curves.values())

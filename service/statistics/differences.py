@@ -231,7 +231,13 @@ def _two_sided(t: Floats, freedom: Floats) -> Floats:
 
 
 def holm(p: Floats) -> Floats:
-    """p-values of as many tests, so that one of 20 families has any false alarm (Holm 1979)."""
+    """p-values of as many tests, so that one of 20 families has any false alarm (Holm 1979).
+
+    Raises:
+        ValueError: one is NaN; leave out who is not tested.
+    """
+    if np.isnan(p).any():
+        raise ValueError("a p-value is not a number")
     order = np.argsort(p)
     adjusted = np.empty(len(p))
     adjusted[order] = np.maximum.accumulate(np.minimum((len(p) - np.arange(len(p))) * p[order], 1.0))

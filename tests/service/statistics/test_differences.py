@@ -104,7 +104,7 @@ def test_what_is_more_than_rounding_is_a_difference() -> None:
     assert found is not None
     assert found.mean == pytest.approx(1e-11, rel=1e-4)
     assert (found.ci95, found.p_value) == (None, 2.0**-5)
-    tiny = pair({seed: 1e-20 for seed in range(6)}, dict.fromkeys(range(6), 0.0))
+    tiny = pair(dict.fromkeys(range(6), 1e-20), dict.fromkeys(range(6), 0.0))
     assert tiny is not None
     assert tiny.p_value == 2.0**-5, "what is small counts beside what both are"
 
@@ -123,6 +123,10 @@ def test_few_common_seeds_of_large_sets_are_no_pairs() -> None:
 def test_what_is_no_number_is_refused() -> None:
     with pytest.raises(ValueError, match="not a number"):
         pair({0: float("nan"), 1: 1.0}, {0: 1.0, 1: 2.0})
+    with pytest.raises(ValueError, match="infinite"):
+        pair({0: float("inf"), 1: 1.0}, {0: 1.0, 1: 2.0})
+    with pytest.raises(ValueError, match="a p-value is not a number"):
+        holm(np.array([0.01, np.nan]))
 
 
 @pytest.mark.parametrize("n", [3, 5, 10])
