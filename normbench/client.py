@@ -20,7 +20,7 @@ from normbench import answers, files, frames, replaying, waiting
 from normbench.answers import ENDED
 from normbench.connection import Connection, pauses
 from normbench.download import save
-from normbench.errors import Invalid, NormbenchError, Unavailable, Unreachable
+from normbench.errors import FieldError, Invalid, NormbenchError, Unavailable, Unreachable
 from normbench.events import Event, Message, event, messages
 
 if TYPE_CHECKING:
@@ -99,11 +99,13 @@ class Client:
         """
         return cast(answers.Plan, self._post(EXPERIMENTS, spec, params={"dry_run": "true"}))
 
-    def _post(self, path: str, content: Mapping[str, Any], headers: Mapping[str, str] = {}, **request: Any) -> Any:
+    def _post(
+        self, path: str, content: Mapping[str, Any], headers: Mapping[str, str] = {}, what: str = "spec", **request: Any
+    ) -> Any:
         try:
             body = json.dumps(content, allow_nan=False)
         except (TypeError, ValueError, RecursionError) as error:
-            raise Invalid(f"the spec holds what JSON cannot: {error}") from None
+            raise _unsayable(what, content, error) from None
         headers = {**headers, "Content-Type": "application/json"}
         return self._service.call("POST", path, safe=True, content=body, headers=headers, **request)
 
@@ -164,7 +166,7 @@ class Client:
             Invalid: fields are wrong, or cells do not fit; ``errors`` names each. Or the key is wrong.
             Conflict: the key was used with another sweep.
         """
-        return cast(answers.Sweep, self._post("/v1/sweeps", sweep, headers=_keyed(idempotency_key)))
+        return cast(answers.Sweep, self._post("/v1/sweeps", sweep, headers=_keyed(idempotency_key), what="sweep"))
 
     def dry_run_sweep(self, sweep: Mapping[str, Any]) -> answers.SweepPlan:
         """What submitting the sweep would do: experiments, runs, seconds, what is measured already. Nothing is stored.
@@ -172,7 +174,7 @@ class Client:
         Raises:
             Invalid: fields are wrong, or cells do not fit; ``errors`` names each.
         """
-        return cast(answers.SweepPlan, self._post("/v1/sweeps", sweep, params={"dry_run": "true"}))
+        return cast(answers.SweepPlan, self._post("/v1/sweeps", sweep, params={"dry_run": "true"}, what="sweep"))
 
     def sweep(self, sweep_id: str) -> answers.Sweep:
         """A sweep: its progress, its cells and what they come to."""
@@ -362,7 +364,7 @@ class Client:
             Conflict: the key was used with another result.
         """
         headers = _keyed(idempotency_key)
-        return cast(answers.SubmittedResult, self._post(RESULTS, result, headers=headers))
+        return cast(answers.SubmittedResult, self._post(RESULTS, result, headers=headers, what="result"))
 
     def claims(
         self,
@@ -557,6 +559,22 @@ class Client:
 
 def _given(**options: Any) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
+
+
+def _unsayable(what: str, content: Any, error: Exception) -> Invalid:
+    """Of a spec, sweep or result that is no JSON: where, if the reason stands in one place."""
+    from normcore.spec.files import not_json  # here, because who only asks needs no specs in memory
+
+    loc, value = next(not_json(content), ((), None))
+    if not loc:
+        return Invalid(f"the {what} holds what JSON cannot: {error}")
+    if isinstance(value, float):
+        wrong = f"the {what} holds {json.dumps(value)}, which JSON cannot; give a finite number"
+    else:
+        kind = type(value).__name__
+        wrong = f"the {what} holds a value of type {kind}, which JSON cannot; give text, numbers, lists or mappings"
+    told: FieldError = {"loc": list(loc), "msg": wrong, "type": "not_json"}
+    return Invalid(f"{'.'.join(map(str, loc))}: {wrong}", errors=[told])
 
 
 def _labels(labels: Mapping[str, str] | None) -> list[str]:

@@ -1,16 +1,19 @@
 """Request bodies: JSON or YAML, up to a limit."""
 
 import json
+from itertools import islice
 from typing import Annotated, Any
 
 from fastapi import Depends, Request
 from starlette.concurrency import run_in_threadpool
 
-from normcore.spec.files import NotYaml, load_json, load_yaml
+from normcore.spec import SpecError
+from normcore.spec.files import NotYaml, load_json, load_yaml, not_json
 from normcore.spec.resolve import SHORTEST
-from service.errors import BadRequest, TooLarge
+from service.errors import BadRequest, Invalid, TooLarge
 
 YAML_TYPES = ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml")  # RFC 9512 and its old names
+MOST_NAMED = 100  # numbers that are none
 MAX_YAML_BYTES = 32 * 1024  # reading it takes 10 us a byte
 AN_OBJECT = f"a spec is an object, as {SHORTEST}; with curl, send a file by --data-binary @FILE"
 
@@ -21,8 +24,24 @@ async def spec_body(request: Request) -> Any:
 
     Raises:
         BadRequest: it is empty, is neither, or has a key twice.
+        Invalid: numbers in it are not finite; each is named.
         TooLarge
     """
+    written = await _written(request)
+    await run_in_threadpool(_check_numbers, written)
+    return written
+
+
+def _check_numbers(written: Any) -> None:
+    wrong = [
+        SpecError(loc, f"{json.dumps(number)} is no finite number; give one that is", "finite_number")
+        for loc, number in islice(not_json(written), MOST_NAMED)
+    ]
+    if wrong:
+        raise Invalid(wrong)
+
+
+async def _written(request: Request) -> Any:
     body = await _read(request, request.app.state.settings.max_body_bytes)
     if not body.strip():
         raise BadRequest(f"the body is empty; {AN_OBJECT}")

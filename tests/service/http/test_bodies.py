@@ -120,6 +120,37 @@ def test_numbers_that_json_lacks_are_refused_in_yaml_too(shared_client: TestClie
     assert answer.json()["errors"][0]["loc"] == ["norm", "eps"]
 
 
+RESULT = """{"task": {"name": "permuted_digits"}, "provenance": {"source": "https://example.org"}, "values":
+    [{"seed": 10, "value": %s}, {"seed": 11, "value": 0.5}, {"seed": 12, "value": %s}]}"""
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "wrong"),
+    [
+        ("/v1/results", RESULT % ("NaN", "1e999"), {"values.0.value": "NaN", "values.2.value": "Infinity"}),
+        ("/v1/sweeps", '{"spec": {}, "grid": {"norm.eps": [0.1, -Infinity]}}', {"grid.norm.eps.1": "-Infinity"}),
+        ("/v1/sweeps", '{"spec": {"norm": {"eps": NaN}}, "grid": {"norm": [{}]}}', {"spec.norm.eps": "NaN"}),
+        ("/v1/experiments", '{"norm": {"eps": NaN}, "seeds": [0, NaN]}', {"norm.eps": "NaN", "seeds.1": "NaN"}),
+        ("/v1/experiments", "NaN", {"": "NaN"}),
+    ],
+)
+@pytest.mark.parametrize("kind", ["application/json", FORM])
+def test_numbers_that_json_lacks_are_named_by_their_paths(
+    shared_client: TestClient, path: str, content: str, wrong: dict[str, str], kind: str
+) -> None:
+    answer = shared_client.post(path, content=content, headers={"Content-Type": kind})
+    assert answer.status_code == 422, answer.text
+    told = {".".join(map(str, error["loc"])): error["msg"] for error in answer.json()["errors"]}
+    assert told == {loc: f"{number} is no finite number; give one that is" for loc, number in wrong.items()}
+    assert {error["type"] for error in answer.json()["errors"]} == {"finite_number"}
+
+
+def test_of_very_many_numbers_that_json_lacks_a_hundred_are_named(shared_client: TestClient) -> None:
+    answer = post(shared_client, b'{"seeds": [' + b", ".join([b"NaN"] * 50_000) + b"]}", "application/json")
+    assert answer.status_code == 422
+    assert [error["loc"] for error in answer.json()["errors"]] == [["seeds", k] for k in range(100)]
+
+
 def test_a_body_is_read_no_further_than_the_limit(shared_client: TestClient) -> None:
     limit: int = shared_client.app.state.settings.max_body_bytes  # type: ignore[attr-defined]
     piece, taken, sent = b"[" * 10_000, 0, list[Message]()
