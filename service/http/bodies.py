@@ -15,7 +15,13 @@ from service.errors import BadRequest, Invalid, TooLarge
 YAML_TYPES = ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml")  # RFC 9512 and its old names
 MOST_NAMED = 100  # numbers that are none
 MAX_YAML_BYTES = 32 * 1024  # reading it takes 10 us a byte
-AN_OBJECT = f"a spec is an object, as {SHORTEST}; with curl, send a file by --data-binary @FILE"
+A_SPEC = f"a spec is an object, as {SHORTEST}"
+A_SWEEP = f'a sweep is an object, as {{"spec": {SHORTEST}, "grid": {{"norm.method": ["none", "layer_norm"]}}}}'
+A_RESULT = (
+    'a result is an object, as {"task": {"name": "permuted_digits"}, "values": [{"seed": 0, "value": 0.9}],'
+    ' "provenance": {"source": "https://example.org/log"}}'
+)
+OTHERS = {"/v1/sweeps": A_SWEEP, "/v1/results": A_RESULT}  # than specs, by where they are sent
 
 
 async def spec_body(request: Request) -> Any:
@@ -43,17 +49,18 @@ def _check_numbers(written: Any) -> None:
 
 async def _written(request: Request) -> Any:
     body = await _read(request, request.app.state.settings.max_body_bytes)
+    expected = f"{OTHERS.get(request.url.path, A_SPEC)}; with curl, send a file by --data-binary @FILE"
     if not body.strip():
-        raise BadRequest(f"the body is empty; {AN_OBJECT}")
+        raise BadRequest(f"the body is empty; {expected}")
     declared = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if declared in YAML_TYPES:
-        return await run_in_threadpool(_yaml, body, "not YAML")
+        return await run_in_threadpool(_yaml, body, "not YAML", expected)
     try:
         return load_json(body)
     except json.JSONDecodeError as error:
         if declared == "application/json":
             raise BadRequest(f"the body is not JSON: {error}; send YAML as application/yaml") from None
-        return await run_in_threadpool(_yaml, body, f"neither JSON ({error}) nor YAML")
+        return await run_in_threadpool(_yaml, body, f"neither JSON ({error}) nor YAML", expected)
     except ValueError as error:
         raise BadRequest(f"the body cannot be read: {error}") from None
 
@@ -67,21 +74,22 @@ async def _read(request: Request, limit: int) -> bytes:
     return bytes(body)
 
 
-def _yaml(body: bytes, otherwise: str) -> Any:
+def _yaml(body: bytes, otherwise: str, expected: str) -> Any:
     """
     Args:
         otherwise: what the body is if it is not YAML.
+        expected: what it ought to be.
     """
     if len(body) > MAX_YAML_BYTES:
         raise TooLarge(f"the body is {otherwise} of up to {MAX_YAML_BYTES} bytes; no spec is longer, and JSON may be")
     try:
         spec = load_yaml(body.decode())
     except (NotYaml, UnicodeDecodeError) as error:
-        raise BadRequest(f"the body is {otherwise}: {error}; {AN_OBJECT}") from None
+        raise BadRequest(f"the body is {otherwise}: {error}; {expected}") from None
     except ValueError as error:
         raise BadRequest(f"the body cannot be read: {error}") from None
     if not isinstance(spec, dict):
-        raise BadRequest(f"the body holds no object; {AN_OBJECT}")
+        raise BadRequest(f"the body holds no object; {expected}")
     return spec
 
 

@@ -9,6 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 from starlette.types import Message
 
+from service.http.bodies import A_RESULT, A_SWEEP
 from tests.service.given import written
 
 YAML = b"""
@@ -93,6 +94,31 @@ def test_an_empty_body_is_said_to_be_empty(shared_client: TestClient, kind: str 
     answer = post(shared_client, content, kind)
     assert answer.status_code == 400
     assert "the body is empty; a spec is an object, as" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("path", "explained"),
+    [
+        ("/v1/experiments", 'a spec is an object, as {"task": '),
+        ("/v1/sweeps", 'a sweep is an object, as {"spec": '),
+        ("/v1/results", 'a result is an object, as {"task": '),
+    ],
+)
+@pytest.mark.parametrize(("content", "wrong"), [(b"", "the body is empty"), (b"a text", "the body holds no object")])
+def test_what_is_missing_is_explained_by_what_is_sent_there(
+    shared_client: TestClient, path: str, explained: str, content: bytes, wrong: str
+) -> None:
+    answer = shared_client.post(path, content=content, headers={"Content-Type": FORM})
+    assert answer.status_code == 400
+    assert answer.json()["detail"].startswith(f"{wrong}; {explained}")
+    assert answer.json()["detail"].endswith("; with curl, send a file by --data-binary @FILE")
+
+
+@pytest.mark.parametrize(("path", "example"), [("/v1/sweeps", A_SWEEP), ("/v1/results", A_RESULT)])
+def test_what_is_given_as_an_example_is_accepted(shared_client: TestClient, path: str, example: str) -> None:
+    sent = json.loads(example.partition(" as ")[2])
+    answer = shared_client.post(path, json=sent | ({"norm": {"method": "none"}} if "values" in sent else {}))
+    assert answer.status_code == 201, answer.text
 
 
 UNREADABLE: dict[str, tuple[bytes, list[str]]] = {
