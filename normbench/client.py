@@ -20,7 +20,7 @@ from normbench import answers, files, frames, replaying, waiting
 from normbench.answers import ENDED
 from normbench.connection import Connection, pauses
 from normbench.download import save
-from normbench.errors import Invalid, NormbenchError, Unavailable, Unreachable
+from normbench.errors import FieldError, Invalid, NormbenchError, Unavailable, Unreachable
 from normbench.events import Event, Message, event, messages
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ SILENCE_SECONDS = 60.0  # without even a ping, after which a stream of events co
 IDEMPOTENCY_KEY = r"[!-~]([ -~]{0,253}[!-~])?"
 FIGURES = "figures/"
 EXPERIMENTS, RESULTS, COMPARISONS = "/v1/experiments", "/v1/results", "/v1/comparisons"
+SWEEPS, OVERALL = "/v1/sweeps", "/v1/leaderboards/overall"
 MOST_ON_A_PAGE = 200
 NAMES = {
     "experiments": "an experiment's id",
@@ -99,11 +100,13 @@ class Client:
         """
         return cast(answers.Plan, self._post(EXPERIMENTS, spec, params={"dry_run": "true"}))
 
-    def _post(self, path: str, content: Mapping[str, Any], headers: Mapping[str, str] = {}, **request: Any) -> Any:
+    def _post(
+        self, path: str, content: Mapping[str, Any], headers: Mapping[str, str] = {}, what: str = "spec", **request: Any
+    ) -> Any:
         try:
             body = json.dumps(content, allow_nan=False)
         except (TypeError, ValueError, RecursionError) as error:
-            raise Invalid(f"the spec holds what JSON cannot: {error}") from None
+            raise _unsayable(what, content, error) from None
         headers = {**headers, "Content-Type": "application/json"}
         return self._service.call("POST", path, safe=True, content=body, headers=headers, **request)
 
@@ -164,7 +167,7 @@ class Client:
             Invalid: fields are wrong, or cells do not fit; ``errors`` names each. Or the key is wrong.
             Conflict: the key was used with another sweep.
         """
-        return cast(answers.Sweep, self._post("/v1/sweeps", sweep, headers=_keyed(idempotency_key)))
+        return cast(answers.Sweep, self._post(SWEEPS, sweep, headers=_keyed(idempotency_key), what="sweep"))
 
     def dry_run_sweep(self, sweep: Mapping[str, Any]) -> answers.SweepPlan:
         """What submitting the sweep would do: experiments, runs, seconds, what is measured already. Nothing is stored.
@@ -172,7 +175,7 @@ class Client:
         Raises:
             Invalid: fields are wrong, or cells do not fit; ``errors`` names each.
         """
-        return cast(answers.SweepPlan, self._post("/v1/sweeps", sweep, params={"dry_run": "true"}))
+        return cast(answers.SweepPlan, self._post(SWEEPS, sweep, params={"dry_run": "true"}, what="sweep"))
 
     def sweep(self, sweep_id: str) -> answers.Sweep:
         """A sweep: its progress, its cells and what they come to."""
@@ -183,7 +186,7 @@ class Client:
 
     def sweeps(self, *, page_size: int = 50) -> Iterator[answers.SweepSummary]:
         """All sweeps, newest first; the next page is asked for when the iterator gets there."""
-        return self._pages("/v1/sweeps", {"limit": page_size})
+        return self._pages(SWEEPS, {"limit": page_size})
 
     def cancel_sweep(self, sweep_id: str) -> answers.Sweep:
         """Stop all of a sweep: queued runs at once, running ones within seconds."""
@@ -362,7 +365,7 @@ class Client:
             Conflict: the key was used with another result.
         """
         headers = _keyed(idempotency_key)
-        return cast(answers.SubmittedResult, self._post(RESULTS, result, headers=headers))
+        return cast(answers.SubmittedResult, self._post(RESULTS, result, headers=headers, what="result"))
 
     def claims(
         self,
@@ -487,7 +490,7 @@ class Client:
             profile: ``paper``, ``small`` or ``smoke``; the service's default if omitted.
             rank_by: whose medians are held beside each other; ``steps_to_target`` if omitted.
         """
-        return cast(answers.Overall, self._get("/v1/leaderboards/overall", **_given(profile=profile, rank_by=rank_by)))
+        return cast(answers.Overall, self._get(OVERALL, **_given(profile=profile, rank_by=rank_by)))
 
     def leaderboards(self) -> list[dict[str, Any]]:
         """The boards that have entries: task, profile and problem."""
@@ -506,7 +509,7 @@ class Client:
 
     def export(
         self,
-        what: Literal["board", "comparison", "sweep", "experiments", "measurements"],
+        what: Literal["board", "overall", "comparison", "sweep", "sweeps", "experiments", "measurements"],
         *names: str,
         format: files.FileFormat = "csv",
         **options: Any,
@@ -514,12 +517,13 @@ class Client:
         """Rows as a file, for other programs; columns are named as the JSON's fields, as ``value.mean``.
 
         Args:
-            what: ``board``, whose name is a task's; ``comparison``, whose names are fingerprints; ``sweep``, whose
-                name is its id; ``experiments``, of all pages; or ``measurements``, whose name is a run's id.
-            options: as of ``leaderboard``, ``compare``, ``experiments`` and ``measurements``.
+            what: ``board``, whose name is a task's; ``overall``; ``comparison``, whose names are fingerprints;
+                ``sweep``, whose name is its id; ``sweeps`` or ``experiments``, of all pages; or ``measurements``, whose
+                name is a run's id.
+            options: as of ``leaderboard``, ``overall``, ``compare``, ``experiments`` and ``measurements``.
 
         Raises:
-            Missing: ``parquet`` of more than 200 experiments, and pyarrow is not installed.
+            Missing: ``parquet`` of more than 200 experiments or sweeps, and pyarrow is not installed.
         """
         params = _given(**options)
         if what == "board":
@@ -527,8 +531,12 @@ class Client:
             params |= _given(as_of=_moment(params.pop("as_of", None)))
         elif what == "comparison":
             path, params["fingerprint"] = COMPARISONS, list(names)
+        elif what == "overall":
+            path = OVERALL
         elif what == "sweep":
             path = _path("sweeps", *names)
+        elif what == "sweeps":
+            path, params["limit"] = SWEEPS, MOST_ON_A_PAGE
         elif what == "experiments":
             path, params["limit"], params["label"] = EXPERIMENTS, MOST_ON_A_PAGE, _labels(params.pop("labels", None))
         else:
@@ -557,6 +565,22 @@ class Client:
 
 def _given(**options: Any) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
+
+
+def _unsayable(what: str, content: Any, error: Exception) -> Invalid:
+    """Of a spec, sweep or result that is no JSON: where, if the reason stands in one place."""
+    from normcore.spec.files import not_json  # here, because who only asks needs no specs in memory
+
+    loc, value = next(not_json(content), ((), None))
+    if not loc:
+        return Invalid(f"the {what} holds what JSON cannot: {error}")
+    if isinstance(value, float):
+        wrong = f"the {what} holds {json.dumps(value)}, which JSON cannot; give a finite number"
+    else:
+        kind = type(value).__name__
+        wrong = f"the {what} holds a value of type {kind}, which JSON cannot; give text, numbers, lists or mappings"
+    told: FieldError = {"loc": list(loc), "msg": wrong, "type": "not_json"}
+    return Invalid(f"{'.'.join(map(str, loc))}: {wrong}", errors=[told])
 
 
 def _labels(labels: Mapping[str, str] | None) -> list[str]:

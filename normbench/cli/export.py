@@ -9,6 +9,7 @@ import typer
 
 from normbench.cli import command
 from normbench.cli.command import Json, guarded
+from normbench.cli.leaderboards import OVERALL
 from normbench.download import save
 from normbench.errors import NormbenchError
 from normbench.files import MEDIA_TYPES, FileFormat
@@ -30,19 +31,51 @@ def board(
     task: Annotated[str, typer.Argument(metavar="TASK", help="`normbench tasks` shows them.")],
     profile: Profile = None,
     rank_by: Annotated[str | None, typer.Option(help="metric, steps_to_target or seconds_to_target.")] = None,
+    baseline: Annotated[str | None, typer.Option(help="The method that speed-ups are measured against.")] = None,
     problem: Annotated[str | None, typer.Option(help="One of the board's problems; else the profile's own.")] = None,
     published: Annotated[bool, typer.Option("--published", help="With the papers' numbers.")] = False,
+    over_budget: Annotated[
+        bool, typer.Option("--over-budget", help="Rank entries that had more than the board's budget, too.")
+    ] = False,
+    best: Annotated[
+        bool, typer.Option("--best", help="One entry a method, that with the best validation value.")
+    ] = False,
+    as_of: Annotated[
+        str | None, typer.Option(metavar="MOMENT", help="The board of a moment, such as 2026-11-25T12:00:00Z.")
+    ] = None,
     format: Format = "csv",
     output: Output = None,
     as_json: Json = False,
 ) -> None:
     """A leaderboard, a row for each entry."""
+    if task == OVERALL:
+        raise NormbenchError("a board is of a task; `normbench export overall` has all of them")
     client = command.client()
-    options: dict[str, Any] = {"profile": profile, "rank_by": rank_by, "problem": problem, "published": published}
+    options: dict[str, Any] = {"profile": profile, "rank_by": rank_by, "baseline": baseline, "problem": problem}
+    options |= {"published": published, "over_budget": over_budget}
+    options |= {"entries": "best" if best else None, "as_of": as_of}
     if as_json:
         _deliver_json(client.leaderboard(task, **options), output)
     else:
         _deliver(client.export("board", task, format=_checked(format, output), **options), output)
+
+
+@app.command("overall")
+@guarded
+def overall(
+    profile: Profile = None,
+    rank_by: Annotated[str | None, typer.Option(help="steps_to_target or seconds_to_target.")] = None,
+    format: Format = "csv",
+    output: Output = None,
+    as_json: Json = False,
+) -> None:
+    """Methods over all tasks, a row for each; --json has their curves, too."""
+    client = command.client()
+    options: dict[str, Any] = {"profile": profile, "rank_by": rank_by}
+    if as_json:
+        _deliver_json(client.overall(**options), output)
+    else:
+        _deliver(client.export("overall", format=_checked(format, output), **options), output)
 
 
 @app.command("comparison")
@@ -79,6 +112,17 @@ def sweep(
         _deliver_json(client.sweep(sweep_id), output)
     else:
         _deliver(client.export("sweep", sweep_id, format=_checked(format, output)), output)
+
+
+@app.command("sweeps")
+@guarded
+def sweeps(format: Format = "csv", output: Output = None, as_json: Json = False) -> None:
+    """All sweeps, a row for each, newest first."""
+    client = command.client()
+    if as_json:
+        _deliver_json(list(client.sweeps()), output)
+    else:
+        _deliver(client.export("sweeps", format=_checked(format, output)), output)
 
 
 @app.command("experiments")

@@ -1,8 +1,9 @@
 """Read a spec as a user writes it, in YAML or JSON: a number is a number, and nothing is said twice."""
 
 import json
+import math
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,9 @@ MAX_LEVELS = 50
 MERGE = "tag:yaml.org,2002:merge"
 NUMBER = re.compile(r"^[-+]?(\d[\d_]*\.?[\d_]*|\.\d[\d_]*)[eE][-+]?\d+$")
 NOT_JSON = {"tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:value"}  # a date is text, as in JSON
+
+_Trail = tuple[Any, str | int] | None
+"""The trail to what a value stands in, and its key or place there; thousands of levels share what they can."""
 
 
 class NotYaml(ValueError):
@@ -84,20 +88,20 @@ def read_spec(path: Path) -> Any:
 
 
 def load_json(text: str | bytes) -> Any:
-    """A spec in JSON.
+    """A spec in JSON, which may have NaN and numbers beyond every float; ``not_json`` finds them.
 
     Raises:
         json.JSONDecodeError: the text is not JSON.
-        ValueError: it is, and has a key twice, a number that JSON does not know, or too many levels.
+        ValueError: it is, and has a key twice, or too many levels.
     """
     try:
-        return json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
+        return json.loads(text, object_pairs_hook=_once)
     except RecursionError:
         raise ValueError("it is nested too deeply; a spec has three levels") from None
 
 
 def load_yaml(text: str) -> Any:
-    """A spec in YAML.
+    """A spec in YAML, which may have numbers as ``load_json`` has it.
 
     Raises:
         NotYaml: the text is not YAML.
@@ -107,6 +111,34 @@ def load_yaml(text: str) -> Any:
         return yaml.load(text, Loader=_Loader)
     except yaml.YAMLError as error:
         raise NotYaml(str(error)) from error
+
+
+def not_json(written: Any) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """The paths of values that JSON cannot say, each with its value: numbers that are not finite, and what is no value
+    of JSON's. A part that stands in several places is looked at in the first."""
+    seen = set[int]()
+    left: list[tuple[_Trail, Any]] = [(None, written)]
+    while left:
+        trail, value = left.pop()
+        inner: list[tuple[Any, Any]] = []
+        if isinstance(value, Mapping | list | tuple):
+            if id(value) not in seen:
+                seen.add(id(value))
+                inner = list(value.items() if isinstance(value, Mapping) else enumerate(value))
+        elif isinstance(value, float):
+            if not math.isfinite(value):
+                yield _path(trail), value
+        elif not (value is None or isinstance(value, str | int)):
+            yield _path(trail), value
+        left += [((trail, step), part) for step, part in reversed(inner)]
+
+
+def _path(trail: _Trail) -> tuple[str | int, ...]:
+    steps = []
+    while trail is not None:
+        trail, step = trail
+        steps.append(step if isinstance(step, int) else str(step))
+    return tuple(reversed(steps))
 
 
 def dump_yaml(spec: Any) -> str:
@@ -121,10 +153,6 @@ def _once(pairs: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
         twice = next(key for n, key in enumerate(keys) if key in keys[:n])
         raise ValueError(f"the key '{str(twice)[:60]}' stands twice in one object; remove one of them")
     return found
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON; use a number or null")
 
 
 def _check_size(root: yaml.Node | None) -> None:

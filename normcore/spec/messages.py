@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
+A_MOMENT = "2026-11-25T12:00:00Z"
 QUOTED = re.compile(r"'([^']*)'")
 PLAIN = {
     "missing": "it is required; add it",
@@ -20,6 +21,10 @@ PLAIN = {
     "model_attributes_type": "expected an object of fields",
     "bool_type": "expected true or false",
     "bool_parsing": "expected true or false",
+    "timezone_aware": f"say in which time zone it is, as {A_MOMENT}",
+    "datetime_parsing": f"expected a moment with its time zone, as {A_MOMENT}",
+    "datetime_from_date_parsing": f"expected a moment with its time zone, as {A_MOMENT}",
+    "extra_forbidden": "unknown field; remove it",
     "string_unicode": "expected text; it has characters that are none",
 }
 """By pydantic's code, in place of a message that speaks of Python or says no repair."""

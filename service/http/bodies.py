@@ -1,18 +1,27 @@
 """Request bodies: JSON or YAML, up to a limit."""
 
 import json
+from itertools import islice
 from typing import Annotated, Any
 
 from fastapi import Depends, Request
 from starlette.concurrency import run_in_threadpool
 
-from normcore.spec.files import NotYaml, load_json, load_yaml
+from normcore.spec import SpecError
+from normcore.spec.files import NotYaml, load_json, load_yaml, not_json
 from normcore.spec.resolve import SHORTEST
-from service.errors import BadRequest, TooLarge
+from service.errors import BadRequest, Invalid, TooLarge
 
 YAML_TYPES = ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml")  # RFC 9512 and its old names
+MOST_NAMED = 100  # numbers that are none
 MAX_YAML_BYTES = 32 * 1024  # reading it takes 10 us a byte
-AN_OBJECT = f"a spec is an object, as {SHORTEST}; with curl, send a file by --data-binary @FILE"
+A_SPEC = f"a spec is an object, as {SHORTEST}"
+A_SWEEP = f'a sweep is an object, as {{"spec": {SHORTEST}, "grid": {{"norm.method": ["none", "layer_norm"]}}}}'
+A_RESULT = (
+    'a result is an object, as {"task": {"name": "permuted_digits"}, "values": [{"seed": 0, "value": 0.9}],'
+    ' "provenance": {"source": "https://example.org/log"}}'
+)
+OTHERS = {"/v1/sweeps": A_SWEEP, "/v1/results": A_RESULT}  # than specs, by where they are sent
 
 
 async def spec_body(request: Request) -> Any:
@@ -21,20 +30,37 @@ async def spec_body(request: Request) -> Any:
 
     Raises:
         BadRequest: it is empty, is neither, or has a key twice.
+        Invalid: numbers in it are not finite; each is named.
         TooLarge
     """
+    written = await _written(request)
+    await run_in_threadpool(_check_numbers, written)
+    return written
+
+
+def _check_numbers(written: Any) -> None:
+    wrong = [
+        SpecError(loc, f"{json.dumps(number)} is no finite number; give one that is", "finite_number")
+        for loc, number in islice(not_json(written), MOST_NAMED)
+    ]
+    if wrong:
+        raise Invalid(wrong)
+
+
+async def _written(request: Request) -> Any:
     body = await _read(request, request.app.state.settings.max_body_bytes)
+    expected = f"{OTHERS.get(request.url.path, A_SPEC)}; with curl, send a file by --data-binary @FILE"
     if not body.strip():
-        raise BadRequest(f"the body is empty; {AN_OBJECT}")
+        raise BadRequest(f"the body is empty; {expected}")
     declared = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if declared in YAML_TYPES:
-        return await run_in_threadpool(_yaml, body, "not YAML")
+        return await run_in_threadpool(_yaml, body, "not YAML", expected)
     try:
         return load_json(body)
     except json.JSONDecodeError as error:
         if declared == "application/json":
             raise BadRequest(f"the body is not JSON: {error}; send YAML as application/yaml") from None
-        return await run_in_threadpool(_yaml, body, f"neither JSON ({error}) nor YAML")
+        return await run_in_threadpool(_yaml, body, f"neither JSON ({error}) nor YAML", expected)
     except ValueError as error:
         raise BadRequest(f"the body cannot be read: {error}") from None
 
@@ -48,21 +74,22 @@ async def _read(request: Request, limit: int) -> bytes:
     return bytes(body)
 
 
-def _yaml(body: bytes, otherwise: str) -> Any:
+def _yaml(body: bytes, otherwise: str, expected: str) -> Any:
     """
     Args:
         otherwise: what the body is if it is not YAML.
+        expected: what it ought to be.
     """
     if len(body) > MAX_YAML_BYTES:
         raise TooLarge(f"the body is {otherwise} of up to {MAX_YAML_BYTES} bytes; no spec is longer, and JSON may be")
     try:
         spec = load_yaml(body.decode())
     except (NotYaml, UnicodeDecodeError) as error:
-        raise BadRequest(f"the body is {otherwise}: {error}; {AN_OBJECT}") from None
+        raise BadRequest(f"the body is {otherwise}: {error}; {expected}") from None
     except ValueError as error:
         raise BadRequest(f"the body cannot be read: {error}") from None
     if not isinstance(spec, dict):
-        raise BadRequest(f"the body holds no object; {AN_OBJECT}")
+        raise BadRequest(f"the body holds no object; {expected}")
     return spec
 
 

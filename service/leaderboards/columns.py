@@ -1,11 +1,13 @@
-"""A board as a table: a row for each entry."""
+"""A board as a table: a row for each entry; and all boards together: a row for each method."""
 
 from normcore.spec.tasks import BENCHMARKS
 from service.http.tables import Column, Table, interval
-from service.leaderboards.schemas import Leaderboard
+from service.leaderboards.schemas import Leaderboard, Overall
 
 FILE_ROW = "A row for each entry."
 FILE_EXAMPLE = '"task","profile","problem","rank","method"\n"permuted_digits","small","7c1f…",1,"layer_norm"\n'
+OVERALL_ROW = "A row for each method; every task has columns, empty where it says nothing of the method."
+OVERALL_EXAMPLE = '"profile","rank_by","rank","method","area"\n"small","steps_to_target",1,"layer_norm",0.93\n'
 
 
 def board_table(board: Leaderboard) -> Table:
@@ -56,6 +58,25 @@ def board_table(board: Leaderboard) -> Table:
             Column("experiments", "json"),
         ),
         board.entries,
+    )
+
+
+def overall_table(overall: Overall) -> Table:
+    """All that is said of the methods but the curves, which are the shares of the ratios."""
+    return Table(
+        f"overall-{overall.profile}",
+        (
+            Column("profile", "text", lambda _: overall.profile),
+            Column("rank_by", "text", lambda _: overall.rank_by),
+            Column("rank", "integer"),
+            Column("method", "text"),
+            Column("area", "number"),
+            Column("fastest", "integer"),
+            *(Column(f"times.{task}", "number") for task in BENCHMARKS),
+            *(Column(f"ratios.{task}", "number") for task in BENCHMARKS),
+            Column("untried", "json"),
+        ),
+        overall.methods,
     )
 
 

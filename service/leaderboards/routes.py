@@ -14,7 +14,14 @@ from service.http.parts import DatabaseDep, PartsDep
 from service.http.routing import Router, check_found, check_known
 from service.http.tables import BY_ACCEPT, WantedFormat, also_as_file, as_file, json_answer
 from service.leaderboards import examples, overall, queries
-from service.leaderboards.columns import FILE_EXAMPLE, FILE_ROW, board_table
+from service.leaderboards.columns import (
+    FILE_EXAMPLE,
+    FILE_ROW,
+    OVERALL_EXAMPLE,
+    OVERALL_ROW,
+    board_table,
+    overall_table,
+)
 from service.leaderboards.moments import Moment
 from service.leaderboards.ranking import RankBy, TimeBy
 from service.leaderboards.schemas import LEADERBOARD, OVERALL, Leaderboard, LeaderboardList, Overall
@@ -30,10 +37,15 @@ def list_leaderboards(db: DatabaseDep) -> LeaderboardList:
         return LeaderboardList(items=queries.leaderboards(session))
 
 
-@router.get("/overall", response_model=Overall, responses=answers(examples.OVERALL))
+@router.get(
+    "/overall",
+    response_model=Overall,
+    responses=also_as_file(answers(examples.OVERALL), OVERALL_ROW, OVERALL_EXAMPLE),
+)
 def get_overall(
     request: Request,
     parts: PartsDep,
+    format: WantedFormat,
     profile: Annotated[ProfileName, Query(description="The tasks' size.", examples=["small"])] = DEFAULT_PROFILE,
     rank_by: Annotated[
         TimeBy, Query(description="Whose medians are held beside each other.", examples=["seconds_to_target"])
@@ -42,13 +54,15 @@ def get_overall(
     """Performance profiles over all tasks: how often a method's default spec is within a factor of the fastest, and the
     area beneath (Dolan and More 2002, Dahl et al. 2023)."""
     with parts.db.snapshot() as session:
+        if format != "json":
+            return as_file(overall_table(overall.overall(session, profile, rank_by)), format)
         return parts.kept.respond(
             request,
             ("overall", profile, rank_by),
             overall.version(session, profile),
             lambda: OVERALL.dump_json(overall.overall(session, profile, rank_by)),
             media_type=JSON,
-            headers={},
+            headers=BY_ACCEPT,
         )
 
 

@@ -60,7 +60,7 @@ def anytime(differences: Sequence[float]) -> Anytime:
 
 def _e_value(differences: Sequence[float]) -> float:
     n = len(differences)
-    if n < 2 or not has_spread(differences):
+    if n < 2 or not has_spread(differences):  # of two it is 3 at most, which decides nothing
         return 1.0
     t2 = statistics.fmean(differences) ** 2 * n / statistics.variance(differences)
     shrunk = 1 + n * G

@@ -44,11 +44,15 @@ def certificate(
         windows: seconds between evaluations, in their order; the first is left out, for it warms up.
 
     Raises:
-        ValueError: a time is NaN or negative.
+        ValueError: a time is NaN or negative, the kernel was not timed, or it took no time.
     """
     check_times([*before, *after, *known, *windows])
+    if not before or not after:
+        raise ValueError("the kernel was not timed before and after the run")
     first, last = statistics.median(before), statistics.median(after)
     quiet = float(np.quantile(known, 0.1)) if len(known) >= KNOWN_FROM else min(first, last)
+    if not quiet:
+        raise ValueError("the kernel took no time; nothing is a ratio to that")
     ratio, slow = max(first, last) / quiet, _slow_share(windows[1:])
     contended = ratio > MOST_KERNEL_RATIO or (slow is not None and slow > MOST_SLOW_SHARE)
     return Certificate(first, last, quiet, ratio, slow, contended)

@@ -8,6 +8,7 @@ import numpy as np
 
 from normcore.target import Point
 from service.statistics.differences import Floats
+from service.statistics.spread import check_points
 from service.statistics.values import NOMINAL, interval
 
 GRID = 200  # seconds at which curves are compared, evenly spaced
@@ -34,7 +35,11 @@ class Band(NamedTuple):
 
 
 def means(curves: Mapping[int, Sequence[Point]]) -> list[At]:
-    """At each step where a curve has a value, of the seeds that have one there."""
+    """At each step where a curve has a value, of the seeds that have one there.
+
+    Raises:
+        ValueError: a value is NaN, or a time is negative.
+    """
     return [_mean(at) for at in _at_steps(curves)]
 
 
@@ -43,12 +48,16 @@ def by_steps(curves: Mapping[int, Sequence[Point]], steps: Container[float] | No
 
     Args:
         steps: only at these; at all of them if None.
+
+    Raises:
+        ValueError: a value is NaN, or a time is negative.
     """
     return [_band(at) for at in _at_steps(curves) if steps is None or at[0][0] in steps]
 
 
 def _at_steps(curves: Mapping[int, Sequence[Point]]) -> list[list[At]]:
     """What the seeds have at each step, in the order of the steps."""
+    check_points(point for points in curves.values() for point in points)
     at: dict[int, list[At]] = {}
     for points in curves.values():
         for step, value, seconds in points:
@@ -58,7 +67,12 @@ def _at_steps(curves: Mapping[int, Sequence[Point]]) -> list[list[At]]:
 
 def by_seconds(curves: Mapping[int, Sequence[Point]], size: int = GRID) -> list[Band]:
     """At the same seconds of each seed, linear between two evaluations: from when all have one to the end of the
-    shortest."""
+    shortest.
+
+    Raises:
+        ValueError: a value is NaN, or a time is negative.
+    """
+    check_points(point for points in curves.values() for point in points)
     if not curves or not all(curves.values()):
         return []
     first = max(points[0].seconds for points in curves.values())

@@ -164,23 +164,32 @@ def _tests(a: Floats, b: Floats, of_a: _Samples, of_b: _Samples) -> _Tests:
     paired = (common >= PAIRED_FROM) & (2 * common >= np.minimum(of_a.n, of_b.n))
     with np.errstate(invalid="ignore", divide="ignore"):
         if paired.all():
-            return _paired(a - b, common)
+            return _paired(a, b, common)
         if not paired.any():
             return _welch(of_a, of_b)
         both = _Tests(*np.empty((4, len(paired))))
-        seed_by_seed = _paired((a - b)[:, paired], common[paired])
+        seed_by_seed = _paired(a[:, paired], b[:, paired], common[paired])
         by_all = _welch(of_a.at(~paired), of_b.at(~paired))
         for whole, some, others in zip(both, seed_by_seed, by_all, strict=True):
             whole[paired], whole[~paired] = some, others
         return both
 
 
-def _paired(differences: Floats, n: Counts) -> _Tests:
+def _paired(a: Floats, b: Floats, n: Counts) -> _Tests:
+    differences = _beyond_rounding(a, b)
     mean, variance = _moments(differences, n)
     error = np.where(_has_spread(differences), np.sqrt(variance / n), 0.0)
     exact = np.where(mean == 0, 1.0, 2.0 ** (1 - n))
     freedom: Floats = n - np.float64(1)
     return _Tests(mean, error, freedom, np.where(error > 0, _two_sided(mean / error, freedom), exact))
+
+
+def _beyond_rounding(a: Floats, b: Floats) -> Floats:
+    """a - b, 0 where that is no more than rounding of the largest value that the two have."""
+    differences: Floats = a - b
+    most = np.fmax.reduce(np.maximum(np.abs(a), np.abs(b)), axis=0)
+    differences[np.abs(differences) <= RELATIVE * most] = 0.0
+    return differences
 
 
 def _welch(a: _Samples, b: _Samples) -> _Tests:
@@ -222,7 +231,13 @@ def _two_sided(t: Floats, freedom: Floats) -> Floats:
 
 
 def holm(p: Floats) -> Floats:
-    """p-values of as many tests, so that one of 20 families has any false alarm (Holm 1979)."""
+    """p-values of as many tests, so that one of 20 families has any false alarm (Holm 1979).
+
+    Raises:
+        ValueError: one is NaN; leave out who is not tested.
+    """
+    if np.isnan(p).any():
+        raise ValueError("a p-value is not a number")
     order = np.argsort(p)
     adjusted = np.empty(len(p))
     adjusted[order] = np.maximum.accumulate(np.minimum((len(p) - np.arange(len(p))) * p[order], 1.0))

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
+from service.statistics.spread import check_numbers, check_times
+
 WIDEST = 4.0
 """The factor beyond which a method gains nothing (Dahl et al. 2023, arXiv:2306.07179)."""
 
@@ -29,7 +31,12 @@ def profiles(times: Mapping[str, Mapping[str, float | None]], taus: Sequence[flo
     Args:
         times: by method and task; None where the method did not reach the task's target.
         taus: factors at which the shares are told.
+
+    Raises:
+        ValueError: a time is NaN or negative, or a factor NaN.
     """
+    check_times(time for own in times.values() for time in own.values() if time is not None)
+    check_numbers(taus)
     tasks = sorted({task for own in times.values() for task in own})
     of_method = {method: [_known(own.get(task)) for task in tasks] for method, own in times.items()}
     least = [min(column) for column in zip(*of_method.values(), strict=True)]
@@ -45,7 +52,11 @@ def profiles(times: Mapping[str, Mapping[str, float | None]], taus: Sequence[flo
 
 def flips(times: Mapping[str, Mapping[str, float | None]]) -> list[tuple[str, str]]:
     """Pairs of methods, the one with more area first, that stand the other way round if they are held beside each other
-    alone: ratios are to the fastest, whoever that is (Gould and Scott 2016)."""
+    alone: ratios are to the fastest, whoever that is (Gould and Scott 2016).
+
+    Raises:
+        ValueError: a time is NaN or negative.
+    """
     area = {method: found.area for method, found in profiles(times, ()).items()}
     ordered = sorted(area, key=lambda method: (-area[method], method))
     return [(a, b) for a, b in combinations(ordered, 2) if area[a] > area[b] and _is_behind(times, a, b)]

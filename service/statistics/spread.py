@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from normcore.spec.metric import Direction
+from normcore.target import Point
 
 LEVEL = 0.95
 RELATIVE = 1e-12
@@ -16,10 +17,10 @@ def has_spread(values: Sequence[float]) -> bool:
 
 def check_numbers(values: Iterable[float]) -> None:
     """Raises:
-    ValueError: one is NaN.
+    ValueError: one is NaN or infinite.
     """
-    if any(map(math.isnan, values)):
-        raise ValueError("a value is not a number")
+    if not all(map(math.isfinite, values)):
+        raise ValueError("a value is not a number, or infinite")
 
 
 def check_times(times: Iterable[float]) -> None:
@@ -29,6 +30,17 @@ def check_times(times: Iterable[float]) -> None:
     for time in times:
         if math.isnan(time) or time < 0:
             raise ValueError(f"a time is negative or not a number: {time}")
+
+
+def check_points(points: Iterable[Point]) -> None:
+    """Raises:
+    ValueError: a value is NaN or infinite, or a time is NaN or negative.
+    """
+    for step, value, seconds in points:
+        if not math.isfinite(value):
+            raise ValueError(f"the value at step {step} is not a number, or infinite")
+        if not (step >= 0 and seconds >= 0):
+            raise ValueError(f"a time is negative or not a number: step {step}, {seconds} s")
 
 
 def gain(value: float, direction: Direction) -> float:

@@ -11,7 +11,7 @@ from scipy.stats import CensoredData, binomtest, ecdf, quantile_test
 from normcore.spec.metric import Direction
 from normcore.target import HELD, Aim, Point, Time
 from service.statistics.differences import Pairs, pair, pairs
-from service.statistics.spread import LEVEL, check_times, gain, has_spread
+from service.statistics.spread import LEVEL, check_numbers, check_points, check_times, gain, has_spread
 from service.statistics.values import Interval, interval, of_exp
 
 RANKS_FROM = 6  # times, whose order alone gives an interval of their median
@@ -77,9 +77,10 @@ def time_to_target(points: Sequence[Point], target: float, direction: Direction,
         points: in the order of their steps.
 
     Raises:
-        ValueError: a value is NaN, or a time is negative.
+        ValueError: a value or the target is NaN, or a time is negative.
     """
-    _check(points)
+    check_points(points)
+    check_numbers([target])
     aim = Aim(target, direction, k)
     for point in points:
         aim.note(point)
@@ -96,7 +97,7 @@ def times(times: Sequence[float], reached: Sequence[bool], tau: float) -> Times:
     Raises:
         ValueError: a time is NaN or negative.
     """
-    check_times(times)
+    check_times([*times, tau])
     if not times:
         return Times(None, 0, None, None)
     curve = kaplan_meier(times, reached)
@@ -183,7 +184,7 @@ def _interval_of_median(times: Sequence[float], reached: Sequence[bool]) -> tupl
 
 def best_held(points: Sequence[Point], direction: Direction, k: int = HELD) -> float | None:
     """The best level that a curve holds for ``k`` evaluations; None of fewer."""
-    _check(points)
+    check_points(points)
     gains = [gain(point.value, direction) for point in points]
     held = [min(gains[c : c + k]) for c in range(len(gains) - k + 1)]
     return gain(max(held), direction) if held else None
@@ -235,11 +236,3 @@ def _interval(logs: Sequence[float]) -> Interval | None:
 def _end(points: Sequence[Point], by: By) -> float:
     last = points[-1]
     return float(last.step if by == "steps" else last.seconds)
-
-
-def _check(points: Sequence[Point]) -> None:
-    for point in points:
-        if math.isnan(point.value):
-            raise ValueError(f"the value at step {point.step} is not a number")
-        if point.step < 0 or point.seconds < 0:
-            raise ValueError(f"a time is negative: step {point.step}, {point.seconds} s")

@@ -49,9 +49,9 @@ def value(values: Sequence[float], n_diverged: int, direction: Direction, no_ski
         no_skill: what a model gets that ignores its input; without it there is no score of seeds that diverged.
 
     Raises:
-        ValueError: a value is NaN.
+        ValueError: a value is NaN or infinite, or so is ``no_skill``.
     """
-    check_numbers(values)
+    check_numbers(values if no_skill is None else [*values, no_skill])
     n = len(values)
     if not values:
         return Value(None, None, None, 0, None, None, _share(n_diverged, n_diverged))

@@ -1,14 +1,34 @@
-"""A sweep as a table: a row for each cell, with a column for each field that it varies."""
+"""A sweep as a table: a row for each cell, with a column for each field that it varies; and a list of sweeps."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from service.http.tables import Column, Table, interval
 from service.leaderboards.columns import estimate
-from service.sweeps.schemas import Sweep, SweepCell
+from service.sweeps.schemas import Sweep, SweepCell, SweepSummary
 
 FILE_ROW = "A row for each cell; a varied field's column has its value as JSON, and `values.` before its name."
 FILE_EXAMPLE = '"sweep_id","values.norm.gain_init","experiment_id","best"\n"swp_01KAJ3…","0.1","exp_01KAJ3…",true\n'
+SWEEPS_ROW = "A row for each sweep of the page; `Link` has the next page."
+SWEEPS_EXAMPLE = '"id","state","n_experiments","n_runs"\n"swp_01KAJ3V1Z8Q4N7M2X5C6B9D0EH","running",2,2\n'
+SUMMARY = (
+    Column("id", "text"),
+    Column("state", "text"),
+    Column("n_experiments", "integer"),
+    Column("n_runs", "integer"),
+    Column("reused_runs", "integer"),
+    Column("progress.done", "integer"),
+    Column("progress.total", "integer"),
+    Column("progress.eta_seconds", "number"),
+    Column("grid", "json"),
+    Column("random", "json"),
+    Column("samples", "integer"),
+    Column("sampler_seed", "integer"),
+    Column("reuse", "truth"),
+    Column("adaptive", "truth"),
+    Column("created_at", "moment"),
+    Column("spec", "json"),
+)
 
 
 def sweep_table(sweep: Sweep) -> Table:
@@ -35,6 +55,11 @@ def sweep_table(sweep: Sweep) -> Table:
         ),
         sweep.cells,
     )
+
+
+def sweeps_table(sweeps: Sequence[SweepSummary]) -> Table:
+    """What a list shows; the cells of each are a table of their own."""
+    return Table("sweeps", SUMMARY, sweeps)
 
 
 def _value_of(field: str) -> Callable[[SweepCell], Any]:

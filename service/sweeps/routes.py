@@ -4,7 +4,7 @@ from functools import partial
 from pathlib import Path as FilePath
 from typing import Annotated, Any
 
-from fastapi import Path, Response, status
+from fastapi import Path, Request, Response, status
 from pydantic import AfterValidator
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
@@ -19,12 +19,12 @@ from service.experiments.parameters import DryRun, FigureTheme, IdempotencyKey
 from service.experiments.schemas import FigureOut
 from service.http.bodies import YAML_TYPES, SpecBody
 from service.http.openapi import JSON, Document, Responses, answers, headers, inlined, refusals, verbatim
-from service.http.pages import Cursor, Limit, Page, page
+from service.http.pages import Cursor, Limit, Page, next_page, page
 from service.http.parts import DatabaseDep, Parts, PartsDep
 from service.http.routing import Router, check_found
 from service.http.tables import WantedFormat, also_as_file, as_file, json_answer
 from service.sweeps import examples, expansion, figures, planning, queries, requests, schemas, submission
-from service.sweeps.columns import FILE_EXAMPLE, FILE_ROW, sweep_table
+from service.sweeps.columns import FILE_EXAMPLE, FILE_ROW, SWEEPS_EXAMPLE, SWEEPS_ROW, sweep_table, sweeps_table
 from service.sweeps.expansion import Cell
 from service.sweeps.submission import Submitted
 from service.sweeps.written import WrittenSweep, read
@@ -120,11 +120,21 @@ async def _submit(
         return await parts.group_commit.write(store)
 
 
-@router.get("", responses=answers(Page(items=[examples.SUMMARY], next_cursor=SWEEP_ID)))
-def list_sweeps(db: DatabaseDep, limit: Limit = 50, cursor: Cursor = None) -> Page[schemas.SweepSummary]:
+@router.get(
+    "",
+    response_model=Page[schemas.SweepSummary],
+    responses=also_as_file(answers(Page(items=[examples.SUMMARY], next_cursor=SWEEP_ID)), SWEEPS_ROW, SWEEPS_EXAMPLE),
+)
+def list_sweeps(
+    request: Request, db: DatabaseDep, format: WantedFormat, limit: Limit = 50, cursor: Cursor = None
+) -> Response:
     """Sweeps, newest first."""
     with db.snapshot() as session:
-        return page(queries.sweeps(session, before=cursor, limit=limit + 1), limit, lambda sweep: sweep.id)
+        rows = queries.sweeps(session, before=cursor, limit=limit + 1)
+    shown = page(rows, limit, lambda sweep: sweep.id)
+    if format == "json":
+        return json_answer(shown.model_dump_json())
+    return as_file(sweeps_table(shown.items), format, next_page(request, shown))
 
 
 @router.get(

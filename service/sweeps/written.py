@@ -12,6 +12,7 @@ from normcore.spec import SpecError
 from normcore.spec.experiment import HASHED
 from normcore.spec.messages import choose, message, suggestion
 from service.errors import Invalid
+from service.http.bodies import A_SWEEP
 from service.http.openapi import WrittenSpec
 
 MAX_AXES = 20
@@ -20,6 +21,7 @@ MAX_RUNS = 10_000
 MAX_ADAPTIVE_CELLS = 32  # of which each pair is compared, again and again
 FIRST_SEEDS = 3  # of an adaptive sweep
 MOST_SEEDS = 20
+NO_FIELD = "a field's name is text, as norm.eps, and this is none; put it into quotes if it is a name"
 OF_ALL_CELLS = ("seeds", "device", "priority", "labels")
 
 Range = Annotated[list[float], Field(min_length=2, max_length=2)]
@@ -49,6 +51,8 @@ class Distribution(_Written):
         bounds = self.log_uniform or self.uniform or self.int_uniform
         if bounds is not None and not bounds[0] < bounds[1]:
             raise PydanticCustomError("bounds", "give the least first, then one that is more")
+        if self.uniform is not None and math.isinf(self.uniform[1] - self.uniform[0]):
+            raise PydanticCustomError("bounds", "the range is wider than any number; give a narrower one")
         return self
 
     def draw(self, source: random.Random) -> Any:
@@ -128,7 +132,9 @@ def read(body: Any) -> WrittenSweep:
 def _error(error: Any) -> SpecError:
     loc = tuple(error["loc"])
     if error["type"] == "model_type" and not loc:
-        return SpecError(loc, 'expected an object, as {"spec": {…}, "grid": {"norm.eps": [1e-5, 1e-3]}}', "model_type")
+        return SpecError(loc, A_SWEEP, "model_type")
+    if loc[-1:] == ("[key]",) or error["type"] == "invalid_key":
+        return SpecError(tuple(step for step in loc if step != "[key]"), NO_FIELD, "key")
     if error["type"] == "extra_forbidden":
         known = WrittenSweep.model_fields if len(loc) == 1 else Distribution.model_fields
         meant = suggestion(str(loc[-1]), known).strip()

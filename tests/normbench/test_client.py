@@ -1,5 +1,7 @@
 """The service seen from a user's machine, over a real connection."""
 
+import math
+import re
 import socket
 import sys
 import time
@@ -397,11 +399,32 @@ def test_without_pandas_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -
 # -- what is no service ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), {1, 2}, object(), b"x"])
-def test_what_json_cannot_hold_is_refused_before_it_is_sent(api: Client, value: Any) -> None:
-    with pytest.raises(NormbenchError, match="JSON"):
+@pytest.mark.parametrize(
+    ("value", "holds"),
+    [
+        (float("nan"), "NaN, which JSON cannot; give a finite number"),
+        (float("-inf"), "-Infinity, which JSON cannot; give a finite number"),
+        ({1, 2}, "a value of type set, which JSON cannot; give text, numbers, lists or mappings"),
+        (object(), "a value of type object, which"),
+        (b"x", "a value of type bytes, which"),
+    ],
+)
+def test_what_json_cannot_hold_is_refused_before_it_is_sent(api: Client, value: Any, holds: str) -> None:
+    with pytest.raises(Invalid, match=re.escape(f"labels.a: the spec holds {holds}")) as refusal:
         api.submit({**written(), "labels": {"a": value}})
+    assert [error["loc"] for error in refusal.value.errors] == [["labels", "a"]]
+    assert refusal.value.status is None
     assert list(api.experiments()) == []
+
+
+def test_what_json_cannot_hold_is_named_by_what_it_stands_in() -> None:
+    nobody, values = Client("http://127.0.0.1:9"), [{"seed": 0, "value": 0.5}, {"seed": 1, "value": math.nan}]
+    with pytest.raises(Invalid, match=r"^values\.1\.value: the result holds NaN, which JSON cannot") as refusal:
+        nobody.claim({**written(), "values": values})
+    assert [error["loc"] for error in refusal.value.errors] == [["values", 1, "value"]]
+    for submit in (nobody.submit_sweep, nobody.dry_run_sweep):
+        with pytest.raises(Invalid, match=r"^grid\.norm\.eps\.0: the sweep holds Infinity"):
+            submit({"spec": written(), "grid": {"norm.eps": (math.inf, 0.1)}})
 
 
 def test_half_a_character_is_sent_and_refused_by_the_service(api: Client) -> None:

@@ -53,6 +53,9 @@ def test_what_is_wrong_with_a_claim_is_told_by_field(api: str, tmp_path: Path) -
     wrong.write_text(CLAIM.replace("0.88", "88"))
     told = normbench("claim", wrong, status=2)
     assert "values.2.value: accuracy is 0 to 1, and cannot be 88" in told
+    wrong.write_text(CLAIM.replace("0.88", ".nan"))
+    told = normbench("claim", wrong, status=2)
+    assert told == "normbench: values.2.value: the result holds NaN, which JSON cannot; give a finite number\n"
     assert "no such file" in normbench("claim", tmp_path / "none.yaml", status=2).lower()
     assert "res_1" in normbench("withdraw", "res_1", status=2)
     assert from_json("claims") == []

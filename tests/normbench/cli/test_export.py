@@ -18,7 +18,7 @@ from tests.normbench.terminal import on_a_terminal
 from tests.service.comparisons.test_routes import trained
 from tests.service.given import submitted
 from tests.service.leaderboards.boards import result
-from tests.service.sweeps.given import posted, stored
+from tests.service.sweeps.given import SPEC, posted, stored
 
 
 def rows_of(text: str) -> list[dict[str, str]]:
@@ -40,6 +40,48 @@ def test_a_board_goes_to_standard_output_or_to_a_file(api: str, db: Database, tm
     piped = CliRunner().invoke(app, [*arguments, "--format", "parquet"])
     assert piped.stdout_bytes[:4] == piped.stdout_bytes[-4:] == b"PAR1"
     assert rows_of(normbench(*arguments, "--rank-by", "steps_to_target", "--published"))[0]["rank"] == "1"
+
+
+def test_a_board_is_exported_with_every_option_of_the_leaderboard(api: str, db: Database) -> None:
+    result(db, "layer_norm", [0.80], [10])
+    result(db, "layer_norm", [0.70], [40], norm={"method": "layer_norm", "gain_init": 0.5})
+    result(db, "none", [0.60], [20])
+    result(db, "rms_norm", [0.90], [5], training={"max_steps": 400})
+    board = ("export", "board", "permuted_digits", "--profile", "smoke")
+
+    def column(name: str, *options: str) -> list[str]:
+        return [row[name] for row in rows_of(normbench(*board, *options))]
+
+    assert column("method") == ["layer_norm", "layer_norm", "none", "rms_norm"]
+    assert column("rank") == ["1", "2", "3", ""]
+    assert float(column("speedup.steps")[0]) == pytest.approx(2)
+    assert column("speedup.baseline", "--baseline", "layer_norm")[2:3] == ["layer_norm"]
+    assert float(column("speedup.steps", "--baseline", "layer_norm")[2]) == pytest.approx(0.5)
+    assert column("method", "--over-budget") == ["rms_norm", "layer_norm", "layer_norm", "none"]
+    assert column("method", "--best") == ["layer_norm", "none"]
+    assert column("method", "--as-of", "2020-01-01T00:00:00Z") == []
+    assert from_json(*board, "--as-of", "2020-01-01T00:00:00Z")["entries"] == []
+    assert from_json(*board, "--over-budget")["entries"][0]["method"] == "rms_norm"
+    for options in (("--best",), ("--over-budget", "--baseline", "rms_norm")):
+        assert from_json(*board, *options) == from_json("leaderboard", *board[2:], *options)
+
+
+def test_all_boards_together_have_a_row_for_each_method(api: str, db: Database) -> None:
+    result(db, "layer_norm", [0.80], [10])
+    result(db, "none", [0.60], [20])
+    arguments = ("export", "overall", "--profile", "smoke", "--rank-by", "steps_to_target")
+    rows = rows_of(normbench(*arguments))
+    assert [(row["method"], row["times.permuted_digits"]) for row in rows] == [("layer_norm", "10"), ("none", "20")]
+    assert from_json(*arguments) == Client(api).overall(profile="smoke")
+    assert "normbench export overall" in normbench("export", "board", "overall", status=2)
+
+
+@pytest.mark.parametrize("size", [2, 200])
+def test_sweeps_of_all_pages_are_one_file(api: str, db: Database, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    monkeypatch.setattr(client, "MOST_ON_A_PAGE", size)
+    known = [stored(db, posted({"norm.method": ["none"]}, spec={**SPEC, "seeds": [k]})) for k in range(3)][::-1]
+    assert [row["id"] for row in rows_of(normbench("export", "sweeps"))] == known
+    assert [sweep["id"] for sweep in from_json("export", "sweeps")] == known
 
 
 def test_a_comparison_has_a_row_for_each_entry(api: str, db: Database) -> None:

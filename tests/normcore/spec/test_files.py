@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from normcore.spec import read_spec
-from normcore.spec.files import dump_yaml, load_yaml
+from normcore.spec.files import dump_yaml, load_json, load_yaml, not_json
 
 
 @pytest.mark.parametrize(
@@ -105,3 +105,24 @@ def test_yaml_is_written_as_people_write_it() -> None:
     shared = [0, 1]
     spec = {"task": {"name": "a"}, "seeds": shared, "more": {"seeds": shared}}
     assert dump_yaml(spec) == "task:\n  name: a\nseeds: [0, 1]\nmore:\n  seeds: [0, 1]\n"
+
+
+def test_numbers_that_are_not_finite_are_found_by_their_paths() -> None:
+    in_json = load_json('{"a": [1, NaN, {"b": -Infinity}], "c": {"d": 1e999, "e": 1e-3}, "f": null}')
+    in_yaml = load_yaml("a: [1, .nan, {b: -.inf}]\nc: {d: 1e999, e: 1e-3}\nf:\n")
+    for written in (in_json, in_yaml):
+        found = list(not_json(written))
+        assert [path for path, _ in found] == [("a", 1), ("a", 2, "b"), ("c", "d")]
+        assert [str(value) for _, value in found] == ["nan", "-inf", "inf"]
+
+
+def test_what_stands_in_itself_or_many_levels_deep_is_looked_at_once() -> None:
+    endless: dict[str, Any] = {"a": 1}
+    endless["b"] = [endless, float("inf")]
+    assert list(not_json(endless)) == [(("b", 1), float("inf"))]
+    deep: Any = b"x"
+    for _ in range(50_000):
+        deep = [deep, 0]
+    [(path, value)] = not_json(deep)
+    assert (path, value) == ((0,) * 50_000, b"x")
+    assert list(not_json({1: {None: float("inf")}})) == [((1, "None"), float("inf"))]

@@ -9,6 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 from starlette.types import Message
 
+from service.http.bodies import A_RESULT, A_SWEEP
 from tests.service.given import written
 
 YAML = b"""
@@ -95,6 +96,31 @@ def test_an_empty_body_is_said_to_be_empty(shared_client: TestClient, kind: str 
     assert "the body is empty; a spec is an object, as" in answer.json()["detail"]
 
 
+@pytest.mark.parametrize(
+    ("path", "explained"),
+    [
+        ("/v1/experiments", 'a spec is an object, as {"task": '),
+        ("/v1/sweeps", 'a sweep is an object, as {"spec": '),
+        ("/v1/results", 'a result is an object, as {"task": '),
+    ],
+)
+@pytest.mark.parametrize(("content", "wrong"), [(b"", "the body is empty"), (b"a text", "the body holds no object")])
+def test_what_is_missing_is_explained_by_what_is_sent_there(
+    shared_client: TestClient, path: str, explained: str, content: bytes, wrong: str
+) -> None:
+    answer = shared_client.post(path, content=content, headers={"Content-Type": FORM})
+    assert answer.status_code == 400
+    assert answer.json()["detail"].startswith(f"{wrong}; {explained}")
+    assert answer.json()["detail"].endswith("; with curl, send a file by --data-binary @FILE")
+
+
+@pytest.mark.parametrize(("path", "example"), [("/v1/sweeps", A_SWEEP), ("/v1/results", A_RESULT)])
+def test_what_is_given_as_an_example_is_accepted(shared_client: TestClient, path: str, example: str) -> None:
+    sent = json.loads(example.partition(" as ")[2])
+    answer = shared_client.post(path, json=sent | ({"norm": {"method": "none"}} if "values" in sent else {}))
+    assert answer.status_code == 201, answer.text
+
+
 UNREADABLE: dict[str, tuple[bytes, list[str]]] = {
     "neither": (b"{task: [", ["neither JSON (Expecting property name", "nor YAML", "--data-binary"]),
     "braces": (b"{" * 20_000, ["cannot be read: it is nested too deeply"]),
@@ -118,6 +144,37 @@ def test_numbers_that_json_lacks_are_refused_in_yaml_too(shared_client: TestClie
     answer = post(shared_client, b"task: {name: permuted_digits}\nnorm: {method: layer_norm, eps: .nan}\n", None)
     assert answer.status_code == 422
     assert answer.json()["errors"][0]["loc"] == ["norm", "eps"]
+
+
+RESULT = """{"task": {"name": "permuted_digits"}, "provenance": {"source": "https://example.org"}, "values":
+    [{"seed": 10, "value": %s}, {"seed": 11, "value": 0.5}, {"seed": 12, "value": %s}]}"""
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "wrong"),
+    [
+        ("/v1/results", RESULT % ("NaN", "1e999"), {"values.0.value": "NaN", "values.2.value": "Infinity"}),
+        ("/v1/sweeps", '{"spec": {}, "grid": {"norm.eps": [0.1, -Infinity]}}', {"grid.norm.eps.1": "-Infinity"}),
+        ("/v1/sweeps", '{"spec": {"norm": {"eps": NaN}}, "grid": {"norm": [{}]}}', {"spec.norm.eps": "NaN"}),
+        ("/v1/experiments", '{"norm": {"eps": NaN}, "seeds": [0, NaN]}', {"norm.eps": "NaN", "seeds.1": "NaN"}),
+        ("/v1/experiments", "NaN", {"": "NaN"}),
+    ],
+)
+@pytest.mark.parametrize("kind", ["application/json", FORM])
+def test_numbers_that_json_lacks_are_named_by_their_paths(
+    shared_client: TestClient, path: str, content: str, wrong: dict[str, str], kind: str
+) -> None:
+    answer = shared_client.post(path, content=content, headers={"Content-Type": kind})
+    assert answer.status_code == 422, answer.text
+    told = {".".join(map(str, error["loc"])): error["msg"] for error in answer.json()["errors"]}
+    assert told == {loc: f"{number} is no finite number; give one that is" for loc, number in wrong.items()}
+    assert {error["type"] for error in answer.json()["errors"]} == {"finite_number"}
+
+
+def test_of_very_many_numbers_that_json_lacks_a_hundred_are_named(shared_client: TestClient) -> None:
+    answer = post(shared_client, b'{"seeds": [' + b", ".join([b"NaN"] * 50_000) + b"]}", "application/json")
+    assert answer.status_code == 422
+    assert [error["loc"] for error in answer.json()["errors"]] == [["seeds", k] for k in range(100)]
 
 
 def test_a_body_is_read_no_further_than_the_limit(shared_client: TestClient) -> None:

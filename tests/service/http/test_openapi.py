@@ -259,6 +259,9 @@ def test_what_is_sent_is_what_is_described(client: TestClient, document: Any, en
         "/v1/experiments",
         f"/v1/runs/{ended_run}/measurements",
         "/v1/leaderboards/permuted_digits",
+        "/v1/leaderboards/overall",
+        "/v1/sweeps",
+        f"/v1/sweeps/{answers['sweep 201'].json()['id']}",
         "/v1/comparisons",
     )
     compared = fingerprints(client)

@@ -45,6 +45,22 @@ def test_a_parameter_that_takes_one_value_is_not_given_two(shared_client: TestCl
     assert "leave one" in error["msg"]
 
 
+@pytest.mark.parametrize(
+    ("moment", "said"),
+    [
+        ("2026-11-25T12:00:00", "say in which time zone it is, as 2026-11-25T12:00:00Z"),
+        ("2026-11-25T12:00:00+01:00", "expected a moment with its time zone, as 2026-11-25T12:00:00Z"),
+        ("yesterday", "expected a moment with its time zone, as 2026-11-25T12:00:00Z"),
+    ],
+    ids=["without a zone", "+ that was not quoted is a space", "a word"],
+)
+def test_what_is_no_moment_is_refused_with_an_example(shared_client: TestClient, moment: str, said: str) -> None:
+    answer = shared_client.get(f"/v1/leaderboards/permuted_digits?as_of={moment}")
+    assert answer.status_code == 422
+    [error] = answer.json()["errors"]
+    assert (error["loc"], error["msg"]) == (["as_of"], said)
+
+
 @pytest.mark.parametrize("path", ["/v1/experiments/", "/v1/tasks/", "/healthz/", "/docs/", "/openapi.json/"])
 def test_an_address_has_one_form(shared_client: TestClient, path: str) -> None:
     answer = shared_client.get(path, follow_redirects=False)

@@ -8,8 +8,9 @@ from typing import Any
 import pyarrow.parquet
 from starlette.testclient import TestClient
 
+from normcore.spec.tasks import BENCHMARKS
 from service.db import Database
-from service.leaderboards.columns import FILE_EXAMPLE
+from service.leaderboards.columns import FILE_EXAMPLE, OVERALL_EXAMPLE
 from tests.service.given import submitted_result
 from tests.service.leaderboards.boards import board, measured, result
 
@@ -111,3 +112,46 @@ def test_what_is_kept_of_one_format_is_not_given_for_another(client: TestClient,
 def test_an_earlier_board_comes_as_a_file_too(client: TestClient, db: Database) -> None:
     result(db, "layer_norm", [0.80], [10])
     assert rows_of(client, as_of="2020-01-01T00:00:00Z") == []
+
+
+OVERALL = "/v1/leaderboards/overall"
+
+
+def test_all_boards_together_say_what_the_json_says(client: TestClient, db: Database) -> None:
+    result(db, "layer_norm", [0.8, 0.8], [10, 12])
+    result(db, "none", [0.8], [35])
+    result(db, "none", [0.8], [30], task={"name": "sequential_digits", "profile": "smoke"})
+    known = client.get(OVERALL, params={"profile": "smoke"}).json()["methods"]
+    rows = rows_of(client, OVERALL)
+    assert [row["method"] for row in rows] == [one["method"] for one in known] == ["none", "layer_norm"]
+    assert (float(rows[1]["area"]), rows[1]["fastest"], rows[1]["rank"]) == (0.5, "1", "2")
+    assert json.loads(rows[1]["untried"]) == ["sequential_digits"]
+    for row, one in zip(rows, known, strict=True):
+        assert (row["profile"], row["rank_by"]) == ("smoke", "steps_to_target")
+        assert float(row["area"]) == one["area"]
+        for name in ("times", "ratios"):
+            found = {task: row[f"{name}.{task}"] for task in BENCHMARKS}
+            assert {task: float(text) for task, text in found.items() if text} == {
+                task: value for task, value in one[name].items() if value is not None
+            }
+    assert (rows[0]["times.permuted_digits"], rows[0]["ratios.permuted_digits"]) == ("35", str(35 / 11))
+    assert set(next(csv.reader([OVERALL_EXAMPLE.splitlines()[0]]))) <= set(rows[0])
+
+
+def test_all_boards_together_have_their_columns_in_parquet_though_nothing_is_measured(client: TestClient) -> None:
+    answer = client.get(OVERALL, params={"profile": "smoke", "rank_by": "seconds_to_target", "format": "parquet"})
+    assert answer.headers["content-disposition"] == 'attachment; filename="overall-smoke.parquet"'
+    found = pyarrow.parquet.read_table(io.BytesIO(answer.content))
+    assert (found.num_rows, found.num_columns) == (0, 7 + 2 * len(BENCHMARKS))
+    assert str(found.schema.field("ratios.char_lm").type) == "double"
+
+
+def test_all_boards_together_are_answered_in_the_format_that_is_preferred(client: TestClient, db: Database) -> None:
+    result(db, "none", [0.8], [20])
+    for _ in range(2):
+        csv_answer = client.get(OVERALL, params={"profile": "smoke"}, headers={"Accept": "text/csv"})
+        json_answer = client.get(OVERALL, params={"profile": "smoke"})
+        assert csv_answer.headers["content-type"].startswith("text/csv")
+        assert json_answer.json()["methods"][0]["method"] == "none"
+        assert "Accept" in csv_answer.headers["vary"].split(", ")
+        assert "Accept" in json_answer.headers["vary"].split(", ")

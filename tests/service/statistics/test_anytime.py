@@ -20,6 +20,15 @@ def test_without_a_difference_nothing_is_known() -> None:
     assert anytime([0.3]) == (1.0, 1.0, None)
 
 
+@pytest.mark.parametrize("step", [0.1, 1e-6, 1e-9])
+def test_two_differences_decide_nothing_however_alike_they_are(step: float) -> None:
+    """Of two, E is at most 3, the root of 1 + 2 g, so p stays above 1/3."""
+    found = anytime([1.0, 1.0 + step])
+    assert 1 < found.e_value <= 3
+    assert found.p_value >= 1 / 3
+    assert found.ci95 is None
+
+
 def test_what_was_once_sure_stays_so() -> None:
     sure = [0.06, 0.04, 0.03, 0.07, 0.05]
     later = anytime([*sure, -0.5])

@@ -62,6 +62,13 @@ def test_more_than_there_are_cannot_be_chosen(k: int) -> None:
         best_of([Trial(0.1, 0.1), Trial(0.2, 0.2)], k, "maximize")
 
 
+@pytest.mark.parametrize("wrong", [float("nan"), float("inf"), float("-inf")])
+def test_what_is_no_number_is_refused(wrong: float) -> None:
+    for trial in (Trial(wrong, 0.1), Trial(0.1, wrong), Trial(None, wrong)):
+        with pytest.raises(ValueError, match="not a number"):
+            best_of([trial, Trial(0.2, 0.2)], 1, "maximize")
+
+
 def test_each_number_at_once_is_each_by_itself() -> None:
     valid, test = np.random.default_rng(4).normal(size=(2, 9)).round(1).tolist()
     given = [Trial(None, 0.0), *map(Trial, valid, test)]

@@ -21,6 +21,15 @@ def test_a_tenth_of_slow_windows_is_borne() -> None:
     assert certificate(kernel, kernel, [], [9.0, *quick[:8], *slow]).contended
 
 
+def test_a_kernel_that_took_no_time_or_was_not_timed_is_refused() -> None:
+    with pytest.raises(ValueError, match="took no time"):
+        certificate([0.0], [0.0], [], [])
+    with pytest.raises(ValueError, match="took no time"):
+        certificate([0.02], [0.02], [0.0] * 5, [])
+    with pytest.raises(ValueError, match="not timed"):
+        certificate([0.02], [], [], [])
+
+
 def test_a_negative_time_is_refused() -> None:
     with pytest.raises(ValueError, match="negative"):
         certificate([0.02], [-0.02], [], [])

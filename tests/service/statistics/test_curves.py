@@ -41,6 +41,15 @@ def test_curves_that_were_never_there_together_have_no_seconds_in_common() -> No
     assert by_seconds({}) == by_steps({}) == by_steps({0: []}) == []
 
 
+@pytest.mark.parametrize("wrong", [Point(20, float("nan"), 2.0), Point(20, 0.4, float("nan")), Point(20, 0.4, -2.0)])
+def test_what_is_no_number_or_no_time_is_refused(wrong: Point) -> None:
+    for curves in ({0: SLOW, 1: [FAST[0], wrong]}, {0: [wrong]}):
+        with pytest.raises(ValueError, match="step 20"):
+            by_steps(curves)
+        with pytest.raises(ValueError, match="step 20"):
+            by_seconds(curves)
+
+
 @given(st.lists(st.lists(st.floats(-10, 10), min_size=4, max_size=4), min_size=2, max_size=6))
 def test_the_interval_is_values_own(rows: list[list[float]]) -> None:
     curves = {seed: [Point(10 * k, value, float(k)) for k, value in enumerate(row)] for seed, row in enumerate(rows)}

@@ -81,6 +81,34 @@ def test_a_pair_is_what_scipy_says(a: dict[int, float], b: dict[int, float]) -> 
     assert found.ci95 == pytest.approx(tuple(test.confidence_interval(0.95)), rel=1e-6, abs=1e-6)
 
 
+@pytest.mark.parametrize(
+    "noise",
+    [
+        [0.1 + 0.2] * 6,
+        [0.1 + 0.2, 0.3, 0.1 + 0.2, 0.3, 0.1 + 0.2, 0.1 + 0.2],
+        [0.3 - 1e-13, 0.3, 0.3 + 2e-13, 0.3, 0.3, 0.3 - 2e-13],
+    ],
+    ids=["alike", "of some seeds", "of both signs"],
+)
+def test_rounding_alone_is_no_difference(noise: list[float]) -> None:
+    a, b = dict(enumerate(noise)), dict.fromkeys(range(6), 0.3)
+    assert pair(a, b) == pair(b, a) == (0.0, None, 1.0, 6)
+    found = pairs([a, b])
+    assert found.mean.tolist() == [[0.0, 0.0], [0.0, 0.0]]
+    assert (found.p_value[0, 1], found.p_value[1, 0]) == (1.0, 1.0)
+
+
+def test_what_is_more_than_rounding_is_a_difference() -> None:
+    a, b = dict.fromkeys(range(6), 0.3 + 1e-11), dict.fromkeys(range(6), 0.3)
+    found = pair(a, b)
+    assert found is not None
+    assert found.mean == pytest.approx(1e-11, rel=1e-4)
+    assert (found.ci95, found.p_value) == (None, 2.0**-5)
+    tiny = pair(dict.fromkeys(range(6), 1e-20), dict.fromkeys(range(6), 0.0))
+    assert tiny is not None
+    assert tiny.p_value == 2.0**-5, "what is small counts beside what both are"
+
+
 def test_few_common_seeds_of_large_sets_are_no_pairs() -> None:
     """Five in common are half of ten, and not of eleven."""
     values = dict(enumerate(np.random.default_rng(0).normal(size=11).tolist()))
@@ -95,6 +123,10 @@ def test_few_common_seeds_of_large_sets_are_no_pairs() -> None:
 def test_what_is_no_number_is_refused() -> None:
     with pytest.raises(ValueError, match="not a number"):
         pair({0: float("nan"), 1: 1.0}, {0: 1.0, 1: 2.0})
+    with pytest.raises(ValueError, match="infinite"):
+        pair({0: float("inf"), 1: 1.0}, {0: 1.0, 1: 2.0})
+    with pytest.raises(ValueError, match="a p-value is not a number"):
+        holm(np.array([0.01, np.nan]))
 
 
 @pytest.mark.parametrize("n", [3, 5, 10])

@@ -32,6 +32,15 @@ def test_who_is_there_at_once_is_fastest_and_nobody_else_is_near() -> None:
     assert {method: one.area for method, one in found.items()} == {"a": 1.0, "b": 1.0, "c": 0.0}
 
 
+@pytest.mark.parametrize("time", [-1.0, float("nan")])
+def test_what_is_no_time_is_refused(time: float) -> None:
+    for judge in (lambda times: profiles(times, ()), flips):
+        with pytest.raises(ValueError, match="negative or not a number"):
+            judge({"a": {"t": time}, "b": {"t": 1.0}})
+    with pytest.raises(ValueError, match="not a number"):
+        profiles({"a": {"t": 1.0}}, [float("nan")])
+
+
 def test_a_third_method_may_turn_two_others_round() -> None:
     """Alone, a has ratios 1 and 3.1, b 3 and 1. Of one that is four times as fast as b on t2, b has no more there."""
     times: dict[str, dict[str, float | None]] = {"a": {"t1": 10.0, "t2": 31.0}, "b": {"t1": 30.0, "t2": 10.0}}

@@ -146,7 +146,17 @@ def test_the_best_level_is_held_not_touched(direction: Any, best: float) -> None
     assert best_held(points(rows), direction) == best
 
 
-@pytest.mark.parametrize("row", [(20, math.nan, 1.0), (20, 0.5, -1.0)])
+@pytest.mark.parametrize("row", [(20, math.nan, 1.0), (20, math.inf, 1.0), (20, 0.5, -1.0), (20, 0.5, math.nan)])
 def test_what_is_no_number_or_no_time_is_refused(row: tuple[float, float, float]) -> None:
     with pytest.raises(ValueError, match=r"step 20"):
         time_to_target(points([row]), 0.5, "maximize")
+    with pytest.raises(ValueError, match=r"step 20"):
+        best_held(points([row]), "maximize")
+
+
+def test_a_target_or_an_end_that_is_no_number_is_refused() -> None:
+    with pytest.raises(ValueError, match="not a number"):
+        time_to_target(points([(20, 0.5, 1.0)]), math.nan, "maximize")
+    for tau in (math.nan, -1.0):
+        with pytest.raises(ValueError, match="negative or not a number"):
+            times([100.0, 140.0], [True, True], tau)

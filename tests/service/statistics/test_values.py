@@ -18,6 +18,11 @@ def test_value(case: Mapping[str, Any]) -> None:
 def test_what_is_no_number_is_refused() -> None:
     with pytest.raises(ValueError, match="not a number"):
         value([0.5, float("nan")], 0, "maximize", 0.1)
+    with pytest.raises(ValueError, match="not a number"):
+        value([0.5, 0.6], 1, "maximize", float("nan"))
+    for infinite in (float("inf"), float("-inf")):
+        with pytest.raises(ValueError, match="infinite"):
+            value([infinite, 0.5, 0.6], 0, "maximize", 0.1)
 
 
 def test_of_lower_is_better_those_that_diverged_are_the_highest() -> None:

@@ -1,12 +1,13 @@
 """What is no sweep is refused, with the field and the repair, before a single cell is made."""
 
+import random
 import time
 from typing import Any
 
 import pytest
 
 from service.errors import Invalid
-from service.sweeps.written import read
+from service.sweeps.written import Distribution, read
 from tests.service.sweeps.given import LR, METHODS, SPEC, posted
 
 RATE = {"log_uniform": [1e-4, 1e-2]}
@@ -22,7 +23,7 @@ def refused(body: Any) -> list[tuple[str, str]]:
 @pytest.mark.parametrize(
     ("body", "where", "told"),
     [
-        ([], "", "expected an object, as"),
+        ([], "", 'a sweep is an object, as {"spec": '),
         ({"grid": METHODS}, "spec", "it is required"),
         ({"spec": SPEC}, "grid", "a sweep goes over something"),
         ({"spec": SPEC, "gird": METHODS}, "gird", "did you mean 'grid'?"),
@@ -45,6 +46,11 @@ def refused(body: Any) -> list[tuple[str, str]]:
         (posted(random={LR: {"log_uniform": [0, 1]}}, samples=1), f"random/{LR}/log_uniform/0", "greater than 0"),
         (posted(random={LR: {"uniform": [2, 1]}}, samples=1), f"random/{LR}", "give the least first"),
         (posted(random={LR: {"int_uniform": [1.5, 2]}}, samples=1), f"random/{LR}/int_uniform/0", "valid integer"),
+        (posted(random={LR: {"uniform": [-1e308, 1e308]}}, samples=3), f"random/{LR}", "wider than any number"),
+        ({"spec": SPEC, "grid": {1: [2]}}, "grid/1", "a field's name is text, as norm.eps"),
+        ({"spec": SPEC, "random": {1: RATE}, "samples": 1}, "random/1", "a field's name is text"),
+        ({"spec": {1: 2}, "grid": METHODS}, "spec/1", "a field's name is text"),
+        ({"spec": SPEC, "grid": METHODS, 1: 2}, "1", "a field's name is text"),
         (posted({LR: [1e-3]}, random={LR: RATE}, samples=1), f"random/{LR}", "the grid has this field, too"),
         (posted(spec={**SPEC, "seeds": [0]}, adaptive=True), "spec/seeds", "leave them out"),
         (
@@ -61,6 +67,11 @@ def test_what_is_no_sweep_is_refused(body: Any, where: str, told: str) -> None:
     [(loc, message)] = refused(body)
     assert loc == where
     assert told in message
+
+
+def test_a_range_as_wide_as_numbers_go_is_drawn_from() -> None:
+    drawn = Distribution.model_validate({"uniform": [-8e307, 8e307]}).draw(random.Random(0))
+    assert -8e307 <= drawn <= 8e307
 
 
 def test_ten_million_cells_are_refused_at_once() -> None:
