@@ -112,7 +112,10 @@ def _curved(session: Session, entry: Entry) -> schemas.Curved:
 def _entry(session: Session, given: str) -> Entry:
     found = session.scalars(select(Entry).where(Entry.fingerprint.between(given, given + AFTER_HEX)).limit(2)).all()
     if not found:
-        raise NotFound(f"no entry has a fingerprint that begins with {given}: none of its runs has succeeded")
+        raise NotFound(
+            f"no entry has a fingerprint that begins with {given}: none of its runs has succeeded; "
+            "GET /v1/leaderboards/{task} shows the fingerprints of a board"
+        )
     if len(found) > 1:
         raise Invalid([SpecError(("fingerprint",), f"several begin with {given}; give more of it", "ambiguous")])
     return found[0]
@@ -125,7 +128,7 @@ def _check_alike(entries: Sequence[Entry]) -> None:
     boards = {(entry.task, entry.profile, entry.problem) for entry in entries}
     if len(boards) > 1:
         told = " and ".join(sorted(f"{task} ({profile}, problem {problem})" for task, profile, problem in boards))
-        wrong = f"these are of different boards, whose values mean different things: {told}"
+        wrong = f"these are of different boards, whose values mean different things: {told}; compare entries of one"
         raise Invalid([SpecError(("fingerprint",), wrong, "unlike")])
     if len({entry.fingerprint for entry in entries}) < max(2, len(entries)):
         raise Invalid([SpecError(("fingerprint",), "give two or more that differ", "too_few")])

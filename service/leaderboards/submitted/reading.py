@@ -7,10 +7,10 @@ from pydantic import ValidationError
 
 from normcore.spec import InvalidSpec, SpecError, TrainingSpec, resolve
 from normcore.spec.experiment import HASHED, ExperimentSpec
-from normcore.spec.messages import message, suggestion
+from normcore.spec.messages import choose, message, suggestion
 from normcore.spec.tasks.char_lm import CharLM
 from service.errors import Invalid
-from service.leaderboards.submitted.schemas import Evidence
+from service.leaderboards.submitted.schemas import Evidence, Provenance, SeedValue
 
 OF_SPEC = (*HASHED, "spec_version")
 FIELDS = (*OF_SPEC, *Evidence.model_fields)
@@ -42,7 +42,7 @@ def read(written: Any) -> Submitted:
     try:
         evidence = Evidence.model_validate({name: written[name] for name in Evidence.model_fields if name in written})
     except ValidationError as refusal:
-        errors += [SpecError(error["loc"], message(error), error["type"]) for error in refusal.errors()]
+        errors += [_wrong(error) for error in refusal.errors()]
     if spec is not None:
         errors += _unranked(spec)
     if evidence is not None:
@@ -58,6 +58,14 @@ def _unknown(name: Any) -> SpecError:
     close = "they stand in values" if name == "seeds" else suggestion(name, FIELDS).strip()
     repair = close or f"choose from {', '.join(FIELDS)}"
     return SpecError((str(name),), f"unknown field; {repair}", "unknown_field")
+
+
+def _wrong(error: Any) -> SpecError:
+    """One of pydantic's errors about the evidence, with a repair."""
+    if error["type"] == "extra_forbidden":
+        part = Provenance if error["loc"][0] == "provenance" else SeedValue
+        return SpecError(error["loc"], f"unknown field; {choose(error['loc'][-1], part.model_fields)}", "unknown_field")
+    return SpecError(error["loc"], message(error), error["type"])
 
 
 def _unranked(spec: ExperimentSpec) -> Iterator[SpecError]:

@@ -107,7 +107,13 @@ def test_the_same_key_finds_the_same_result(client: TestClient) -> None:
         ({"values": [{"seed": True, "value": 0.9}]}, "values.0.seed", "valid integer"),
         ({"values": [{"seed": 0, "value": "0.9"}]}, "values.0.value", "valid number"),
         ({"values": [{"seed": 0, "value": None}]}, "values.0.value", "valid number"),
-        ({"values": [{"seed": 0, "value": 0.9, "valid": 0.9}]}, "values.0.valid", ""),
+        (
+            {"values": [{"seed": 0, "value": 0.9, "valid": 0.9}]},
+            "values.0.valid",
+            "unknown field; did you mean 'value'?",
+        ),
+        ({"provenance": {"source": "http://a", "cod": "x"}}, "provenance.cod", "unknown field; did you mean 'code'?"),
+        ({"provenance": {"source": "http://a", "gpu": "x"}}, "provenance.gpu", "choose from code, hardware, note, so"),
         ({"values": 0.9}, "values", "expected a list"),
         ({"provenance": {}}, "provenance.source", "it is required; add it"),
         ({"provenance": {"source": "javascript:alert(1)"}}, "provenance.source", "give an http or https address"),
@@ -149,7 +155,8 @@ def test_all_that_is_wrong_is_named_at_once(client: TestClient) -> None:
 def test_a_value_that_is_no_number_is_refused(client: TestClient, number: str) -> None:
     text = client.build_request("POST", "/", json=claim([0.125])).content.decode().replace("0.125", number)
     answer = client.post("/v1/results", content=text, headers={"Content-Type": "application/json"})
-    assert answer.status_code in (400, 422), answer.text
+    assert is_problem(answer, 422)
+    assert [error["loc"] for error in answer.json()["errors"]] == [["values", 0, "value"]]
     yaml = {"NaN": ".nan", "Infinity": ".inf", "1e999": "1e999"}[number]
     text = text.replace(number, yaml)
     answer = client.post("/v1/results", content=text, headers={"Content-Type": "application/yaml"})
