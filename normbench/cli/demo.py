@@ -43,12 +43,14 @@ def demo(
         command.note(f"stopped; what has begun is kept in {data_dir} and goes on with")
         typer.echo(f"  {_start(data_dir, port)}", err=True)
         raise typer.Exit(INTERRUPTED) from None
-    command.show(as_json, board, leaderboard(board), Text(f"\n{advice(data_dir, port)}"))
+    command.show(as_json, board, leaderboard(board), Text(f"\n{advice(data_dir, port, board)}"))
 
 
-def advice(data_dir: Path, port: int) -> str:
+def advice(data_dir: Path, port: int, board: Leaderboard) -> str:
     """How to look further, to be copied as it stands."""
     url = f"http://127.0.0.1:{port}"
+    fingerprints = [entry["fingerprint"] for entry in board["entries"] if entry["fingerprint"]]
+    compared = "&".join(f"fingerprint={fingerprint[:12]}" for fingerprint in fingerprints[: len(METHODS)])
     own, at = _own_name(), "" if url == DEFAULT_URL else f"NORMBENCH_URL={url} "
     return (
         f"The results stay in {data_dir}. To look further, start the service on them:\n\n"
@@ -59,6 +61,7 @@ def advice(data_dir: Path, port: int) -> str:
         f"  {at}{own} open {TASK} --profile {PROFILE}\n\n"
         "or in a browser:\n\n"
         f"  {url}/boards/{TASK}?profile={PROFILE}\n"
+        f"  {url}/compare?{compared}\n"
         f"  {url}/\n"
         f"  {url}/docs"
     )
@@ -89,6 +92,9 @@ def _trained(client: Client, as_json: bool) -> Leaderboard:
         {"task": {"name": TASK, "profile": PROFILE}, "norm": {"method": method}, "seeds": SEEDS} for method in METHODS
     ]
     ids = [client.submit(spec)["id"] for spec in specs]
+    typer.echo("Their curves grow in a browser:", err=as_json)
+    for method, id in zip(METHODS, ids, strict=True):
+        typer.echo(f"  {client.url}/experiments/{id}  {method}", err=as_json)
     for experiment in progress.watch(client, ids, command.console(err=as_json)):
         watching.complain(experiment)
         if experiment["state"] != "succeeded":

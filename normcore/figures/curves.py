@@ -17,10 +17,10 @@ def curves(series: Mapping[str, Sequence[Point]], title: str, x: str = "step", u
         x: what the points go over.
         units: of quantities, where they have one.
     """
-    quantities = list(dict.fromkeys(name.rpartition(".")[2] for name in series))
-    splits = list(dict.fromkeys(name.rpartition(".")[0] for name in series))
+    parts = {name: _parts(name) for name in series}
+    splits, quantities = (list(dict.fromkeys(part[k] for part in parts.values())) for k in (0, 1))
     traces = [
-        _line(name, points, quantities.index(name.rpartition(".")[2]), splits.index(name.rpartition(".")[0]))
+        _line(name, points, quantities.index(parts[name][1]), splits.index(parts[name][0]))
         for name, points in series.items()
     ]
     rows = max(len(quantities), 1)
@@ -32,6 +32,12 @@ def curves(series: Mapping[str, Sequence[Point]], title: str, x: str = "step", u
     bottom = _number(rows - 1)
     below = {"title": {"text": x}, "anchor": f"y{bottom}"}
     return figure(traces, title, x, "", **LEGEND_ABOVE, **axes, xaxis=below, height=PANEL_HEIGHT * rows + 100)
+
+
+def _parts(name: str) -> tuple[str, str]:
+    """Split and quantity; what stands before a point is a split only if it is a word: ``gradient_norm gain=0.1``."""
+    split, _, quantity = name.rpartition(".")
+    return (split, quantity) if split.isidentifier() else ("", name)
 
 
 def _line(name: str, points: Sequence[Point], row: int, split: int) -> dict[str, Any]:

@@ -47,8 +47,9 @@ def _traces(stairs: Stairs, style: Style, end: float, theme: Theme) -> list[dict
     points = [*stairs.points, (end, left)] if left == 0 and last < end else [*stairs.points]
     line = {
         "type": "scatter",
-        "mode": "lines",
+        "mode": "lines+markers",
         "name": stairs.name,
+        "marker": {"color": colour, "symbol": style.plotly_symbol, "size": 7},
         "x": [step for step, _ in points],
         "y": [1 - share for _, share in points],
         "line": {"color": colour, "dash": style.dash, "width": 2, "shape": "hv"},

@@ -13,6 +13,7 @@ DASH = "–"
 WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 UNBROKEN = "\u00a0"
 ARXIV = re.compile(r"arXiv:([0-9]{4}\.[0-9]{4,5})")
+HALF = 0.5
 THIN = "\u202f"  # between the thousands; it does not break
 
 
@@ -60,8 +61,11 @@ def difference_interval(limits: Sequence[float] | None, metric: str) -> str:
 
 
 def steps(number: float | None) -> str:
-    """Steps, whole: 11 000."""
-    return DASH if number is None else f"{number:,.0f}".replace(",", THIN)
+    """Steps: 11 000; 32.5 where a median lies between two."""
+    if number is None:
+        return DASH
+    places = 1 if abs(number) % 1 == HALF else 0
+    return f"{number:,.{places}f}".replace(",", THIN)
 
 
 def seconds(number: float | None) -> str:

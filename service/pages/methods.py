@@ -77,14 +77,18 @@ def _shown(session: Session, name: str) -> dict[str, Any]:
 
 def claim(card: ReportCard) -> str:
     """Where the method stands, in a sentence."""
-    ranked = [one for one in card.standings if one.rank is not None]
+    ranked = [one for one in card.standings if one.rank is not None and one.mean is not None]
     if not ranked:
-        return "It is on no board yet."
+        return "It is on no board yet." if not card.standings else "It has no finite result on any board."
     best = min(ranked, key=lambda one: (one.rank or 0, -one.of))
-    firsts = sum(one.rank == 1 for one in ranked)
+    first = [one for one in ranked if one.rank == 1]
+    surely = sum(one.rank_ci is not None and one.rank_ci[1] == 1 for one in first)
     where = f"{best.task}, {best.profile}"
-    if firsts > 1:
-        return f"It ranks first on {firsts} of {formats.count(len(ranked), 'board')}."
+    boards = formats.count(len(ranked), "board")
+    if len(first) > 1 and surely == len(first):
+        return f"It ranks first on {surely} of {boards}."
+    if len(first) > 1:
+        return f"It has rank 1 on {len(first)} of {boards}, and is shown to be first on {surely or 'none'} of these."
     return f"Its best rank is {best.rank} of {best.of} ({where})."
 
 

@@ -33,9 +33,10 @@ def verdict(board: Leaderboard, seeds: Seeds) -> Verdict | None:
     first, *others = ranked
     if not others:
         return Verdict(f"{_named(first)} is alone here:", f"{_worth(board, first)}; nothing to hold it against yet.")
-    if min(first.n_seeds, others[0].n_seeds) < FEWEST:
+    counted = {entry.fingerprint: _seeds_that_count(board, entry) for entry in (first, others[0])}
+    if min(counted.values()) < FEWEST:
         told = " and ".join(
-            f"{_named(entry)} has {_worth(board, entry)} over {formats.count(entry.n_seeds, 'seed')}"
+            f"{_named(entry)} has {_worth(board, entry)} over {formats.count(counted[entry.fingerprint], 'seed')}"
             for entry in (first, others[0])
         )
         return Verdict(
@@ -44,7 +45,14 @@ def verdict(board: Leaderboard, seeds: Seeds) -> Verdict | None:
     tied = [entry for entry in others if entry.tie_group == first.tie_group]
     if tied:
         return _ties(board, first, tied)
+    if first.rank_ci and first.rank_ci[1] > 1:
+        return _may_lead(board, first, first.rank_ci[1] - 1)
     return _leads(board, first, others[0], seeds)
+
+
+def _seeds_that_count(board: Leaderboard, entry: Entry) -> int:
+    """Of seconds those alone that were alone on their machine."""
+    return entry.n_seeds - (entry.contended if board.rank_by == "seconds_to_target" else 0)
 
 
 def ties(board: Leaderboard) -> list[str]:
@@ -87,6 +95,14 @@ def _ties(board: Leaderboard, first: Entry, tied: Sequence[Entry]) -> Verdict:
         f"{_named(first)} has the best {'mean' if board.rank_by == 'metric' else 'time'}, and {names}"
         f" {'ties' if len(tied) == 1 else 'tie'} with it:",
         f"{_worth(board, first)}, but the seeds show no difference.",
+    )
+
+
+def _may_lead(board: Leaderboard, first: Entry, others: int) -> Verdict:
+    be = "is" if others == 1 else "are"
+    return Verdict(
+        f"{_named(first)} has the best {'mean' if board.rank_by == 'metric' else 'time'}, and may not be first:",
+        f"{_worth(board, first)}, but {formats.count(others, 'entry', 'entries')} {be} not shown to be worse.",
     )
 
 

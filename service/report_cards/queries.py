@@ -104,7 +104,9 @@ def _measured(run: Run) -> MeasuredOut:
 
 def _standings(session: Session, method: str) -> list[StandingOut]:
     boards = (
-        leaderboards.leaderboard(session, Asked(found.task, cast(ProfileName, found.profile), found.problem.id))
+        leaderboards.leaderboard(
+            session, Asked(found.task, cast(ProfileName, found.profile), found.problem.id, best=True)
+        )
         for found in leaderboards.leaderboards(session)
     )
     return [standing for board in boards if (standing := _standing(board, method)) is not None]

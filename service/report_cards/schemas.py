@@ -29,14 +29,14 @@ class CellOut(BaseModel):
 
 
 class StandingOut(BaseModel):
-    """The method's best entry on one leaderboard."""
+    """The method's best entry on one leaderboard, chosen by validation, beside those of other methods."""
 
     task: str
     profile: str
     problem: Problem
-    rank: int | None = Field(description="Null if it had more than the board's budget.")
+    rank: int | None = Field(description="By test values; 1 is the best.")
     rank_ci: tuple[int, int] | None = Field(description="The ranks that it may truly have, 95% for all of the board.")
-    of: int = Field(description="Entries within the budget.")
+    of: int = Field(description="Methods that have such an entry.")
     metric: str
     unit: str
     direction: Literal["maximize", "minimize"]

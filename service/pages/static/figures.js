@@ -27,6 +27,7 @@ async function draw(figure) {
     const [Plotly, answer] = await Promise.all([loadPlotly(), fetch(address)]);
     const content = await answer.json();
     if (!answer.ok) throw new Error(content.detail);
+    if (content.layout.height > figure.clientHeight) figure.style.height = `${content.layout.height}px`; // several panels
     const { clientWidth: width, clientHeight: height } = figure;
     const font = { ...content.layout.font, family: getComputedStyle(document.body).fontFamily, size: 13 };
     let plot = figure.querySelector(".plot-area");

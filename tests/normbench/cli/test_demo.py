@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -25,7 +26,10 @@ def test_the_demos_advice_works_as_it_stands_wherever_it_is_copied(
     data_dir = tmp_path / "with a space"
     monkeypatch.setenv("NORMBENCH_DATA_DIR", str(data_dir))
     monkeypatch.setattr(sys, "argv", [str(Path(sys.executable).with_name(called))])
-    lines = [line.strip() for line in demo.advice(data_dir, 8765).splitlines() if line.startswith("  ")]
+    board: Any = {"entries": [{"fingerprint": letter * 64} for letter in "abc"]}
+    lines = [line.strip() for line in demo.advice(data_dir, 8765, board).splitlines() if line.startswith("  ")]
+    compared = "&".join(f"fingerprint={letter * 12}" for letter in "abc")
+    assert f"http://127.0.0.1:8765/compare?{compared}" in lines
     start, *look = [line for line in lines if not line.startswith("http")]
     assert shlex.split(start)[0] == f"NORMBENCH_DATA_DIR={data_dir}"
     assert shlex.split(start)[-3:] == ["up", "--port", "8765"]
@@ -48,6 +52,7 @@ def test_without_a_compiler_it_goes_on_as_it_does_with_one(tmp_path: Path, monke
     assert result.exit_code == 0, result.output
     for method in demo.METHODS:
         assert method in result.stdout
+        assert re.search(rf"http://127\.0\.0\.1:\d+/experiments/exp_\w+  {method}\n", result.stdout)
     log = (tmp_path / "data" / "demo.log").read_text()
     assert log.count("there is no g++; install it") == 1
     assert not re.search(r"Traceback|ERROR", log)

@@ -68,3 +68,10 @@ def test_more_splits_than_colours_begin_anew() -> None:
     figure = curves({f"split{k}.loss": [(0.0, 1.0)] for k in range(len(PALETTE) + 1)}, "Many")
     colours = [trace["line"]["color"] for trace in figure["data"]]
     assert colours == [*PALETTE, PALETTE[0]]
+
+
+def test_a_number_in_a_name_is_no_split() -> None:
+    series = {f"gradient_norm gain={gain}": [(0.0, 1.0), (1.0, 0.5)] for gain in (0.1, 0.5)}
+    drawn = curves(series, "Gradients")
+    assert [drawn["layout"][axis]["title"]["text"] for axis in ("yaxis", "yaxis2")] == list(series)
+    assert [trace["yaxis"] for trace in drawn["data"]] == ["y", "y2"]

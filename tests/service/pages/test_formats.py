@@ -24,6 +24,7 @@ from service.pages import formats
         (formats.distance(-0.013, "accuracy"), "1.30 points"),
         (formats.difference_interval((-0.0012, 0.003), "accuracy"), "−0.12 – +0.30"),
         (formats.steps(11_000.4), "11\u202f000"),
+        (formats.steps(32.5), "32.5"),
         (formats.seconds(6.13), "6.1 s"),
         (formats.seconds(59.7), "1 min"),
         (formats.seconds(125), "2 min 5 s"),

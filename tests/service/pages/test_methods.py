@@ -136,5 +136,14 @@ def test_the_answer_says_where_it_stands_and_what_it_costs() -> None:
     [standing] = REPORT_CARD.standings
     twice = REPORT_CARD.model_copy(update={"standings": [standing, standing], "missing": []})
     assert claim(twice) == "It ranks first on 2 of 2 boards."
-    nowhere = REPORT_CARD.model_copy(update={"standings": [standing.model_copy(update={"rank": None})]})
+    once = REPORT_CARD.model_copy(
+        update={
+            "standings": [standing.model_copy(update={"rank_ci": rank_ci}) for rank_ci in ((1, 1), (1, 3), (1, 1))],
+            "missing": [],
+        }
+    )
+    assert claim(once) == "It has rank 1 on 3 of 3 boards, and is shown to be first on 2 of these."
+    lost = REPORT_CARD.model_copy(update={"standings": [standing.model_copy(update={"mean": None})]})
+    assert claim(lost) == "It has no finite result on any board."
+    nowhere = REPORT_CARD.model_copy(update={"standings": []})
     assert claim(nowhere) == "It is on no board yet."

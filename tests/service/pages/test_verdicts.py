@@ -96,6 +96,23 @@ def test_every_state_of_a_board_has_its_sentence(entries: list[Entry], begins: s
     assert said(verdict(board(*entries), {})).startswith(begins)
 
 
+def test_who_is_first_without_being_shown_to_be_is_not_called_first() -> None:
+    first, second = entry("layer_norm", 1.0, 1, rank_ci=(1, 3)), entry("none", 1.1, 2, rank_ci=(2, 5))
+    assert said(verdict(board(first, second), {})) == (
+        "layer_norm has the best mean, and may not be first: 1.0000 test bits per char, but 2 entries are not shown to"
+        " be worse."
+    )
+    alone, next_one = entry("layer_norm", 1.0, 1, rank_ci=(1, 1)), entry("none", 1.1, 2, rank_ci=(2, 5))
+    assert said(verdict(board(alone, next_one), {})).startswith("layer_norm is first, and nothing ties with it:")
+
+
+def test_by_seconds_seeds_count_that_were_alone_on_their_machine() -> None:
+    first, second = entry("layer_norm", 1.0, 1, contended=3), entry("none", 1.1, 2)
+    shown = said(verdict(board(first, second, rank_by="seconds_to_target"), {}))
+    assert shown.startswith("Too few seeds to rank: layer_norm has no 2.5 in half of its seeds over 2 seeds and none")
+    assert said(verdict(board(first, second, rank_by="steps_to_target"), {})).startswith("layer_norm is first")
+
+
 def test_an_empty_board_says_nothing() -> None:
     assert verdict(board(), {}) is None
 

@@ -104,6 +104,19 @@ def test_the_best_entry_of_each_board_is_shown(client: TestClient, db: Database)
     assert card_of(client, "none")["standings"][0]["rank"] == 2
 
 
+def test_the_best_entry_is_chosen_by_validation_and_stands_beside_other_methods_alone(
+    client: TestClient, db: Database
+) -> None:
+    """Not by the test, where luck of many settings would win."""
+    for gain, valid, test in ((1.0, 0.7, 0.9), (0.5, 0.8, 0.6), (0.1, 0.75, 0.95)):
+        submitted(db, norm={"method": "layer_norm", "gain_init": gain})
+        finished(db, claimed(db).lease, value=test, valid_value=valid)
+    submitted(db, "none")
+    finished(db, claimed(db).lease, value=0.65)
+    [standing] = card_of(client, "layer_norm")["standings"]
+    assert (standing["mean"], standing["rank"], standing["of"]) == (0.6, 2, 2)
+
+
 def test_a_method_that_there_is_not_is_not_found(client: TestClient) -> None:
     answer = client.get("/v1/methods/no_norm/report-card")
     assert answer.status_code == 404
