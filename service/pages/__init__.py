@@ -15,8 +15,10 @@ How to add a page:
 5. No script and no style stands in the page, as the Content-Security-Policy forbids it. Scripts are modules in
    ``static/``, loaded by the block ``scripts``; what they need stands in ``data-*`` attributes. Without them the page
    is still read and used.
-6. A table that has the class ``cards`` turns its rows into cards on phones; each cell's ``data-label`` says what it is.
-7. Colours come from ``static/tokens.css`` alone; those of methods from ``normcore.figures.styles``.
-8. A test in ``tests/service/pages/``: ``new_page`` and ``site`` of its conftest give a browser's page whose console and
+6. A form that changes what is stored includes ``parts/token.html``, and its route takes ``OwnFields`` or depends on
+   ``own_fields`` (``service.pages.forms``).
+7. A table that has the class ``cards`` turns its rows into cards on phones; each cell's ``data-label`` says what it is.
+8. Colours come from ``static/tokens.css`` alone; those of methods from ``normcore.figures.styles``.
+9. A test in ``tests/service/pages/``: ``new_page`` and ``site`` of its conftest give a browser's page whose console and
    requests are watched, ``check_accessible`` asks axe, and ``check_fits`` looks for what is too wide.
 """
