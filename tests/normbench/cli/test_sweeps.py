@@ -143,7 +143,7 @@ def test_ctrl_c_says_that_the_sweep_goes_on_and_how_to_come_back() -> None:
         "id": "swp_1",
         "state": "running",
         "n_experiments": 2,
-        "spec": {"task": {"name": "permuted_digits"}},
+        "tasks": [{"name": "permuted_digits", "profile": "smoke"}],
         "progress": {"done": 1, "total": 2, "eta_seconds": 3.0},
     }
     with scripted(Answer(sweep)) as script:
@@ -163,7 +163,7 @@ def test_waiting_sits_out_a_service_that_is_away(monkeypatch: pytest.MonkeyPatch
         "id": "swp_1",
         "state": "succeeded",
         "n_experiments": 0,
-        "spec": {"task": {"name": "permuted_digits"}},
+        "tasks": [{"name": "permuted_digits", "profile": "smoke"}],
         "progress": {"done": 0, "total": 0, "eta_seconds": None},
         "cells": [],
         "best": None,
