@@ -46,20 +46,24 @@ class Contestant:
     Attributes:
         outputs: h at every step (T, B, H), from x (T, B, F).
         module: what holds its parameters.
+        ended: returns once all that was asked for is done, which a GPU does by itself.
     """
 
     outputs: Callable[[Tensor], Tensor]
     module: nn.Module
+    ended: Callable[[], None] = lambda: None
 
     def train(self, x: Tensor, grad: Tensor) -> None:
         """Outputs, and the gradients of all parameters from that of the outputs."""
         for parameter in self.module.parameters():
             parameter.grad = None
         torch.autograd.backward(self.outputs(x), grad)
+        self.ended()
 
     @torch.no_grad()
     def evaluate(self, x: Tensor) -> None:
         self.outputs(x)
+        self.ended()
 
     def kept(self, x: Tensor) -> int:
         """Bytes that a forward pass keeps for backward, parameters and x left out."""
@@ -84,23 +88,24 @@ def of_torch(cell: str, shape: Shape) -> Contestant:
 
 
 def fused(cell: str, method: str, shape: Shape) -> Contestant:
-    return _ours(cpu.unroll, cell, method, shape)
+    return by(cpu.unroll, cell, method, shape)
 
 
 def reference(cell: str, method: str, shape: Shape) -> Contestant:
-    return _ours(recurrent.unroll, cell, method, shape)
+    return by(recurrent.unroll, cell, method, shape)
 
 
 def evaluated(contestant: Contestant, steps: int) -> Contestant:
     """The contestant in evaluation mode, its batch norms with statistics of a population."""
     contestant.module.eval()
     for norm in batch_norms(contestant.module).values():
-        features = norm.running_mean.shape[1]
-        norm.running_mean, norm.running_var = torch.zeros(steps, features), torch.ones(steps, features)
+        known = norm.running_mean.new_zeros(steps, norm.running_mean.shape[1])
+        norm.running_mean, norm.running_var = known, known + 1.0
     return contestant
 
 
-def _ours(unroll: Callable[..., recurrent.Unrolled], cell: str, method: str, shape: Shape) -> Contestant:
+def by(unroll: Callable[..., recurrent.Unrolled], cell: str, method: str, shape: Shape) -> Contestant:
+    """Our network, its sequence taken by ``unroll``."""
     options = CELLS[cell].model_validate({"hidden_size": shape.hidden})
     kind = METHODS[method]
     norm = kind.model_validate({**kind.defaults(CELLS[cell]), "method": method})

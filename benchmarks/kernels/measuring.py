@@ -6,8 +6,11 @@ import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 
 import torch
+from torch import Tensor
 
 from benchmarks.kernels.contestants import Contestant, Shape, evaluated, fused, of_torch, reference
 
@@ -30,6 +33,7 @@ class Times:
     """What one method costs at one shape, with ``torch.nn`` beside it; in seconds, medians.
 
     Attributes:
+        setting: how many threads of a processor, or in which precision a GPU.
         pairs: the ratio to ``torch.nn`` of each pair of training steps.
         reference: a training step by the reference.
         kept, theirs_kept: bytes kept for backward, by us and by ``torch.nn``.
@@ -38,7 +42,7 @@ class Times:
     cell: str
     method: str
     shape: Shape
-    threads: int
+    setting: str
     train: float
     theirs_train: float
     evaluate: float
@@ -58,38 +62,57 @@ def measure(cell: str, shapes: Sequence[Shape], threads: int, *, seconds: float 
             if method == "recurrent_batch_norm" and shape.batch < 2:
                 continue
             theirs, ours, slow = of_torch(cell, shape), fused(cell, method, shape), reference(cell, method, shape)
-
-            def train(contestant: Contestant) -> Callable[[], None]:
-                return lambda: contestant.train(x, grad)  # noqa: B023
-
-            def evaluate(contestant: Contestant) -> Callable[[], None]:
-                return lambda: contestant.evaluate(x)  # noqa: B023
-
             give_back_freed_memory()
-            kept, theirs_kept = ours.kept(x), theirs.kept(x)
-            trained = in_turns([train(ours), train(theirs), train(slow)], 2 * seconds)
-            ours = evaluated(ours, shape.steps)
-            shown = in_turns([evaluate(ours), evaluate(theirs)], seconds / 3)
-            yield Times(
-                cell=cell,
-                method=method,
-                shape=shape,
-                threads=threads,
-                train=statistics.median(trained[0]),
-                theirs_train=statistics.median(trained[1]),
-                evaluate=statistics.median(shown[0]),
-                theirs_evaluate=statistics.median(shown[1]),
-                pairs=tuple(mine / other for mine, other in zip(*trained[:2], strict=True)),
-                reference=statistics.median(trained[2]),
-                kept=kept,
-                theirs_kept=theirs_kept,
-            )
+            setting = f"{threads} thread{'s' if threads > 1 else ''}"
+            yield compared(cell, method, shape, setting, (ours, theirs, slow), x, grad, seconds)
 
 
-def in_turns(works: Sequence[Callable[[], None]], seconds: float) -> list[list[float]]:
+def compared(
+    cell: str,
+    method: str,
+    shape: Shape,
+    setting: str,
+    contestants: tuple[Contestant, Contestant, Contestant],
+    x: Tensor,
+    grad: Tensor,
+    seconds: float,
+    *,
+    turns: int = 1,
+    least: int = LEAST,
+) -> Times:
+    """What ours costs, with ``torch.nn``'s and the reference, ``contestants`` in this order.
+
+    Args:
+        turns: of ours and ``torch.nn``'s while the reference has one.
+        least: how many turns the reference has.
+    """
+    ours, theirs, slow = (partial(contestant.train, x, grad) for contestant in contestants)
+    kept, theirs_kept = (contestant.kept(x) for contestant in contestants[:2])
+    *pairs, of_reference = in_turns([*[ours, theirs] * turns, slow], 2 * seconds, least)
+    trained, theirs_trained = list(chain(*pairs[::2])), list(chain(*pairs[1::2]))
+    shown = in_turns(
+        [partial(evaluated(contestants[0], shape.steps).evaluate, x), partial(contestants[1].evaluate, x)], seconds / 3
+    )
+    return Times(
+        cell=cell,
+        method=method,
+        shape=shape,
+        setting=setting,
+        train=statistics.median(trained),
+        theirs_train=statistics.median(theirs_trained),
+        evaluate=statistics.median(shown[0]),
+        theirs_evaluate=statistics.median(shown[1]),
+        pairs=tuple(mine / other for mine, other in zip(trained, theirs_trained, strict=True)),
+        reference=statistics.median(of_reference),
+        kept=kept,
+        theirs_kept=theirs_kept,
+    )
+
+
+def in_turns(works: Sequence[Callable[[], None]], seconds: float, least: int = LEAST) -> list[list[float]]:
     """Seconds that each took, time after time, after one that does not count; as many as there is time for."""
     once = sum(_seconds(work) for work in works)
-    rounds = min(MOST, max(LEAST, int(seconds / once)))
+    rounds = min(MOST, max(least, int(seconds / once)))
     samples: list[list[float]] = [[] for _ in works]
     for _ in range(rounds):
         for of_work, work in zip(samples, works, strict=True):

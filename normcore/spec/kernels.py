@@ -17,8 +17,8 @@ FUSED_CELLS = (LSTM, GRU, RNN)
 FUSED_METHODS = (NoNorm, LayerNorm, RecurrentBatchNorm, RMSNorm, SequenceBatchNorm)
 FUSED_PAIRS = tuple((CELLS.tag_of(cell), METHODS.tag_of(method)) for cell in FUSED_CELLS for method in FUSED_METHODS)
 """All that have fused kernels, as tags of a cell and of a method."""
-TRITON = ("3.7", "3.8")
-"""Versions that compile all kernels for CUDA devices: 3.6 refuses one, and the compiler of 3.9.0 aborts."""
+TRITON = ("3.6", "3.7", "3.8")
+"""Versions that compile all kernels for CUDA devices; the compiler of 3.9.0 aborts."""
 
 
 def why_not_fused(model: Model, norm: Method) -> str | None:

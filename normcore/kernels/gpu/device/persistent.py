@@ -17,7 +17,7 @@ from normcore.kernels.gpu.device.norms import BATCH_NORM, LAYER_NORM, RMS_NORM
 from normcore.kernels.gpu.device.tiles import Site, load_gates, load_state, own_tile, store_gates, store_state
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["T", "B"])  # batches and lengths differ, and one kernel does for all
 def forward_sequence(term, weight, mask, at_sums, at_cell, states, cells, sums, T, B,
                      H: tl.constexpr, G: tl.constexpr, KIND_SUMS: tl.constexpr, KIND_CELL: tl.constexpr,
                      JOINT: tl.constexpr, CARRIES: tl.constexpr, EPS_SUMS: tl.constexpr, EPS_CELL: tl.constexpr,
@@ -47,8 +47,13 @@ def forward_sequence(term, weight, mask, at_sums, at_cell, states, cells, sums, 
         if sums is not None:
             store_gates(sums + t * size * G, a, tile, H, G)
         longest = tl.sqrt(tl.max(tl.sum(state[0] * state[0], 1), 0)) if KIND_SUMS == BATCH_NORM else 0.0
+        sums_at = _measured_before(t, B, H, G, KIND_SUMS)
+        cell_at = _measured_before(t, B, H, 1, KIND_CELL)
         state = state_after(None if TOGETHER else x, a, state, None if mask is None else mask + t * B,
-                            _of_step(at_sums, t, B, H, G, KIND_SUMS), _of_step(at_cell, t, B, H, 1, KIND_CELL),
+                            Site(at_sums.gain, at_sums.shift,
+                                 None if at_sums.statistics is None else at_sums.statistics + sums_at, at_sums.size),
+                            Site(at_cell.gain, at_cell.shift,
+                                 None if at_cell.statistics is None else at_cell.statistics + cell_at, at_cell.size),
                             longest, tile, B, H, G, KIND_SUMS, KIND_CELL, JOINT, EPS_SUMS, EPS_CELL, ROUNDING,
                             LAST_PLACE, CARRIES)  # fmt: skip
         state = _inside(state, tile)
@@ -56,7 +61,7 @@ def forward_sequence(term, weight, mask, at_sums, at_cell, states, cells, sums, 
         store_state(states + after, None if cells is None else cells + after, state, tile, H)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["T", "B"])  # batches and lengths differ, and one kernel does for all
 def backward_sequence(term, weight, mask, at_sums, at_cell, states, cells, sums, grad_y, grad_h, grad_c, grad_term,
                       grad_sums, grad_gain, grad_shift, grad_gain_cell, grad_shift_cell, T, B,
                       H: tl.constexpr, G: tl.constexpr, KIND_SUMS: tl.constexpr, KIND_CELL: tl.constexpr,
@@ -76,9 +81,15 @@ def backward_sequence(term, weight, mask, at_sums, at_cell, states, cells, sums,
         a = load_gates(sums + at * G, tile, H, G)
         state = load_state(states + at, None if cells is None else cells + at, tile, H)
         d = with_outputs(d, None if grad_y is None else grad_y + at, tile, H)
+        sums_at = _measured_before(t, B, H, G, KIND_SUMS)
+        cell_at = _measured_before(t, B, H, 1, KIND_CELL)
         dx, da, before = gradients_before(x, a, state, d, None if mask is None else mask + t * B,
-                                          _of_step(at_sums, t, B, H, G, KIND_SUMS),
-                                          _of_step(at_cell, t, B, H, 1, KIND_CELL), grad_gain, grad_shift,
+                                          Site(at_sums.gain, at_sums.shift,
+                                               None if at_sums.statistics is None else at_sums.statistics + sums_at,
+                                               at_sums.size),
+                                          Site(at_cell.gain, at_cell.shift,
+                                               None if at_cell.statistics is None else at_cell.statistics + cell_at,
+                                               at_cell.size), grad_gain, grad_shift,
                                           grad_gain_cell, grad_shift_cell, tile, B, H, G, KIND_SUMS, KIND_CELL, JOINT,
                                           CARRIES)  # fmt: skip
         if grad_term is not None:
@@ -113,12 +124,8 @@ def _load_weight(weight, H: tl.constexpr, G: tl.constexpr, C: tl.constexpr):
 
 
 @triton.jit
-def _of_step(site, t, B, H: tl.constexpr, G: tl.constexpr, KIND: tl.constexpr):
-    """The site with the statistics (2 or 3, G, L) of a step, of all steps' (T, 2 or 3, G, L)."""
-    if site.statistics is None:
-        of_step = site
-    else:
-        lines = B if KIND == LAYER_NORM or KIND == RMS_NORM else H  # noqa: SIM109, as Triton knows no membership
-        which = 3 if KIND == BATCH_NORM else 2
-        of_step = Site(site.gain, site.shift, site.statistics + t * which * G * lines, site.size)
-    return of_step
+def _measured_before(t, B, H: tl.constexpr, G: tl.constexpr, KIND: tl.constexpr):
+    """How many numbers the statistics (T, 2 or 3, G, L) of all steps have before a step."""
+    lines = B if KIND == LAYER_NORM or KIND == RMS_NORM else H  # noqa: SIM109, as Triton knows no membership
+    which = 3 if KIND == BATCH_NORM else 2
+    return t * which * G * lines

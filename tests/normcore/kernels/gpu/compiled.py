@@ -33,8 +33,8 @@ IN_BFLOAT16: list[tuple[int, int, tuple[str, str, dict[str, Any]]]] = [
 IN_ONE_KERNEL = [
     *[(20, 16, case) for case in CASES if case[1] != "recurrent_batch_norm" or not case[2]],
     *[(64, 64, ("lstm", method, {})) for method in ("layer_norm", "recurrent_batch_norm")],  # the most shared memory
-    *[(20, 128, (cell, method, {})) for cell in ("rnn", "gru") for method in ("none", "layer_norm", "rms_norm")],
-    *[(20, 65, (cell, "rms_norm", {})) for cell in ("rnn", "gru")],  # no number lies where 16 bytes can be read at once
+    *[(20, 128, ("rnn", method, {})) for method in ("none", "layer_norm", "rms_norm")],
+    (20, 65, ("rnn", "rms_norm", {})),  # no number lies where 16 bytes can be read at once
 ]
 
 
