@@ -1,5 +1,6 @@
 """Signing in by a page: the key is kept where no script reads it, and counts for pages and their calls."""
 
+import html
 import re
 from collections.abc import Iterator
 
@@ -142,3 +143,17 @@ def test_everybody_can_sign_in(locked: Site, new_page: NewPage, size: tuple[int,
     page.goto("/sign-in")
     check_accessible(page)
     check_fits(page)
+
+
+def shown_calls(text: str) -> list[str]:
+    return [html.unescape(call) for call in re.findall("<code>(curl .*?)</code>", text, flags=re.DOTALL)]
+
+
+def test_calls_are_shown_with_a_key_where_one_is_asked_for(locked: Site, empty_site: Site) -> None:
+    kept = {"Cookie": f"normbench_key={locked.found['key']}"}
+    for site, key in ((locked, ' -H "Authorization: Bearer $NORMBENCH_API_KEY"'), (empty_site, "")):
+        submit = httpx.get(f"{site.url}/submit", headers=kept).text
+        assert shown_calls(submit) == [f"curl -s{key} '{site.url}/v1/experiments' --data-binary @spec.yaml"]
+        example, listing = shown_calls(httpx.get(f"{site.url}/sweeps", headers=kept).text)
+        assert example.startswith(f"curl -s{key} '{site.url}/v1/sweeps' -d '{{\"spec\": {{\"task\":")
+        assert listing == f"curl -s{key} '{site.url}/v1/sweeps'"

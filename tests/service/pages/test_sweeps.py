@@ -118,7 +118,7 @@ def test_where_no_sweep_is_yet_an_example_stands_that_works(fresh_site: Site, ne
     page = new_page(fresh_site)
     page.goto("/sweeps")
     expect(page.locator(".empty h2")).to_have_text("No sweep yet")
-    call = page.locator("pre", has_text="/v1/sweeps -d").inner_text()
+    call = page.locator("pre", has_text="/v1/sweeps' -d").inner_text()
     body = re.search(r"-d '(.*)'$", call)
     assert body is not None
     assert httpx.post(f"{fresh_site.url}/v1/sweeps", content=body[1]).status_code == 201
