@@ -50,6 +50,12 @@ class Standings:
     methods: Sequence[str]
     columns: Sequence[Column]
 
+    @property
+    def all_diverged(self) -> bool:
+        """Whether there are entries, and none has a finite result."""
+        found = [standing for column in self.columns for standing in column.standings.values()]
+        return bool(found) and all(standing.value is None for standing in found)
+
 
 def standings(session: Session, kept: KeptAnswers, boards: Sequence[LeaderboardSummary], profile: str) -> Standings:
     """All methods on all boards of a profile.

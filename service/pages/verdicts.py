@@ -148,6 +148,9 @@ def _worth(board: Leaderboard, entry: Entry) -> str:
     return f"{taken} to {target}"
 
 
+ALL_DIVERGED = Verdict("All entries of this profile diverged:", "none has a finite result, so that nobody wins.")
+
+
 def overall_verdict(overall: Overall) -> Verdict | None:
     """Which method is nearly the fastest most often; None without any."""
     if not overall.methods or not overall.tasks:
