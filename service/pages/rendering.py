@@ -80,7 +80,7 @@ def curl_of(request: Request) -> Callable[..., str]:
 
 
 def html(request: Request, template: str, **values: Any) -> str:
-    """A page. Templates also know the request's own address: ``here_url`` for the way back, ``curl`` for calls of the API."""
+    """A page. Templates also know the request's own address, ``here_url``, and write calls of the API by ``curl``."""
     return (
         templates()
         .get_template(template)

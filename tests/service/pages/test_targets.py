@@ -1,5 +1,5 @@
-"""What is pressed is large enough to be hit: 44 pixels each way on phones, 24 elsewhere (WCAG 2.5.8, 2.5.5). A link within
-a sentence is as high as its line."""
+"""What is pressed is large enough to be hit: 44 pixels each way on phones (WCAG 2.5.5), 24 elsewhere (2.5.8). Only a
+link within a sentence is as high as its line."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -41,9 +41,7 @@ def open_all(page: Page) -> None:
 
 
 @pytest.mark.parametrize(("size", "least"), [(PHONE, 44), (WIDE, 24)], ids=["phone", "wide"])
-def test_what_is_pressed_is_large_enough(
-    full_site: Site, new_page: NewPage, size: tuple[int, int], least: int
-) -> None:
+def test_what_is_pressed_is_large_enough(full_site: Site, new_page: NewPage, size: tuple[int, int], least: int) -> None:
     found = full_site.found
     page = new_page(full_site, size=size)
     further = ("/tasks", "/sign-in", "/boards/sequential_digits?profile=smoke", "/experiments?state=failed")
