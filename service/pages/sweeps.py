@@ -120,7 +120,9 @@ def facts(sweep: Sweep) -> Sequence[str]:
         told.append(f"{formats.count(lost, 'cell')} diverged in every seed")
     if sweep.adaptive:
         told.append("adaptive: further seeds go to cells whose order is open")
-    return [*told, f"chosen by validation among {formats.count(sweep.n_experiments, 'cell')}"]
+    if sweep.best is not None:
+        told.append(f"chosen by validation among {formats.count(sweep.n_experiments, 'cell')}")
+    return told
 
 
 def told(flip: BudgetFlip) -> str:
