@@ -148,7 +148,11 @@ def _worth(board: Leaderboard, entry: Entry) -> str:
     return f"{taken} to {target}"
 
 
-ALL_DIVERGED = Verdict("All entries of this profile diverged:", "none has a finite result, so that nobody wins.")
+def nobody_wins(tasks: Sequence[str]) -> Verdict:
+    """Where all entries of these tasks diverged, whatever they had reached before."""
+    return Verdict(
+        f"All entries of {formats.listed(tasks)} diverged:", "none has a finite result, so nobody wins overall."
+    )
 
 
 def overall_verdict(overall: Overall) -> Verdict | None:

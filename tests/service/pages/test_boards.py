@@ -65,7 +65,7 @@ def test_the_verdict_says_what_the_seeds_show(site: Site, new_page: NewPage, pat
 def test_where_all_diverged_nobody_wins_overall(site: Site, new_page: NewPage) -> None:
     page = new_page(site)
     page.goto("/boards?profile=smoke")
-    assert verdict(page).startswith("All entries of this profile diverged: none has a finite result")
+    assert verdict(page).startswith("All entries of sequential_digits diverged: none has a finite result")
     expect(page.locator("#profiles-title")).to_have_count(0)
     page.goto("/boards?profile=paper")
     assert "diverged" not in verdict(page)
