@@ -11,14 +11,16 @@ How to add a page:
 3. A template ``templates/<folder>/<page>.html`` extends ``base.html``, sets ``title``, ``here`` (the part of the
    navigation) and ``crumbs``, and fills the block ``main``. ``templates/parts/*.html`` have the macros that all pages
    share: chips, method names with their symbols, empty states, controls, the last card with curl and downloads.
-4. Numbers go through the filters of ``formats``; nothing is formatted in a template.
+4. Numbers go through the filters of ``formats``; nothing is formatted in a template. Texts of docstrings go through
+   ``prose``, and calls of the API are written by ``curl``, which adds the key where one is asked for.
 5. No script and no style stands in the page, as the Content-Security-Policy forbids it. Scripts are modules in
    ``static/``, loaded by the block ``scripts``; what they need stands in ``data-*`` attributes. Without them the page
    is still read and used.
 6. A form that changes what is stored includes ``parts/token.html``, and its route takes ``OwnFields`` or depends on
    ``own_fields`` (``service.pages.forms``).
 7. A table that has the class ``cards`` turns its rows into cards on phones; each cell's ``data-label`` says what it is.
-8. Colours come from ``static/tokens.css`` alone; those of methods from ``normcore.figures.styles``.
-9. A test in ``tests/service/pages/``: ``new_page`` and ``site`` of its conftest give a browser's page whose console and
-   requests are watched, ``check_accessible`` asks axe, and ``check_fits`` looks for what is too wide.
+8. What is pressed is as high as ``--target``; a link that stands alone has the class ``target``.
+9. Colours come from ``static/tokens.css`` alone; those of methods from ``normcore.figures.styles``.
+10. A test in ``tests/service/pages/``: ``new_page`` and ``site`` of its conftest give a browser's page whose console
+    and requests are watched, ``check_accessible`` asks axe, and ``check_fits`` looks for what is too wide.
 """

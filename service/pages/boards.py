@@ -29,7 +29,7 @@ from service.pages.board import Published, facts, table
 from service.pages.rendering import address, html, kept, page
 from service.pages.routing import PageRouter
 from service.pages.standings import busiest, standings
-from service.pages.verdicts import overall_verdict, ties, verdict
+from service.pages.verdicts import nobody_wins, overall_verdict, ties, verdict
 
 router = PageRouter()
 
@@ -169,13 +169,17 @@ def get_boards(
         boards = queries.leaderboards(session)
         shown = profile or busiest(boards) or DEFAULT_PROFILE
         found = overall(session, shown, rank_by)
+        standing = standings(session, parts.kept, boards, shown)
+        counted = [one.task for one in found.tasks] or [one.task for one in standing.columns]
+        all_diverged = standing.all_diverged(counted)
         values: dict[str, Any] = {
             "boards": boards,
             "profile": shown,
             "profiles": PROFILES,
-            "standings": standings(session, parts.kept, boards, shown),
+            "standings": standing,
             "overall": found,
-            "verdict": overall_verdict(found),
+            "verdict": nobody_wins(counted) if all_diverged else overall_verdict(found),
+            "all_diverged": all_diverged,
             "facts": [formats.count(len(found.tasks), "task") + " with a target that was reached"],
             "missing": sorted(BENCHMARKS.keys() - {board.task for board in boards}),
             "left_out": _by_reason(found),

@@ -62,7 +62,7 @@ def get_experiment(request: Request, experiment_id: parameters.ExperimentId, par
         experiment = queries.experiment(session, experiment_id)
         position = stream.position_in_experiment(session, experiment_id)
         cancelling = queries.being_cancelled(session, experiment_id)
-        backlog = _backlog(session, parts, experiment) if experiment.state == "queued" else None
+        backlog = backlog_of(session, parts, experiment.spec["device"]) if experiment.state == "queued" else None
         version = (position, cancelling, backlog, [_version(run) for run in experiment.runs])
         return kept(
             request,
@@ -92,9 +92,10 @@ def _version(run: RunOut) -> tuple[object, ...]:
     return run.state, run.attempt, run.progress, run.resumed_from_step, run.outcome, run.environment is None
 
 
-def _backlog(session: Session, parts: Parts, experiment: ExperimentOut) -> Backlog:
+def backlog_of(session: Session, parts: Parts, device: str) -> Backlog:
+    """What waits for a device."""
     found = backlogs(session, parts.settings.heartbeat_seconds)
-    return next(one for one in found if one.device == experiment.spec["device"])
+    return next(one for one in found if one.device == device)
 
 
 def _page(
@@ -159,12 +160,17 @@ def _waiting(seeds: int, backlog: Backlog | None) -> Answer:
     if backlog is None:
         return Answer(f"{none}.")
     if not backlog.workers:
-        on = "" if backlog.device == "auto" else f" for {backlog.device}"
-        command = "normbench worker --device cuda:0" if backlog.device == "cuda" else "normbench worker"
-        return Answer(f"{none}: no worker{on} is alive. Start one:", "warn", command=command)
+        return no_worker(none, backlog.device)
     told = [f"{formats.count(backlog.workers, 'worker')} for {backlog.device}"]
     told.append(f"{formats.count(backlog.queued, 'run')} waiting, {backlog.running} running")
     return Answer(f"{none}; it waits for its turn.", facts=told)
+
+
+def no_worker(waits: str, device: str) -> Answer:
+    """That nobody is there to take what waits for a device, and how to start somebody."""
+    on = "" if device == "auto" else f" for {device}"
+    command = "normbench worker --device cuda:0" if device == "cuda" else "normbench worker"
+    return Answer(f"{waits}: no worker{on} is alive. Start one:", "warn", command=command)
 
 
 def _done(ended: int, seeds: int) -> str:

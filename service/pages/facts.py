@@ -9,7 +9,6 @@ Facts = list[tuple[str, list[tuple[str, str]]]]
 """Name, and values with whom they are of: empty of all."""
 
 FIRST = ("host", "device", "cpu", "gpu", "threads", "kernel", "torch", "normbench", "git", "python")
-SHORT = 12  # characters of a checksum
 MOST_NAMED = 5  # seeds
 
 
@@ -24,7 +23,7 @@ def facts(runs: Sequence[RunOut]) -> Facts:
 def _of(run: RunOut) -> Mapping[str, str]:
     environment = run.environment or {}
     plain = {name: content for name, content in environment.items() if name != "data"}
-    data = {f"data: {name}": str(checksum)[:SHORT] for name, checksum in (environment.get("data") or {}).items()}
+    data = {f"data: {name}": str(checksum) for name, checksum in (environment.get("data") or {}).items()}
     found = {"device": run.device, "kernel": run.kernel, **plain, **data}
     return {name: str(content) for name, content in found.items() if content is not None}
 

@@ -13,6 +13,9 @@ DASH = "–"
 WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 UNBROKEN = "\u00a0"
 ARXIV = re.compile(r"arXiv:([0-9]{4}\.[0-9]{4,5})")
+QUOTED = re.compile(r"(`{1,2})([^`]+)\1")
+DIGEST = re.compile(r"[0-9a-f]{40,}")
+SHORT = 12  # characters of a digest
 HALF = 0.5
 THIN = "\u202f"  # between the thousands; it does not break
 
@@ -149,6 +152,18 @@ def linked(text: str) -> Markup:
     return Markup(ARXIV.sub(link, str(escape(text))))
 
 
+def shortened(text: str) -> Markup:
+    """A checksum or a commit by its first characters, the whole of it in its title; other texts as they are."""
+    if not DIGEST.fullmatch(text):
+        return escape(text)
+    return Markup('<abbr title="{}">{}</abbr>').format(text, text[:SHORT])
+
+
+def prose(text: str) -> Markup:
+    """A text that has names between backticks, as docstrings have: they are set as code. Escaped."""
+    return Markup(QUOTED.sub(r"<code>\2</code>", str(escape(text))))
+
+
 def figure(number: float | None) -> str:
     """A number of an analysis, of any size: 0.613, 4.2e-14."""
     if number is None:
@@ -212,6 +227,8 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
         listed,
         name,
         linked,
+        prose,
+        shortened,
         figure,
         option,
         pair,

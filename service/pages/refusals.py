@@ -23,6 +23,7 @@ NEXT_STEPS = {
 }
 OF_EXPERIMENTS = ("See all experiments", "/experiments")
 OF_ALL_OTHERS = ("Go to the first page", "/")
+FOREIGN = ("cross-site", "same-site")
 REPLACED = ("content-length", "content-type")
 
 
@@ -80,11 +81,18 @@ def _is_problem(start: Message) -> bool:
     return Headers(raw=start["headers"]).get("content-type") == MEDIA_TYPE
 
 
+def _came_by_a_foreign_link(scope: Scope) -> bool:
+    """Whether the browser follows a link from another site, and so keeps its key to itself (``SameSite=Strict``)."""
+    return Headers(scope=scope).get("sec-fetch-site") in FOREIGN
+
+
 async def _send_page(scope: Scope, start: Message, problem: dict[str, Any], send: Send) -> None:
     step, to = _next_step(scope["path"], problem["status"])
+    moves_on = False
     if problem["status"] == 401 and scope["method"] == "GET":
         to = address(to, back=here(Request(scope)))
-    content = html(Request(scope), "error.html", problem=problem, step=step, to=to).encode()
+        moves_on = _came_by_a_foreign_link(scope)
+    content = html(Request(scope), "error.html", problem=problem, step=step, to=to, moves_on=moves_on).encode()
     kept = [(name, value) for name, value in start["headers"] if name.decode().lower() not in REPLACED]
     headers = MutableHeaders(raw=kept)
     headers["Content-Type"] = "text/html; charset=utf-8"

@@ -18,6 +18,7 @@ from service.pages.formats import FILTERS
 from service.pages.static import FILES
 
 THEMES: tuple[Theme, ...] = get_args(Theme)
+KEY_HEADER = '-H "Authorization: Bearer $NORMBENCH_API_KEY"'
 VERSION = version_of("normbench")
 
 
@@ -67,9 +68,19 @@ def here(request: Request) -> str:
     return f"{url.path}?{url.query}" if url.query else url.path
 
 
+def curl_of(request: Request) -> Callable[..., str]:
+    """Writes a call of this service as curl makes it, with a key where one is asked for."""
+    origin = f"{request.url.scheme}://{request.url.netloc}"
+    key = (KEY_HEADER,) if request.app.state.require_keys else ()
+
+    def curl(path: str, *options: str) -> str:
+        return " ".join(("curl -s", *key, f"'{origin}{path}'", *options))
+
+    return curl
+
+
 def html(request: Request, template: str, **values: Any) -> str:
-    """A page. Templates also know the request's own address: ``here_url`` for the way back, ``origin`` for curl."""
-    url = request.url
+    """A page. Templates also know the request's own address, ``here_url``, and write calls of the API by ``curl``."""
     return (
         templates()
         .get_template(template)
@@ -78,7 +89,7 @@ def html(request: Request, template: str, **values: Any) -> str:
             signed_in=is_signed_in(request),
             token=form_token(request),
             here_url=here(request),
-            origin=f"{url.scheme}://{url.netloc}",
+            curl=curl_of(request),
             **values,
         )
     )

@@ -14,7 +14,7 @@ from service.experiments.lifecycle import ENDED
 from service.experiments.schemas import MeasurementsOut, RunOut, TimingOut
 from service.http.parts import Parts, PartsDep
 from service.pages import formats
-from service.pages.experiment import MOST_ROWS, Answer, CurveTable, spread
+from service.pages.experiment import MOST_ROWS, Answer, CurveTable, backlog_of, no_worker, spread
 from service.pages.facts import facts
 from service.pages.rendering import html, kept
 from service.pages.routing import PageRouter
@@ -44,8 +44,9 @@ def get_run(request: Request, run_id: parameters.RunId, parts: PartsDep) -> Resp
         run = queries.run(session, run_id)
         position = stream.position_in_run(session, run_id)
         stored = _files(parts, run)
-        version = (position, run, stored)
-        return kept(request, parts, repr(version), lambda: _page(request, session, run, position, stored))
+        alone = _waits_for_nobody(session, parts, run)
+        version = (position, run, stored, alone)
+        return kept(request, parts, repr(version), lambda: _page(request, session, run, position, stored, alone))
 
 
 def _files(parts: Parts, run: RunOut) -> list[File]:
@@ -53,7 +54,17 @@ def _files(parts: Parts, run: RunOut) -> list[File]:
     return [File(name, file.size, f"/v1/runs/{run.id}/artifacts/{name}") for name, file in sorted(found.items())]
 
 
-def _page(request: Request, session: Session, run: RunOut, position: str, stored: Sequence[File]) -> str:
+def _waits_for_nobody(session: Session, parts: Parts, run: RunOut) -> str | None:
+    """The device that it waits for, if no worker is there for it."""
+    if run.state != "queued":
+        return None
+    device: str = queries.experiment(session, run.experiment_id).spec["device"]
+    return None if backlog_of(session, parts, device).workers else device
+
+
+def _page(
+    request: Request, session: Session, run: RunOut, position: str, stored: Sequence[File], alone: str | None
+) -> str:
     spec = queries.experiment(session, run.experiment_id).spec
     benchmark = BENCHMARKS.get(spec["task"]["name"])
     metric = benchmark.metric().name if benchmark else None
@@ -65,7 +76,7 @@ def _page(request: Request, session: Session, run: RunOut, position: str, stored
         spec=spec,
         method=(spec["norm"] or {}).get("method"),
         metric=metric,
-        answer=answer(run, metric),
+        answer=answer(run, metric, alone),
         ended=run.state in ENDED,
         position=position,
         x=measured.x,
@@ -80,11 +91,15 @@ def _page(request: Request, session: Session, run: RunOut, position: str, stored
     )
 
 
-def answer(run: RunOut, metric: str | None) -> Answer:
-    """What happened, in a sentence."""
+def answer(run: RunOut, metric: str | None, alone: str | None = None) -> Answer:
+    """What happened, in a sentence.
+
+    Args:
+        alone: the device that it waits for, if no worker is there for it.
+    """
     if run.state == "queued":
         again = f" again, as attempt {run.attempt}" if run.attempt > 1 else ""
-        return Answer(f"It waits for a worker{again}.")
+        return no_worker(f"It waits{again}", alone) if alone else Answer(f"It waits for a worker{again}.")
     if run.state == "running":
         eta = run.progress.eta_seconds
         left = "" if eta is None else f", ~{formats.seconds(eta)} left"

@@ -19,9 +19,14 @@ NOT_VALID = "this key is unknown or revoked; ask whoever runs the service for an
 
 
 @router.get("/sign-in")
-def get_sign_in(request: Request, parts: PartsDep, back: Annotated[str, Query()] = "/") -> Response:
-    """Where a key is given."""
-    return _form(request, asks=parts.require_keys, back=own_path(back))
+def get_sign_in(request: Request, parts: PartsDep, back: Annotated[str | None, Query()] = None) -> Response:
+    """Where a key is given. A browser that has one goes on to the page that was asked for."""
+    key, to = browser.key_of(request), own_path(back or "/")
+    if key is None or not parts.require_keys:
+        return _form(request, asks=parts.require_keys, back=to)
+    if not guard.is_valid(parts.db, key):
+        return _form(request, asks=True, back=to, error=NOT_VALID)
+    return RedirectResponse(to, status_code=303) if back else _form(request, asks=True, back=to)
 
 
 @router.post("/sign-in")

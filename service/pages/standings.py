@@ -1,7 +1,7 @@
 """Who stands where: the rank of each method's best entry on each board of a profile."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -49,6 +49,11 @@ class Standings:
 
     methods: Sequence[str]
     columns: Sequence[Column]
+
+    def all_diverged(self, tasks: Collection[str]) -> bool:
+        """Whether these tasks have entries, and none has a finite result."""
+        found = [one for column in self.columns if column.task in tasks for one in column.standings.values()]
+        return bool(found) and all(one.value is None for one in found)
 
 
 def standings(session: Session, kept: KeptAnswers, boards: Sequence[LeaderboardSummary], profile: str) -> Standings:

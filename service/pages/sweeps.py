@@ -1,5 +1,6 @@
 """The pages of sweeps: all of them, and what one has found."""
 
+import json
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -36,7 +37,7 @@ def get_sweeps(request: Request, parts: PartsDep, cursor: Annotated[AnId | None,
         sweeps=[(one, subject(one), axes(one)) for one in found[:ON_A_PAGE]],
         older=found[ON_A_PAGE - 1].id if len(found) > ON_A_PAGE else None,
         cursor=cursor,
-        example=WRITTEN,
+        example=json.dumps(WRITTEN),
     )
 
 
@@ -119,7 +120,9 @@ def facts(sweep: Sweep) -> Sequence[str]:
         told.append(f"{formats.count(lost, 'cell')} diverged in every seed")
     if sweep.adaptive:
         told.append("adaptive: further seeds go to cells whose order is open")
-    return [*told, f"chosen by validation among {formats.count(sweep.n_experiments, 'cell')}"]
+    if sweep.best is not None:
+        told.append(f"chosen by validation among {formats.count(sweep.n_experiments, 'cell')}")
+    return told
 
 
 def told(flip: BudgetFlip) -> str:

@@ -148,6 +148,13 @@ def _worth(board: Leaderboard, entry: Entry) -> str:
     return f"{taken} to {target}"
 
 
+def nobody_wins(tasks: Sequence[str]) -> Verdict:
+    """Where all entries of these tasks diverged, whatever they had reached before."""
+    return Verdict(
+        f"All entries of {formats.listed(tasks)} diverged:", "none has a finite result, so nobody wins overall."
+    )
+
+
 def overall_verdict(overall: Overall) -> Verdict | None:
     """Which method is nearly the fastest most often; None without any."""
     if not overall.methods or not overall.tasks:

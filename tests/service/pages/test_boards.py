@@ -62,6 +62,16 @@ def test_the_verdict_says_what_the_seeds_show(site: Site, new_page: NewPage, pat
     assert verdict(page).startswith(said), verdict(page)
 
 
+def test_where_all_diverged_nobody_wins_overall(site: Site, new_page: NewPage) -> None:
+    page = new_page(site)
+    page.goto("/boards?profile=smoke")
+    assert verdict(page).startswith("All entries of sequential_digits diverged: none has a finite result")
+    expect(page.locator("#profiles-title")).to_have_count(0)
+    page.goto("/boards?profile=paper")
+    assert "diverged" not in verdict(page)
+    expect(page.locator("#profiles-title")).to_be_visible()
+
+
 def test_numbers_are_those_of_the_api(site: Site, new_page: NewPage) -> None:
     page = new_page(site)
     page.goto(ALL)

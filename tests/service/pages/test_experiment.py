@@ -262,3 +262,24 @@ def test_curves_grow_states_are_said_and_a_takeover_fades(fresh_site: Site, new_
     expect(page.get_by_role("button", name="Retry")).to_be_visible()
     expect(page.locator("#errors")).to_contain_text("OSError: <script>alert(1)</script>")
     check_accessible(page)
+
+
+def test_nothing_moves_when_the_page_says_whether_it_is_live(site: Site, new_page: NewPage) -> None:
+    page = new_page(site, size=PHONE)
+    page.goto("/experiments?state=succeeded")
+    page.locator("a[href^='/experiments/exp_']").first.click()
+    expect(page.locator("#live")).to_have_text("ended")
+    as_sent, *as_said = page.evaluate(
+        """async () => {
+          const top = () => document.getElementById("answer").getBoundingClientRect().top;
+          const tops = ["live", "reconnecting", "ended"].map((state) => {
+            const chip = document.getElementById("live");
+            [chip.textContent, chip.dataset.liveState] = [state, state];
+            return top();
+          });
+          const sent = new DOMParser().parseFromString(await (await fetch(location)).text(), "text/html");
+          document.querySelector(".title-row").replaceWith(document.importNode(sent.querySelector(".title-row"), true));
+          return [top(), ...tops];
+        }"""
+    )
+    assert as_said == [as_sent] * 3

@@ -120,3 +120,10 @@ def test_filters_work_without_scripts_and_by_their_address(site: Site, new_page:
     expect(page.get_by_label("State")).to_have_value("failed")
     page.get_by_role("link", name="Clear filter").click()
     assert page.url.endswith("/experiments")
+
+
+def test_seeds_that_wait_leave_their_bar_empty(site: Site, new_page: NewPage) -> None:
+    page = new_page(site)
+    page.goto("/experiments?state=queued")
+    fill = "(bar) => getComputedStyle(bar).fill"
+    assert {bar.evaluate(fill) for bar in page.locator(".of-queued").all()} == {"none"}

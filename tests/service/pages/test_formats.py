@@ -51,3 +51,16 @@ from service.pages import formats
 )
 def test_numbers_times_and_names(written: str, shown: str) -> None:
     assert written == shown
+
+
+def test_what_stands_between_backticks_is_code_and_all_else_is_escaped() -> None:
+    assert formats.prose("``eps`` as in `normbench up`, <b>`") == (
+        "<code>eps</code> as in <code>normbench up</code>, &lt;b&gt;`"
+    )
+    assert formats.prose("`<script>`") == "<code>&lt;script&gt;</code>"
+
+
+def test_a_digest_is_shortened_and_whole_in_its_title() -> None:
+    digest = "0123456789abcdef" * 4
+    assert formats.shortened(digest) == f'<abbr title="{digest}">0123456789ab</abbr>'
+    assert formats.shortened("AMD <EPYC>") == "AMD &lt;EPYC&gt;"

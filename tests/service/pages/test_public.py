@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from starlette.testclient import TestClient
 
 from service.pages.static import FILES
-from tests.service.pages.conftest import NewPage, Site
+from tests.service.pages.conftest import PHONE, WIDE, NewPage, Site, check_accessible, check_fits
 
 
 def test_files_are_kept_for_good_and_compressed_once(shared_client: TestClient) -> None:
@@ -54,11 +54,24 @@ def test_no_page_has_a_script_or_a_style_of_its_own(shared_client: TestClient) -
     assert not re.search(r"<script(?![^>]*\bsrc=)|<style| style=| on[a-z]+=", answer.text)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_description_of_the_api_works_without_internet(empty_site: Site, new_page: NewPage, theme: str) -> None:
-    page = new_page(empty_site, theme=theme)
+@pytest.mark.parametrize(("theme", "size"), [("light", WIDE), ("dark", PHONE)])
+def test_the_api_is_described_and_tried_in_both_themes(
+    empty_site: Site, new_page: NewPage, theme: str, size: tuple[int, int]
+) -> None:
+    page = new_page(empty_site, theme=theme, size=size)
     page.goto("/docs")
-    expect(page.get_by_text("/v1/experiments", exact=True).first).to_be_visible()
+    operation = page.locator("#operations-experiments-submit_experiment_v1_experiments_post")
+    expect(operation).to_contain_text("/v1/experiments")
+    check_accessible(page)
+    operation.get_by_role("button", name="/v1/experiments").first.click()
+    expect(operation.get_by_label("dry_run")).to_have_value("true")
+    operation.get_by_role("button", name="Execute").click()
+    answer = operation.locator(".live-responses-table")
+    expect(answer.locator(".response-col_status").last).to_contain_text("200")
+    check_accessible(page)
+    check_fits(page)
+    ground = answer.locator("pre").first.evaluate("(one) => getComputedStyle(one).backgroundColor")
+    assert ground == {"light": "rgb(237, 240, 243)", "dark": "rgb(31, 37, 44)"}[theme]
 
 
 def test_colours_change_by_a_click_and_stay(empty_site: Site, new_page: NewPage) -> None:

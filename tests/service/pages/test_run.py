@@ -11,6 +11,7 @@ from service.artifacts import Artifacts
 from service.db import Database
 from service.experiments import examples
 from service.experiments.schemas import MeasurementsOut, ProgressOut, RunOut, SeriesOut
+from service.fleet.registration import WorkerIdentity, register
 from service.pages.run import answer, results, table, timing
 from service.settings import Settings
 from tests.service.given import analysed, begun, claimed, finished, measured, recorded, submitted, timing_of
@@ -42,6 +43,37 @@ AT_WORK = ProgressOut(step=1200, max_steps=2000, eta_seconds=61.0, phase=None)
 def test_the_answer_says_what_happened(changes: dict[str, Any], text: str, tone: str) -> None:
     found = answer(run(**changes), "accuracy")
     assert (found.text, found.tone) == (text, tone)
+
+
+@pytest.mark.parametrize(
+    ("attempt", "device", "text", "command"),
+    [
+        (1, "auto", "It waits: no worker is alive. Start one:", "normbench worker"),
+        (1, "cuda", "It waits: no worker for cuda is alive. Start one:", "normbench worker --device cuda:0"),
+        (2, "auto", "It waits again, as attempt 2: no worker is alive. Start one:", "normbench worker"),
+    ],
+)
+def test_a_run_that_nobody_will_take_says_how_to_start_a_worker(
+    attempt: int, device: str, text: str, command: str
+) -> None:
+    found = answer(run(state="queued", attempt=attempt), "accuracy", device)
+    assert (found.text, found.tone, found.command) == (text, "warn", command)
+
+
+def test_the_page_of_a_run_that_waits_knows_whether_a_worker_is_there(fresh_site: Site, new_page: NewPage) -> None:
+    db = Database(fresh_site.settings.database_url)
+    waiting = submitted(db).runs[0].id
+    page = new_page(fresh_site)
+    page.goto(f"/runs/{waiting}")
+    expect(page.locator("#answer .verdict")).to_have_text("It waits: no worker is alive. Start one:")
+    expect(page.locator("#answer pre")).to_have_text("normbench worker")
+    check_accessible(page)
+    with db.transaction() as session:
+        register(session, WorkerIdentity("wrk_1", "node-1", 4711, "cpu", ("auto", "cpu"), True))
+    db.close()
+    page.reload()
+    expect(page.locator("#answer .verdict")).to_have_text("It waits for a worker.")
+    expect(page.locator("#answer pre")).to_have_count(0)
 
 
 def test_an_analysis_says_how_much_it_found() -> None:

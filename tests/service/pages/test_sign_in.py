@@ -1,11 +1,12 @@
 """Signing in by a page: the key is kept where no script reads it, and counts for pages and their calls."""
 
+import html
 import re
 from collections.abc import Iterator
 
 import httpx
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, Page, expect
 
 from service.db import Database
 from service.keys import keyring
@@ -71,6 +72,63 @@ def test_a_revoked_key_is_refused_at_once(locked: Site, new_page: NewPage) -> No
     expect(page.locator("main")).to_contain_text("this key is unknown or revoked")
 
 
+@pytest.fixture
+def foreign(chromium: Browser, locked: Site) -> Iterator[Page]:
+    """A page of another site, with a link to the form for a method."""
+    context = chromium.new_context(base_url=locked.url)
+    page = context.new_page()
+    link = f'<a href="{locked.url}/submit?method=rms_norm&amp;task=permuted_digits">try it</a>'
+    page.route("http://blog.example/", lambda route: route.fulfill(body=link, content_type="text/html"))
+    yield page
+    context.close()
+
+
+def test_a_link_from_another_site_leads_to_the_page_for_who_is_signed_in(locked: Site, foreign: Page) -> None:
+    foreign.goto("/sign-in")
+    foreign.get_by_label("API key").fill(locked.found["key"])
+    foreign.get_by_role("button", name="Sign in").click()
+    foreign.goto("http://blog.example/")
+    with foreign.expect_response(re.compile("/submit")) as first:
+        foreign.get_by_role("link").click()
+    assert first.value.status == 401  # the browser kept the key to itself
+    expect(foreign.get_by_role("heading", level=1)).to_have_text("Submit an experiment")
+    expect(foreign).to_have_url(f"{locked.url}/submit?method=rms_norm&task=permuted_digits")
+
+
+def test_a_link_from_another_site_leads_to_the_sign_in_for_everybody_else(locked: Site, foreign: Page) -> None:
+    foreign.goto("http://blog.example/")
+    foreign.get_by_role("link").click()
+    expect(foreign.get_by_label("API key")).to_be_visible()
+    foreign.get_by_label("API key").fill(locked.found["key"])
+    foreign.get_by_role("button", name="Sign in").click()
+    expect(foreign).to_have_url(f"{locked.url}/submit?method=rms_norm&task=permuted_digits")
+
+
+@pytest.mark.parametrize(
+    ("site", "moves_on"), [("cross-site", True), ("same-site", True), ("same-origin", False), ("none", False)]
+)
+def test_a_page_that_the_service_itself_asked_for_stays_a_refusal(locked: Site, site: str, moves_on: bool) -> None:
+    """So nothing goes round in circles."""
+    followed = {**HTML, "Sec-Fetch-Site": site, "Sec-Fetch-Mode": "navigate"}
+    answer = httpx.get(f"{locked.url}/boards", headers=followed)
+    assert answer.status_code == 401
+    refresh = '<meta http-equiv="refresh" content="0; url=/sign-in?back=%2Fboards">'
+    assert (refresh in answer.text) == moves_on
+    assert 'http-equiv="refresh"' not in httpx.get(f"{locked.url}/sign-in?back=/boards", headers=followed).text
+
+
+def test_the_sign_in_says_that_a_kept_key_is_revoked(locked: Site) -> None:
+    kept = {"Cookie": f"normbench_key={locked.found['key']}"}
+    back = httpx.get(f"{locked.url}/sign-in?back=/boards", headers=kept)
+    assert (back.status_code, back.headers["location"]) == (303, "/boards")
+    assert "This browser has a key" in httpx.get(f"{locked.url}/sign-in", headers=kept).text
+    revoke(locked)
+    answer = httpx.get(f"{locked.url}/sign-in?back=/boards", headers=kept)
+    assert answer.status_code == 200
+    assert "This key is unknown or revoked" in answer.text
+    assert 'name="key"' in answer.text
+
+
 def test_where_no_key_is_asked_for_the_page_says_so(empty_site: Site) -> None:
     answer = httpx.get(f"{empty_site.url}/sign-in", headers=HTML)
     assert answer.status_code == 200
@@ -85,3 +143,17 @@ def test_everybody_can_sign_in(locked: Site, new_page: NewPage, size: tuple[int,
     page.goto("/sign-in")
     check_accessible(page)
     check_fits(page)
+
+
+def shown_calls(text: str) -> list[str]:
+    return [html.unescape(call) for call in re.findall("<code>(curl .*?)</code>", text, flags=re.DOTALL)]
+
+
+def test_calls_are_shown_with_a_key_where_one_is_asked_for(locked: Site, empty_site: Site) -> None:
+    kept = {"Cookie": f"normbench_key={locked.found['key']}"}
+    for site, key in ((locked, ' -H "Authorization: Bearer $NORMBENCH_API_KEY"'), (empty_site, "")):
+        submit = httpx.get(f"{site.url}/submit", headers=kept).text
+        assert shown_calls(submit) == [f"curl -s{key} '{site.url}/v1/experiments' --data-binary @spec.yaml"]
+        example, listing = shown_calls(httpx.get(f"{site.url}/sweeps", headers=kept).text)
+        assert example.startswith(f"curl -s{key} '{site.url}/v1/sweeps' -d '{{")
+        assert listing == f"curl -s{key} '{site.url}/v1/sweeps'"

@@ -114,11 +114,21 @@ def test_other_sites_cannot_cancel(swept: Swept) -> None:
     assert httpx.get(f"{swept.site.url}/v1/sweeps/{swept.waiting}").json()["state"] == "queued"
 
 
+def test_a_choice_is_told_once_something_was_chosen(swept: Swept) -> None:
+    done, waits = (
+        httpx.get(f"{swept.site.url}/sweeps/{sweep}", headers={"Accept": "text/html"}).text
+        for sweep in (swept.two_axes, swept.waiting)
+    )
+    assert "The best was chosen by validation." in done
+    assert "chosen by validation among 12 cells" in done
+    assert "chosen by validation" not in waits
+
+
 def test_where_no_sweep_is_yet_an_example_stands_that_works(fresh_site: Site, new_page: NewPage) -> None:
     page = new_page(fresh_site)
     page.goto("/sweeps")
     expect(page.locator(".empty h2")).to_have_text("No sweep yet")
-    call = page.locator("pre", has_text="/v1/sweeps -d").inner_text()
+    call = page.locator("pre", has_text="/v1/sweeps' -d").inner_text()
     body = re.search(r"-d '(.*)'$", call)
     assert body is not None
     assert httpx.post(f"{fresh_site.url}/v1/sweeps", content=body[1]).status_code == 201

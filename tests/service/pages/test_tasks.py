@@ -57,6 +57,19 @@ def test_what_counts_is_said_in_a_sentence() -> None:
     assert answer("step_cost") == "It is measured, not trained: findings instead of a rank."
 
 
+def test_names_in_descriptions_are_set_as_code(empty_site: Site) -> None:
+    shown = httpx.get(f"{empty_site.url}/tasks", headers=HTML).text
+    assert "<code>image_recall</code>" in shown
+    assert "``" not in shown
+
+
+@pytest.mark.parametrize(("name", "has_numbers"), [("permuted_mnist", True), ("gradient_flow", False)])
+def test_profiles_have_a_column_of_numbers_where_there_are_some(empty_site: Site, name: str, has_numbers: bool) -> None:
+    shown = httpx.get(f"{empty_site.url}/tasks/{name}", headers=HTML).text
+    assert ('<th scope="col">Numbers</th>' in shown) == has_numbers
+    assert ('<td class="numbers">' in shown) == has_numbers
+
+
 @pytest.mark.parametrize(
     ("schema", "words"),
     [

@@ -1,0 +1,64 @@
+"""What is pressed is large enough to be hit: 44 pixels each way on phones (WCAG 2.5.5), 24 elsewhere (2.5.8). Only a
+link within a sentence is as high as its line."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from service.db import Database
+from tests.service.pages.conftest import PHONE, WIDE, NewPage, Site, site_in
+from tests.service.pages.given import card, sweep_of_two_axes
+from tests.service.pages.screenshots import paths
+
+TOO_SMALL = """(least) => {
+  const isHit = (box) => box.width > least - 0.5 && box.height > least - 0.5;
+  const inSentence = (one) => one.matches("a") && getComputedStyle(one).display === "inline"
+    && [...one.parentElement.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.data.trim());
+  return [...document.querySelectorAll("a[href], button, input, select, textarea, summary")]
+    .filter((one) => one.type !== "hidden" && one.checkVisibility({ visibilityProperty: true }))
+    .filter((one) => !one.matches(".skip") && !inSentence(one))
+    .filter((one) => ![one, ...(one.labels ?? [])].some((each) => isHit(each.getBoundingClientRect())))
+    .map((one) => one.outerHTML);
+}"""
+
+
+@pytest.fixture(scope="module")
+def full_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A service that has something to show on each page."""
+    with contextmanager(site_in)(tmp_path_factory.mktemp("full"), filled=True) as site:
+        db = Database(site.settings.database_url)
+        card(db)
+        site.found["sweep"] = sweep_of_two_axes(db)
+        db.close()
+        yield site
+
+
+def open_all(page: Page) -> None:
+    """Everything that is folded."""
+    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+
+
+@pytest.mark.parametrize(("size", "least"), [(PHONE, 44), (WIDE, 24)], ids=["phone", "wide"])
+def test_what_is_pressed_is_large_enough(full_site: Site, new_page: NewPage, size: tuple[int, int], least: int) -> None:
+    found = full_site.found
+    page = new_page(full_site, size=size)
+    further = ("/tasks", "/sign-in", "/boards/sequential_digits?profile=smoke", "/experiments?state=failed")
+    for path in (*paths(found).values(), f"/experiments/{found['failed']}", f"/sweeps/{found['sweep']}", *further):
+        page.goto(path)
+        open_all(page)
+        assert page.evaluate(TOO_SMALL, least) == [], path
+    page.goto(f"/experiments/{found['failed']}")
+    page.get_by_role("link", name="seed 0").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Seed 0")
+    open_all(page)
+    assert page.evaluate(TOO_SMALL, least) == []
+
+
+def test_what_is_pressed_to_try_the_api_is_large_enough(empty_site: Site, new_page: NewPage) -> None:
+    page = new_page(empty_site, size=PHONE)
+    page.goto("/docs")
+    page.locator(".opblock-summary-control").first.click()
+    expect(page.get_by_role("button", name="Execute")).to_be_visible()
+    assert page.evaluate(TOO_SMALL, 44) == []
