@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
 from normbench.answers import Leaderboard
 from normbench.cli import command, watching
@@ -32,25 +31,49 @@ READY_SECONDS = 60.0
 def demo(
     port: Annotated[int, typer.Option(help="Port of the service that the demo starts.")] = 8000, as_json: Json = False
 ) -> None:
-    """Start the service, train three methods on real digits, show the leaderboard."""
+    """Start the service, train three methods on real digits, show the leaderboard.
+
+    In a terminal the service then stays for its pages, until Ctrl-C.
+    """
     command.require("server", "worker")
     with service_settings() as settings:
         data_dir = settings.data_dir
+    stays = not as_json and sys.stdout.isatty()
+    board = None
     try:
-        with _service(data_dir, port, as_json) as client:
+        with _service(data_dir, port, as_json) as (client, service):
             board = _trained(client, as_json)
+            command.show(as_json, board, leaderboard(board))
+            if stays:
+                typer.echo(f"\n{pages(port, board)}")
+                service.wait()
     except KeyboardInterrupt:
-        command.note(f"stopped; what has begun is kept in {data_dir} and goes on with")
-        typer.echo(f"  {_start(data_dir, port)}", err=True)
-        raise typer.Exit(INTERRUPTED) from None
-    command.show(as_json, board, leaderboard(board), Text(f"\n{advice(data_dir, port, board)}"))
+        if board is None:
+            command.note(f"stopped; what has begun is kept in {data_dir} and goes on with")
+            typer.echo(f"  {_start(data_dir, port)}", err=True)
+            raise typer.Exit(INTERRUPTED) from None
+    if not as_json:
+        typer.echo(f"\n{advice(data_dir, port, board)}")
+
+
+def pages(port: int, board: Leaderboard) -> str:
+    """What there is to look at in a browser now."""
+    return (
+        f"Open in a browser:\n\n{_addresses(port, board)}\n\n"
+        "The service runs on for them, and for normbench submit in another terminal. Ctrl-C stops it."
+    )
+
+
+def _addresses(port: int, board: Leaderboard) -> str:
+    url = f"http://127.0.0.1:{port}"
+    fingerprints = [entry["fingerprint"] for entry in board["entries"] if entry["fingerprint"]]
+    compared = "&".join(f"fingerprint={fingerprint[:12]}" for fingerprint in fingerprints[: len(METHODS)])
+    return f"  {url}/boards/{TASK}?profile={PROFILE}\n  {url}/compare?{compared}\n  {url}/\n  {url}/docs"
 
 
 def advice(data_dir: Path, port: int, board: Leaderboard) -> str:
     """How to look further, to be copied as it stands."""
     url = f"http://127.0.0.1:{port}"
-    fingerprints = [entry["fingerprint"] for entry in board["entries"] if entry["fingerprint"]]
-    compared = "&".join(f"fingerprint={fingerprint[:12]}" for fingerprint in fingerprints[: len(METHODS)])
     own, at = _own_name(), "" if url == DEFAULT_URL else f"NORMBENCH_URL={url} "
     return (
         f"The results stay in {data_dir}. To look further, start the service on them:\n\n"
@@ -59,11 +82,7 @@ def advice(data_dir: Path, port: int, board: Leaderboard) -> str:
         f"  {at}{own} leaderboard {TASK} --profile {PROFILE} --rank-by steps_to_target\n"
         f"  {at}{own} status\n"
         f"  {at}{own} open {TASK} --profile {PROFILE}\n\n"
-        "or in a browser:\n\n"
-        f"  {url}/boards/{TASK}?profile={PROFILE}\n"
-        f"  {url}/compare?{compared}\n"
-        f"  {url}/\n"
-        f"  {url}/docs"
+        f"or in a browser:\n\n{_addresses(port, board)}"
     )
 
 
@@ -103,8 +122,8 @@ def _trained(client: Client, as_json: bool) -> Leaderboard:
 
 
 @contextmanager
-def _service(data_dir: Path, port: int, as_json: bool) -> Iterator[Client]:
-    """A running ``normbench up`` of our own, stopped afterwards."""
+def _service(data_dir: Path, port: int, as_json: bool) -> Iterator[tuple[Client, "subprocess.Popen[bytes]"]]:
+    """A running ``normbench up`` of our own and its process, stopped afterwards."""
     data_dir.mkdir(parents=True, exist_ok=True)
     log = data_dir / "demo.log"
     typer.echo(f"Starting the service (data in {data_dir}, log in {log.name}) …", err=as_json)
@@ -119,7 +138,7 @@ def _service(data_dir: Path, port: int, as_json: bool) -> Iterator[Client]:
                 if process.poll() is not None or time.monotonic() > deadline:
                     raise NormbenchError(f"the service did not start; {log} says:\n{log.read_text()[-2000:]}")
                 time.sleep(0.1)
-            yield client
+            yield client, process
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait()

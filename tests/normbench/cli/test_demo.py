@@ -2,6 +2,7 @@
 
 import os
 import re
+import select
 import shlex
 import signal
 import subprocess
@@ -57,6 +58,44 @@ def test_without_a_compiler_it_goes_on_as_it_does_with_one(tmp_path: Path, monke
     assert log.count("there is no g++; install it") == 1
     assert not re.search(r"Traceback|ERROR", log)
     assert not re.search(r"Traceback|ERROR|kernel|g\+\+", result.output)
+
+
+def test_in_a_terminal_the_service_stays_for_its_pages_until_ctrl_c(tmp_path: Path) -> None:
+    port = free_port()
+    script = (
+        "from normbench.cli import app, demo\n"
+        f"demo.PROFILE, demo.SEEDS = 'smoke', [0]\napp(['demo', '--port', '{port}'])\n"
+    )
+    ours, its = os.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-c", script],
+        env={**os.environ, "NORMBENCH_DATA_DIR": str(tmp_path), "COLUMNS": "80"},
+        stdin=its,
+        stdout=its,
+        stderr=its,
+        start_new_session=True,
+    )
+    os.close(its)
+    told = _read(ours, until="Ctrl-C stops it.")
+    [compared] = re.findall(r"^  (http\S+/compare\?\S+)\r$", told, re.MULTILINE)
+    for address in (compared, f"http://127.0.0.1:{port}/"):
+        assert httpx.get(address).status_code == 200
+    os.killpg(process.pid, signal.SIGINT)
+    told = _read(ours, until="/docs")
+    assert process.wait(SECONDS) == 0
+    assert f"The results stay in {tmp_path}." in told
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(f"http://127.0.0.1:{port}/")
+    os.close(ours)
+
+
+def _read(terminal: int, until: str) -> str:
+    """What is written to a terminal, until something stands there."""
+    told = ""
+    while until not in told:
+        assert select.select([terminal], [], [], SECONDS)[0], told
+        told += os.read(terminal, 65536).decode(errors="replace")
+    return told
 
 
 def test_ctrl_c_says_that_all_has_stopped_and_how_it_goes_on(tmp_path: Path) -> None:
