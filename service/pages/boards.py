@@ -20,7 +20,7 @@ from service.http.parts import PartsDep
 from service.http.routing import check_found, check_known
 from service.leaderboards import queries
 from service.leaderboards.moments import Moment
-from service.leaderboards.overall import overall
+from service.leaderboards.overall import overall_and_seeds
 from service.leaderboards.queries import Asked
 from service.leaderboards.ranking import RankBy, TimeBy
 from service.leaderboards.schemas import Leaderboard, LeaderboardSummary, Overall
@@ -168,14 +168,14 @@ def get_boards(
     with parts.db.snapshot() as session:
         boards = queries.leaderboards(session)
         shown = profile or busiest(boards) or DEFAULT_PROFILE
-        found = overall(session, shown, rank_by)
+        found, seeds = overall_and_seeds(session, shown, rank_by)
         values: dict[str, Any] = {
             "boards": boards,
             "profile": shown,
             "profiles": PROFILES,
             "standings": standings(session, parts.kept, boards, shown),
             "overall": found,
-            "verdict": overall_verdict(found),
+            "verdict": overall_verdict(found, seeds),
             "facts": [formats.count(len(found.tasks), "task") + " with a target that was reached"],
             "missing": sorted(BENCHMARKS.keys() - {board.task for board in boards}),
             "left_out": _by_reason(found),

@@ -9,6 +9,7 @@ import numpy as np
 from normcore.spec.metric import Metric
 from service.comparisons.schemas import ComparedEntry, Comparison
 from service.pages import formats
+from service.pages.seeds import NEEDED
 from service.pages.verdicts import Verdict
 from service.statistics.differences import holm, pair
 from service.statistics.order import SURE
@@ -79,7 +80,7 @@ def _against_baseline(comparison: Comparison, rows: Sequence[Compared], named: M
     few = [named[entry.fingerprint] for entry in untested if entry.value is not None]
     lost = [named[entry.fingerprint] for entry in untested if entry.value is None]
     if few:
-        parts.append(f"{formats.listed(few)} {_verb('has', few)} too few seeds beside {baseline}")
+        parts.append(f"{formats.listed(few)} {_verb('has', few)} too few seeds beside {baseline} ({NEEDED})")
     if lost:
         parts.append(f"{formats.listed(lost)} {_verb('has', lost)} no finite result")
     text = "; ".join(parts)

@@ -73,7 +73,10 @@ def said(*entries: ComparedEntry) -> str:
             [entry("a", 0.501, (0.001, 0.4)), NONE],
             "No difference between a and none is shown; between the",
         ),
-        ([entry("a", 0.9), NONE], "a has too few seeds beside none;"),
+        (
+            [entry("a", 0.9), NONE],
+            "a has too few seeds beside none (3 seeds each are the least that tells anything, 5 are better);",
+        ),
         ([entry("a", 0.9, value=None), NONE], "a has no finite result; too few entries have a finite result"),
     ],
 )
