@@ -100,10 +100,15 @@ def claim(card: ReportCard) -> str:
 
 def facts(card: ReportCard) -> list[str]:
     """What it costs, and what is known of it."""
-    costs = [f"{_ratio(found.step_cost)} in {cell}" for cell, found in card.cells.items() if found.step_cost]
+    costs = [f"{_told_cost(found)} in {cell}" for cell, found in card.cells.items() if found.step_cost]
     told = [f"a training step takes {formats.listed(costs)}, compared with none"] if costs else []
     open_ones = len(card.missing)
     return [*told, *([f"{formats.count(open_ones, 'analysis', 'analyses')} not measured yet"] if open_ones else [])]
+
+
+def _told_cost(found: CellOut) -> str:
+    measured = _in_cell(found)
+    return f"{measured.cost} ({measured.cost_limits})" if measured.cost_limits else f"{measured.cost} (no interval)"
 
 
 @dataclass(frozen=True)
