@@ -62,10 +62,11 @@ async function draw(figure) {
       figure.append(plot);
     }
     const height = putKeys(figure, plot, content);
-    const { margin, yaxis } = content.layout;
+    const { margin, yaxis, yaxis2 } = content.layout;
     const own = { title: { text: "" }, margin: { ...margin, t: 8 } }; // the page has a heading
+    const untitled = yaxis2 ? {} : { yaxis: { ...yaxis, title: { text: "" } } }; // of several panels, titles tell which is which
     const narrow = width < NARROW
-      ? { margin: { ...margin, t: 8, l: 44, r: 8 }, yaxis: { ...yaxis, title: { text: "" } }, showlegend: false }
+      ? { margin: { ...margin, t: 8, l: yaxis2 ? 60 : 44, r: 8 }, ...untitled, showlegend: false }
       : {};
     await Plotly.react(plot, content.data, { ...content.layout, ...own, ...narrow, font, width: undefined, height }, QUIET);
     showWhetherEmpty(figure, content.data.every(({ x }) => !x?.length));
