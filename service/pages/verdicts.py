@@ -34,7 +34,7 @@ def verdict(board: Leaderboard, seeds: Seeds) -> Verdict | None:
         return _without_rank(measured)
     few = [entry for entry in ranked if too_few(entry, board.rank_by)]
     enough = [entry for entry in ranked if entry not in few]
-    if few and len(enough) < TESTED:
+    if few and len(enough) < 2:
         return _too_few(board, ranked)
     found = _order(board, enough, sum(that_count(entry, board.rank_by) < TESTED for entry in few), seeds)
     return _besides(board, found, few) if few else found
