@@ -3,19 +3,28 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from normcore.figures import ranges
 from normcore.figures.figure import LEGEND_ABOVE, PALETTE, Figure, figure
 
 Point = tuple[float, float]
 PANEL_HEIGHT = 220  # pixels
 
 
-def curves(series: Mapping[str, Sequence[Point]], title: str, x: str = "step", units: Mapping[str, str] = {}) -> Figure:
+def curves(
+    series: Mapping[str, Sequence[Point]],
+    title: str,
+    x: str = "step",
+    units: Mapping[str, str] = {},
+    *,
+    diverged: bool = False,
+) -> Figure:
     """One panel for each quantity, with a line for each split.
 
     Args:
         series: points (x, y) by name; ``valid.accuracy`` is the quantity ``accuracy`` of the split ``valid``.
         x: what the points go over.
         units: of quantities, where they have one.
+        diverged: whether it ends because the run diverged: the end is marked, and values far out are not shown.
     """
     parts = {name: _parts(name) for name in series}
     splits, quantities = (list(dict.fromkeys(part[k] for part in parts.values())) for k in (0, 1))
@@ -29,9 +38,22 @@ def curves(series: Mapping[str, Sequence[Point]], title: str, x: str = "step", u
         unit = units.get(quantity)
         named = f"{quantity} ({unit})" if unit else quantity
         axes[f"yaxis{_number(row)}"] = {"title": {"text": named}, "domain": _domain(row, rows)}
+        if diverged:
+            values = [y for name, points in series.items() if parts[name][1] == quantity for _, y in points]
+            axes[f"yaxis{_number(row)}"] |= {"autorangeoptions": ranges.clipping((), values)}
     bottom = _number(rows - 1)
     below = {"title": {"text": x}, "anchor": f"y{bottom}"}
-    return figure(traces, title, x, "", **LEGEND_ABOVE, **axes, xaxis=below, height=PANEL_HEIGHT * rows + 100)
+    end = max((points[-1][0] for points in series.values() if points), default=None)
+    marks = _end_line(end) if diverged and end is not None else {}
+    return figure(traces, title, x, "", **LEGEND_ABOVE, **axes, xaxis=below, height=PANEL_HEIGHT * rows + 100, **marks)
+
+
+def _end_line(x: float) -> dict[str, Any]:
+    """A dotted line through all panels, with a word at its head."""
+    line = {"type": "line", "x0": x, "x1": x, "y0": 0, "y1": 1, "line": {"dash": "dot", "width": 1.5}}
+    text = {"text": "diverged", "x": x, "y": 1, "xanchor": "right", "yanchor": "top", "showarrow": False}
+    at = {"xref": "x", "yref": "paper"}
+    return {"shapes": [{**line, **at}], "annotations": [{**text, **at}]}
 
 
 def _parts(name: str) -> tuple[str, str]:

@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from normcore.figures import divergence, ranges
 from normcore.figures.figure import LEGEND_ABOVE, Figure, Theme, figure, target_line, themed
+from normcore.figures.ranges import Range
 from normcore.figures.styles import Style, styles_of
 
 MARKERS = 8  # on a line
@@ -18,6 +20,7 @@ class Line:
     Attributes:
         name: as the legend has it.
         low, high: of the mean's interval; None of one seed.
+        seeds, diverged: how many it is of, and how many of them diverged; the curve ends where the first of them does.
     """
 
     name: str
@@ -26,6 +29,8 @@ class Line:
     mean: Sequence[float]
     low: Sequence[float | None]
     high: Sequence[float | None]
+    seeds: int = 1
+    diverged: int = 0
 
 
 def method_curves(
@@ -40,7 +45,9 @@ def method_curves(
     """
     styles = styles_of([line.method for line in lines])
     traces = [trace for line, style in zip(lines, styles, strict=True) for trace in _traces(line, style, theme)]
-    axis = {"title": {"text": y}, "tickformat": ".0%" if percent else "", "zeroline": False, **_range(lines, target)}
+    seen = _range(lines, target)
+    traces += _divergences(lines, styles, seen, theme)
+    axis = {"title": {"text": y}, "tickformat": ".0%" if percent else "", "zeroline": False, **_with_margin(seen)}
     marks = target_line(target, percent) if target is not None else {}
     return themed(
         figure(
@@ -58,17 +65,54 @@ def method_curves(
     )
 
 
-def _range(lines: Sequence[Line], target: float | None) -> dict[str, Any]:
-    """What is worth seeing: without the worst tenth of all means, which are those of the first steps."""
-    means = sorted(mean for line in lines for mean in line.mean)
-    if not means:
-        return {}
+def _range(lines: Sequence[Line], target: float | None) -> Range | None:
+    """What is worth seeing: all but the worst tenth of each line, which are its first steps, with the bands there; of
+    lines of which seeds diverged, whatever does not flatten the others."""
     rises = sum(line.mean[-1] - line.mean[0] for line in lines if line.mean) > 0
-    tenth = len(means) // 10
-    low, high = (means[tenth], means[-1]) if rises else (means[0], means[-1 - tenth])
-    low, high = (low, high) if target is None else (min(low, target), max(high, target))
-    margin = 0.05 * (high - low) or 0.05
-    return {"range": [low - margin, high + margin]}
+    steady = [value for line in lines if not line.diverged for value in _worth_seeing(line, rises)]
+    diverged = [value for line in lines if line.diverged for value in _values(line)]
+    seen = ranges.shown(steady, diverged)
+    if seen is None or target is None:
+        return seen
+    return Range(min(seen.low, target), max(seen.high, target))
+
+
+def _with_margin(seen: Range | None) -> dict[str, Any]:
+    if seen is None:
+        return {}
+    margin = 0.05 * (seen.high - seen.low) or 0.05
+    return {"range": [seen.low - margin, seen.high + margin]}
+
+
+def _worth_seeing(line: Line, rises: bool) -> list[float]:
+    """The values of a line and its band without those of its worst tenth."""
+    worst_first = sorted(range(len(line.mean)), key=lambda k: line.mean[k], reverse=not rises)
+    return _values(line, worst_first[len(worst_first) // 10 :])
+
+
+def _values(line: Line, places: Sequence[int] | None = None) -> list[float]:
+    """Means and limits of the band, at all places if None."""
+    of = range(len(line.mean)) if places is None else places
+    found = [value for k in of for value in (line.mean[k], line.low[k], line.high[k])]
+    return [value for value in found if value is not None]
+
+
+def _divergences(
+    lines: Sequence[Line], styles: Sequence[Style], seen: Range | None, theme: Theme
+) -> list[dict[str, Any]]:
+    """A mark at the end of each line that ends as seeds diverged."""
+    end = max((line.x[-1] for line in lines if line.x), default=0.0)
+    return [
+        divergence.mark(
+            line.x[-1],
+            seen.clipped(line.mean[-1]),
+            f"{line.diverged} of {line.seeds} diverged",
+            style.colour(theme),
+            to_the_right=line.x[-1] <= end / 2,
+        )
+        for line, style in zip(lines, styles, strict=True)
+        if line.diverged and line.x and seen is not None
+    ]
 
 
 def _traces(line: Line, style: Style, theme: Theme) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from normcore.figures import divergence, ranges
 from normcore.figures.figure import Figure, Theme, figure, target_line, themed
 from normcore.figures.styles import PLOTLY_SYMBOLS, style_of
 
@@ -20,12 +21,14 @@ class Line:
     Attributes:
         name: as the legend has it.
         meta: what a page that draws it must know of it to make it longer.
+        diverged: whether it ends because the run diverged.
     """
 
     name: str
     x: Sequence[float]
     y: Sequence[float]
     meta: Mapping[str, Any] = field(default_factory=dict)
+    diverged: bool = False
 
 
 def seed_curves(
@@ -52,6 +55,7 @@ def seed_curves(
     traces = [_seed(line, colour, k) for k, line in enumerate(seeds)]
     if mean is not None:
         traces.append({**_line(mean), "mode": "lines", "line": {"color": colour, "dash": "dash", "width": 3}})
+    traces += _divergences(seeds, colour)
     return themed(
         figure(
             traces,
@@ -59,7 +63,7 @@ def seed_curves(
             x,
             y,
             xaxis={"title": {"text": x}, "zeroline": False, "rangemode": "tozero"},
-            yaxis={"title": {"text": y}, "zeroline": False, **(SHARE if percent else {})},
+            yaxis={"title": {"text": y}, "zeroline": False, **(SHARE if percent else _clipping(seeds))},
             margin={"l": 64, "r": 16, "t": 8, "b": 48},
             legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
             showlegend=True,
@@ -68,6 +72,34 @@ def seed_curves(
         ),
         theme,
     )
+
+
+def _values(seeds: Sequence[Line], *, diverged: bool) -> list[float]:
+    return [value for line in seeds if line.diverged == diverged for value in line.y]
+
+
+def _clipping(seeds: Sequence[Line]) -> dict[str, Any]:
+    """A run that diverges may reach any value; the others stay readable beside it."""
+    limits = ranges.clipping(_values(seeds, diverged=False), _values(seeds, diverged=True))
+    return {"autorangeoptions": limits} if limits else {}
+
+
+def _divergences(seeds: Sequence[Line], colour: str) -> list[dict[str, Any]]:
+    """A mark at the end of each seed that diverged."""
+    seen = ranges.shown(_values(seeds, diverged=False), _values(seeds, diverged=True))
+    end = max((line.x[-1] for line in seeds if line.x), default=0.0)
+    return [
+        divergence.mark(
+            line.x[-1],
+            seen.clipped(line.y[-1]),
+            f"{line.name} diverged",
+            colour,
+            to_the_right=line.x[-1] <= end / 2,
+            diverged=line.meta.get("run"),
+        )
+        for line in seeds
+        if line.diverged and line.x and seen is not None
+    ]
 
 
 def _line(line: Line) -> dict[str, Any]:

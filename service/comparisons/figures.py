@@ -92,7 +92,17 @@ def _short(value: Any) -> str:
 def alone(entry: ComparedEntry) -> Curved:
     """The curves of a compared entry."""
     first_end = min((run.points[-1][0] for run in entry.runs if run.points), default=0)
-    return Curved(entry.fingerprint, entry.method, entry.changes, entry.curve, entry.curve_by_seconds, first_end)
+    converged = (entry.value.n or 0) if entry.value else 0
+    return Curved(
+        fingerprint=entry.fingerprint,
+        method=entry.method,
+        changes=entry.changes,
+        curve=entry.curve,
+        curve_by_seconds=entry.curve_by_seconds,
+        first_end=first_end,
+        n_seeds=len(entry.seeds),
+        n_diverged=len(entry.seeds) - converged,
+    )
 
 
 def _line(label: str, entry: Curved, by: By) -> Line:
@@ -106,6 +116,8 @@ def _line(label: str, entry: Curved, by: By) -> Line:
         mean=[_rounded(curve.mean[k]) for k in kept],
         low=[_rounded_or_none(curve.low[k]) for k in kept],
         high=[_rounded_or_none(curve.high[k]) for k in kept],
+        seeds=entry.n_seeds,
+        diverged=entry.n_diverged,
     )
 
 

@@ -106,6 +106,8 @@ def _curved(session: Session, entry: Entry) -> schemas.Curved:
         curve=_by_steps(own),
         curve_by_seconds=_curve(by_seconds(own)),
         first_end=min((points[-1].step for points in own.values() if points), default=0),
+        n_seeds=len(row.results),
+        n_diverged=sum(result.diverged for result in row.results),
     )
 
 

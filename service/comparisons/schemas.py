@@ -44,6 +44,7 @@ class Curved:
 
     Attributes:
         first_end: the step at which the first of its seeds ends; a mean of later ones is one of survivors.
+        n_seeds, n_diverged: how many it is of, and how many of them diverged.
     """
 
     fingerprint: str
@@ -52,6 +53,8 @@ class Curved:
     curve: Curve
     curve_by_seconds: Curve
     first_end: int
+    n_seeds: int
+    n_diverged: int
 
 
 @dataclass(slots=True)

@@ -3,6 +3,7 @@ those that a task made of the model."""
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 from sqlalchemy.orm import Session
@@ -33,7 +34,7 @@ def curves_of(session: Session, run: RunOut) -> Figure:
     measured = queries.measurements(session, run.id, series=(), max_points=MAX_POINTS)
     points = {name: [(x, y) for x, y, _ in series.points] for name, series in measured.series.items()}
     units = {name.rpartition(".")[2]: series.unit for name, series in measured.series.items() if series.unit}
-    figure = curves(points, f"{run.id}, seed {run.seed}", measured.x, units)
+    figure = curves(points, f"{run.id}, seed {run.seed}", measured.x, units, diverged=run.outcome == "diverged")
     attempt, _ = queries.reached(session, Run.id == run.id).get(run.id, (run.attempt, 0))
     for trace in figure["data"]:
         trace["meta"] = {"run": run.id, "series": trace["name"], "attempt": attempt}
@@ -50,8 +51,12 @@ def of_seeds(session: Session, experiment: ExperimentOut, theme: Theme) -> Figur
     found = seed_curves(session, experiment)
     if found is None:
         raise NotFound(f"the curves of {experiment.spec['task']['name']} are those of its runs, see /v1/runs")
+    diverged = {run.id for run in experiment.runs if run.outcome == "diverged"}
     lines = [
-        _line(f"seed {seed.seed}", seed.points, run=seed.run_id, series=found.series, attempt=seed.attempt)
+        replace(
+            _line(f"seed {seed.seed}", seed.points, run=seed.run_id, series=found.series, attempt=seed.attempt),
+            diverged=seed.run_id in diverged,
+        )
         for seed in found.seeds[:MOST_SEEDS]
     ]
     mean = _line("mean", found.mean, mean=True) if len(found.seeds) > 1 else None

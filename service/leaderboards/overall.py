@@ -54,6 +54,13 @@ def version(session: Session, profile: ProfileName) -> tuple[int, int]:
 
 def overall(session: Session, profile: ProfileName, rank_by: TimeBy) -> schemas.Overall:
     """All methods that have an entry of their default spec on a task at this profile, the largest area first."""
+    return overall_and_seeds(session, profile, rank_by)[0]
+
+
+def overall_and_seeds(
+    session: Session, profile: ProfileName, rank_by: TimeBy
+) -> tuple[schemas.Overall, Mapping[str, int]]:
+    """The same, and of each method the fewest seeds that a time of it is of."""
     defaults = _defaults(session, profile)
     times: Times = {}
     for task, default in defaults.items():
@@ -61,7 +68,11 @@ def overall(session: Session, profile: ProfileName, rank_by: TimeBy) -> schemas.
             times.setdefault(method, {})[task] = default.time(method, rank_by)
     reached = {task: _least(times, task) for task in defaults}
     ranked = [task for task, least in reached.items() if math.isfinite(least)]
-    return schemas.Overall(
+    seeds: dict[str, int] = {}
+    for task in ranked:
+        for method, row in defaults[task].rows.items():
+            seeds[method] = min(_counted(row, rank_by), seeds.get(method, len(row.results)))
+    found = schemas.Overall(
         profile=profile,
         rank_by=rank_by,
         widest=WIDEST,
@@ -75,6 +86,12 @@ def overall(session: Session, profile: ProfileName, rank_by: TimeBy) -> schemas.
         caution=CAUTION,
         flips=flips(times),
     )
+    return found, seeds
+
+
+def _counted(row: Row, rank_by: TimeBy) -> int:
+    """Seeds that have a time: of seconds those that were alone on their machine."""
+    return sum(rank_by == "steps_to_target" or not result.contended for result in row.results)
 
 
 def _defaults(session: Session, profile: ProfileName) -> dict[str, Default]:

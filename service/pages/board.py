@@ -10,6 +10,7 @@ from service.leaderboards.schemas import Entry, Leaderboard
 from service.pages import axes, formats
 from service.pages.axes import Axis
 from service.pages.marks import Mark, mark
+from service.pages.seeds import TooFew, too_few
 from service.pages.verdicts import Seeds
 
 Bracket = Literal["first", "inner", "last"]
@@ -24,6 +25,7 @@ class BoardRow:
     Attributes:
         mark: None without a finite result.
         bracket: its place in a group of ties, if it is in one.
+        few: what stands in place of a rank, if its seeds are too few.
         changed: in what its spec departs from the profile.
         baseline: whether others are held against it.
     """
@@ -31,6 +33,7 @@ class BoardRow:
     entry: Entry
     mark: Mark | None
     bracket: Bracket | None
+    few: TooFew | None
     changed: str
     baseline: bool
 
@@ -59,12 +62,14 @@ def table(board: Leaderboard, entries: Sequence[Entry], seeds: Seeds, published:
     axis = _axis(board, seeds)
     baseline = _baseline(board)
     sections: dict[Section, list[BoardRow]] = {"ranked": [], "over": [], "claimed": [], "published": []}
-    brackets = _brackets(entries)
+    few = {id(entry): too_few(entry, board.rank_by) for entry in entries}
+    brackets = _brackets([entry for entry in entries if few[id(entry)] is None])
     for entry in entries:
         row = BoardRow(
             entry=entry,
             mark=_mark(axis, entry, seeds),
             bracket=brackets.get(id(entry)),
+            few=few[id(entry)],
             changed=described(entry.changes),
             baseline=entry is baseline,
         )
@@ -88,7 +93,7 @@ def _baseline(board: Leaderboard) -> Entry | None:
 
 
 def _brackets(entries: Sequence[Entry]) -> dict[int, Bracket]:
-    """Groups of ties are consecutive; one entry alone has no bracket."""
+    """One entry alone has no bracket."""
     groups: dict[int, list[Entry]] = {}
     for entry in entries:
         if entry.tie_group is not None:

@@ -20,7 +20,7 @@ from service.http.parts import PartsDep
 from service.http.routing import check_found, check_known
 from service.leaderboards import queries
 from service.leaderboards.moments import Moment
-from service.leaderboards.overall import overall
+from service.leaderboards.overall import overall_and_seeds
 from service.leaderboards.queries import Asked
 from service.leaderboards.ranking import RankBy, TimeBy
 from service.leaderboards.schemas import Leaderboard, LeaderboardSummary, Overall
@@ -168,7 +168,7 @@ def get_boards(
     with parts.db.snapshot() as session:
         boards = queries.leaderboards(session)
         shown = profile or busiest(boards) or DEFAULT_PROFILE
-        found = overall(session, shown, rank_by)
+        found, seeds = overall_and_seeds(session, shown, rank_by)
         standing = standings(session, parts.kept, boards, shown)
         counted = [one.task for one in found.tasks] or [one.task for one in standing.columns]
         all_diverged = standing.all_diverged(counted)
@@ -178,7 +178,7 @@ def get_boards(
             "profiles": PROFILES,
             "standings": standing,
             "overall": found,
-            "verdict": nobody_wins(counted) if all_diverged else overall_verdict(found),
+            "verdict": nobody_wins(counted) if all_diverged else overall_verdict(found, seeds),
             "all_diverged": all_diverged,
             "facts": [formats.count(len(found.tasks), "task") + " with a target that was reached"],
             "missing": sorted(BENCHMARKS.keys() - {board.task for board in boards}),

@@ -7,8 +7,9 @@ from typing import Literal
 import numpy as np
 
 from normcore.spec.metric import Metric
-from service.comparisons.schemas import ComparedEntry, Comparison
+from service.comparisons.schemas import ComparedEntry, Comparison, Ratio
 from service.pages import formats
+from service.pages.seeds import NEEDED
 from service.pages.verdicts import Verdict
 from service.statistics.differences import holm, pair
 from service.statistics.order import SURE
@@ -79,7 +80,7 @@ def _against_baseline(comparison: Comparison, rows: Sequence[Compared], named: M
     few = [named[entry.fingerprint] for entry in untested if entry.value is not None]
     lost = [named[entry.fingerprint] for entry in untested if entry.value is None]
     if few:
-        parts.append(f"{formats.listed(few)} {_verb('has', few)} too few seeds beside {baseline}")
+        parts.append(f"{formats.listed(few)} {_verb('has', few)} too few seeds beside {baseline} ({NEEDED})")
     if lost:
         parts.append(f"{formats.listed(lost)} {_verb('has', lost)} no finite result")
     text = "; ".join(parts)
@@ -128,11 +129,20 @@ def _by_the_clock(comparison: Comparison, named: Mapping[str, str]) -> str:
         return ""
     entry, found = max(timed, key=lambda known: known[1].total.ratio or 0.0)
     if (found.total.ratio or 0.0) < 1:
-        return f"By the clock {named[comparison.baseline]} is fastest"
-    told = f"By the clock {named[entry.fingerprint]} is fastest: {formats.ratio(found.total.ratio)}"
+        told = f"By the clock {named[comparison.baseline]} is fastest; the next, {named[entry.fingerprint]},"
+        return f"{told} {_with_interval(found.total)}"
+    if found.total.ci95 and found.total.ci95[0] <= 1:
+        told = f"By the clock no difference is shown: {named[entry.fingerprint]} {_with_interval(found.total)}"
+    else:
+        told = f"By the clock {named[entry.fingerprint]} is fastest: {_with_interval(found.total)}"
     pace = found.seconds_per_step.ratio
     longer = 1 / pace if pace else 1.0
     return told + (f", though each of its steps takes {longer:.1f} times as long" if longer > MUCH else "")
+
+
+def _with_interval(ratio: Ratio) -> str:
+    limits = formats.ratio_interval(ratio.ci95)
+    return f"{formats.ratio(ratio.ratio)} ({f'95% interval {limits}' if ratio.ci95 else limits})"
 
 
 def _other_machines(comparison: Comparison) -> str:

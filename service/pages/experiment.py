@@ -203,7 +203,7 @@ def _succeeded(experiment: ExperimentOut) -> Answer:
         text = "The seed" if len(runs) == 1 else f"All {len(runs)} seeds"
         return Answer(f"{text} diverged: there is no finite result.", "bad")
     named = metric.replace("_", " ")
-    about = f", 95% interval {formats.interval(found.ci95, metric)}" if found.ci95 else ""
+    about = f", 95% interval {formats.interval(found.ci95, metric)}" if found.ci95 else "; one seed has no interval"
     seeds = formats.count(found.n, "seed")
     text = f"{formats.value(found.mean, metric)} test {named}, mean of {seeds}{about}."
     return Answer(text, "", _facts_of(experiment))

@@ -5,16 +5,18 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Annotated, Any, get_args
 
-from fastapi import Depends, Request
-from pydantic import BeforeValidator
+from fastapi import Depends, Query, Request
+from pydantic import BeforeValidator, TypeAdapter, ValidationError
 from starlette.responses import Response
 
 from normcore.events import Outcome
-from normcore.spec import TASKS
+from normcore.spec import TASKS, TrainingSpec, changes, parse
+from normcore.spec.messages import message
 from normcore.spec.methods import METHODS
 from normcore.spec.task import ProfileName
 from normcore.spec.tasks import BENCHMARKS
-from service.db import utc_now
+from service.comparisons.figures import described
+from service.db import Database, utc_now
 from service.experiments import parameters, queries
 from service.experiments.schemas import ExperimentSummary, State
 from service.http.pages import Cursor
@@ -39,6 +41,10 @@ def _given(content: Any) -> Any:
 
 
 Blank = BeforeValidator(_given)
+TYPED: Mapping[str, TypeAdapter[Any]] = {
+    "label": TypeAdapter(list[parameters.Label] | None),
+    "fingerprint": TypeAdapter(parameters.Beginning | None),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +55,28 @@ class Filters:
     profile: Annotated[parameters.Profile, Blank] = None
     method: Annotated[parameters.MethodName, Blank] = None
     state: Annotated[parameters.State, Blank] = None
-    label: Annotated[parameters.Labels, Blank] = ()  # type: ignore[assignment]
+    label: Annotated[list[str], Query(), Blank] = ()  # type: ignore[assignment]
     sweep: Annotated[parameters.SweepId, Blank] = None
-    fingerprint: Annotated[parameters.Fingerprint, Blank] = None
+    fingerprint: Annotated[str | None, Query(), Blank] = None
 
     @property
     def asked(self) -> Mapping[str, Any]:
         """Those that narrow the list, as an address has them."""
         return {name: content for name, content in asdict(self).items() if content}
+
+    @property
+    def errors(self) -> Mapping[str, str]:
+        """What is wrong with texts that were typed, by field; each says what to type instead."""
+        found = {name: _error(form, getattr(self, name)) for name, form in TYPED.items()}
+        return {name: error for name, error in found.items() if error}
+
+
+def _error(form: TypeAdapter[Any], content: Any) -> str:
+    try:
+        form.validate_python(content or None)
+    except ValidationError as error:
+        return message(error.errors()[0])
+    return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +87,7 @@ class Row:
         seeds: how many runs are in which state, the present ones only.
         mean: of its runs' values; None while there is none.
         metric: what the values are of; None of an analysis.
+        changed: in what its spec departs from the profile, as boards have it; empty of an analysis.
         age: seconds since it was submitted.
     """
 
@@ -80,6 +101,7 @@ class Row:
     n_diverged: int
     mean: float | None
     metric: str | None
+    changed: str
     created_at: datetime
     age: float
 
@@ -91,33 +113,20 @@ def list_experiments(
     """Where is mine?"""
     check_known("task", filters.task, TASKS)
     check_known("method", filters.method, METHODS)
-    with db.snapshot() as session:
-        found = queries.experiments(
-            session,
-            columns={
-                name: content
-                for name, content in (
-                    ("task", filters.task),
-                    ("profile", filters.profile),
-                    ("method", filters.method),
-                    ("sweep_id", filters.sweep),
-                )
-                if content is not None
-            },
-            fingerprint=filters.fingerprint,
-            labels=[(key, content) for key, _, content in (text.partition(":") for text in filters.label)],
-            state=filters.state,
-            before=cursor,
-            limit=ON_A_PAGE + 1,
-        )
-        shown = found[:ON_A_PAGE]
-        results = queries.results(session, [experiment.id for experiment in shown])
+    errors = filters.errors
+    found, results = ([], {}) if errors else _found(db, filters, cursor)
+    shown = found[:ON_A_PAGE]
     last = shown[-1].id if len(found) > ON_A_PAGE else None
     return page(
         request,
         "experiments/list.html",
+        status=422 if errors else 200,
+        errors=errors,
         rows=rows(shown, results, utc_now()),
         filters=filters,
+        asked_labels=sorted(
+            filters.label, key=lambda text: ":" in text
+        ),  # one that is wrong is in the field that is shown
         first=address(PATH, **filters.asked) if cursor else None,
         older=address(PATH, **filters.asked, cursor=last) if last else None,
         call=address("/v1/experiments", **filters.asked, cursor=cursor),
@@ -128,6 +137,24 @@ def list_experiments(
             "method": _choices("all", sorted(METHODS)),
         },
     )
+
+
+def _found(
+    db: Database, filters: Filters, cursor: str | None
+) -> tuple[list[ExperimentSummary], Mapping[str, Sequence[RunResult]]]:
+    """The experiments of a page and one more if there is one, and the results of each."""
+    columns = {"task": filters.task, "profile": filters.profile, "method": filters.method, "sweep_id": filters.sweep}
+    with db.snapshot() as session:
+        found = queries.experiments(
+            session,
+            columns={name: content for name, content in columns.items() if content is not None},
+            fingerprint=filters.fingerprint,
+            labels=[(key, content) for key, _, content in (text.partition(":") for text in filters.label)],
+            state=filters.state,
+            before=cursor,
+            limit=ON_A_PAGE + 1,
+        )
+        return found, queries.results(session, [experiment.id for experiment in found])
 
 
 def _choices(everything: str, names: Sequence[str]) -> list[tuple[str, str]]:
@@ -142,6 +169,15 @@ def rows(shown: Sequence[ExperimentSummary], results: Mapping[str, Sequence[RunR
         results: of the succeeded runs of each.
     """
     return [_row(experiment, results[experiment.id], now) for experiment in shown]
+
+
+def changed(spec: Mapping[str, Any]) -> str:
+    """In what a stored spec departs from its profile; empty if it cannot be read here, as for want of a plug-in."""
+    try:
+        parsed = parse(spec)
+    except (ValidationError, ValueError):
+        return ""
+    return described(changes(parsed)) if isinstance(parsed, TrainingSpec) else ""
 
 
 def _row(experiment: ExperimentSummary, results: Sequence[RunResult], now: datetime) -> Row:
@@ -161,6 +197,7 @@ def _row(experiment: ExperimentSummary, results: Sequence[RunResult], now: datet
         n_diverged=sum(outcome == "diverged" for _, outcome in results),
         mean=mean(values) if metric else None,
         metric=metric.name if metric else None,
+        changed=changed(spec),
         created_at=experiment.created_at,
         age=(now - experiment.created_at).total_seconds(),
     )

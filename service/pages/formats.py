@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
 from markupsafe import Markup, escape
 
@@ -95,6 +95,15 @@ def ratio_interval(limits: Sequence[float | None] | None) -> str:
     if limits is None:
         return "no interval"
     return f" {DASH} ".join("unknown" if limit is None else ratio(limit).removeprefix("×") for limit in limits)
+
+
+def time_interval(limits: Sequence[float | None] | None, by: Literal["steps", "seconds"]) -> str:
+    """Between which times a median may be: 95% interval 9 500 – 12 000."""
+    if limits is None:
+        return "no interval"
+    written = steps if by == "steps" else seconds
+    low, high = ("unknown" if limit is None else written(limit) for limit in limits)
+    return f"95% interval {low} {DASH} {high}"
 
 
 def p_value(number: float | None) -> str:

@@ -20,6 +20,7 @@ from service.pages import formats
 from service.pages.options import options_of
 from service.pages.rendering import html, kept, page
 from service.pages.routing import PageRouter
+from service.pages.seeds import FEWEST, NEEDED, counted
 from service.pages.standings import busiest, standings
 from service.report_cards import figures, queries
 from service.report_cards.schemas import CellOut, MeasuredOut, ReportCard
@@ -66,6 +67,8 @@ def _shown(session: Session, name: str) -> dict[str, Any]:
         "claim": claim(card),
         "facts": facts(card),
         "standings": sorted(card.standings, key=lambda one: (one.task, one.profile)),
+        "fewest": FEWEST,
+        "counted": counted,
         "cells": {cell: _in_cell(found) for cell, found in card.cells.items()},
         "findings": list(findings(card)),
         "missing": [_to_measure(spec) for spec in card.missing],
@@ -77,7 +80,10 @@ def _shown(session: Session, name: str) -> dict[str, Any]:
 
 def claim(card: ReportCard) -> str:
     """Where the method stands, in a sentence."""
-    ranked = [one for one in card.standings if one.rank is not None and one.mean is not None]
+    placed = [one for one in card.standings if one.rank is not None and one.mean is not None]
+    ranked = [one for one in placed if one.n_seeds >= FEWEST]
+    if placed and not ranked:
+        return f"Too few seeds to rank it on any board: {NEEDED}."
     if not ranked:
         return "It is on no board yet." if not card.standings else "It has no finite result on any board."
     best = min(ranked, key=lambda one: (one.rank or 0, -one.of))
@@ -94,10 +100,15 @@ def claim(card: ReportCard) -> str:
 
 def facts(card: ReportCard) -> list[str]:
     """What it costs, and what is known of it."""
-    costs = [f"{_ratio(found.step_cost)} in {cell}" for cell, found in card.cells.items() if found.step_cost]
+    costs = [f"{_told_cost(found)} in {cell}" for cell, found in card.cells.items() if found.step_cost]
     told = [f"a training step takes {formats.listed(costs)}, compared with none"] if costs else []
     open_ones = len(card.missing)
     return [*told, *([f"{formats.count(open_ones, 'analysis', 'analyses')} not measured yet"] if open_ones else [])]
+
+
+def _told_cost(found: CellOut) -> str:
+    measured = _in_cell(found)
+    return f"{measured.cost} ({measured.cost_limits})" if measured.cost_limits else f"{measured.cost} (no interval)"
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,7 @@
 """Who stands where: the rank of each method's best entry on each board of a profile."""
 
+import math
+import statistics
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -15,6 +17,7 @@ from service.http.kept import KeptAnswers
 from service.leaderboards import queries
 from service.leaderboards.queries import Asked
 from service.leaderboards.schemas import Leaderboard, LeaderboardSummary
+from service.pages.seeds import TooFew, too_few
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +25,15 @@ class Standing:
     """A method on a board.
 
     Attributes:
-        rank: None if its entry is not ranked, as all of its seeds diverged.
+        rank: None if its entry is not ranked, as all of its seeds diverged or there are too few.
         tied: whether it shares its tie group.
+        few: what stands in place of the rank, if its seeds are too few.
     """
 
     rank: int | None
     tied: bool
     value: float | None
+    few: TooFew | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +50,7 @@ COLUMNS = TypeAdapter(list[Column])
 
 @dataclass(frozen=True, slots=True)
 class Standings:
-    """Methods in the order of their mean rank, and boards."""
+    """Methods in the order of their mean rank, those without any last; and boards."""
 
     methods: Sequence[str]
     columns: Sequence[Column]
@@ -74,8 +79,10 @@ def standings(session: Session, kept: KeptAnswers, boards: Sequence[LeaderboardS
     for column in columns:
         last = len(column.standings)
         for method, standing in column.standings.items():
-            ranks.setdefault(method, []).append(last if standing.rank is None else standing.rank)
-    methods = sorted(ranks, key=lambda method: (sum(ranks[method]) / len(ranks[method]), method))
+            known = ranks.setdefault(method, [])
+            if not standing.few:
+                known.append(last if standing.rank is None else standing.rank)
+    methods = sorted(ranks, key=lambda method: (statistics.fmean(ranks[method]) if ranks[method] else math.inf, method))
     return Standings(methods, columns)
 
 
@@ -99,15 +106,17 @@ def _column(session: Session, board: LeaderboardSummary) -> Column:
 def column(board: Leaderboard) -> Column:
     """The measured entries of a board that has one a method."""
     measured = [entry for entry in board.entries if entry.source == "measured" and entry.method in METHODS]
-    groups = Counter(entry.tie_group for entry in measured)
+    few = {entry.fingerprint: too_few(entry) for entry in measured}
+    groups = Counter(entry.tie_group for entry in measured if not few[entry.fingerprint])
     return Column(
         board.task,
         board.metric,
         {
             entry.method or "": Standing(
-                rank=entry.rank if entry.score is not None else None,
-                tied=entry.tie_group is not None and groups[entry.tie_group] > 1,
+                rank=entry.rank if entry.score is not None and not few[entry.fingerprint] else None,
+                tied=entry.tie_group is not None and not few[entry.fingerprint] and groups[entry.tie_group] > 1,
                 value=entry.value.mean if entry.value else None,
+                few=few[entry.fingerprint],
             )
             for entry in measured
         },

@@ -40,6 +40,7 @@ router = PageRouter()
 
 PARTS = ("task", "norm", "model", "training")  # in this order
 NOT_ASKED = ("spec_version", "kind")  # of a resolved spec: what follows from the rest
+MOST_SEEDS = 100  # that a link asks for
 SENT_BEFORE = "this form was sent before, with another spec; send it again to submit this one, too"
 
 
@@ -52,6 +53,7 @@ def get_submit(
     method: Annotated[str | None, Query()] = None,
     cell: Annotated[str | None, Query()] = None,
     source: Annotated[str | None, Query(alias="from")] = None,
+    seeds: Annotated[int | None, Query(ge=1, le=MOST_SEEDS)] = None,
 ) -> Response:
     """What will it cost?"""
     check_known("task", task, TASKS)
@@ -60,7 +62,20 @@ def get_submit(
     for path, value in {TASK: task, PROFILE: profile, METHOD: method, CELL: cell}.items():
         if value is not None:
             put(spec, path, value)
-    return _page(request, parts, _checked(parts, Draft(_with_first_choices(spec))))
+    spec = _with_first_choices(spec)
+    if seeds is not None:
+        spec["seeds"] = _lacking(parts, spec, seeds) or spec.get("seeds", [0])
+    return _page(request, parts, _checked(parts, Draft(spec)))
+
+
+def _lacking(parts: Parts, spec: Mapping[str, Any], seeds: int) -> list[int]:
+    """Of so many seeds those that are not measured yet."""
+    every = list(range(seeds))
+    try:
+        measured = requests.plan(parts, {**spec, "seeds": every}).measured_seeds
+    except Invalid:
+        return every
+    return [seed for seed in every if seed not in measured]
 
 
 @router.post("/submit")

@@ -15,6 +15,7 @@ from service.pages.cells import arranged, cell_name, has_diverged, short_names
 from service.pages.forms import own_fields
 from service.pages.rendering import page
 from service.pages.routing import PageRouter
+from service.pages.seeds import FEWEST, NEEDED, more_seeds, too_few
 from service.sweeps import queries, requests
 from service.sweeps.examples import WRITTEN
 from service.sweeps.figures import metric_of, subject
@@ -57,7 +58,8 @@ def get_sweep(request: Request, sweep_id: Annotated[str, Path()], parts: PartsDe
         claim=claim(sweep),
         facts=facts(sweep),
         shown=arranged(sweep, metric),
-        flips=[told(flip) for flip in sweep.budget_flips],
+        flips=[told(flip, few=_has_few_seeds(sweep)) for flip in sweep.budget_flips],
+        more=more_seeds(sweep.best.entry) if sweep.best and sweep.best.entry and too_few(sweep.best.entry) else "",
         budgets=_budgets(sweep),
         may_cancel=sweep.state in WAITING,
         may_retry=any(cell.state in ("failed", "cancelled") for cell in sweep.cells),
@@ -99,6 +101,12 @@ def claim(sweep: Sweep) -> str:
         value = entry.value.mean if entry.value else None
         so_far = "" if sweep.state == "succeeded" else " so far"
         test = f"{formats.value(value, metric.name)} test {metric.name.replace('_', ' ')}"
+        few = too_few(entry)
+        if few and sweep.n_experiments > 1:
+            return (
+                f"Too few seeds to say which cell is best: {cell_name(sweep.best.values)} has the best validation value"
+                f"{so_far} and {test}, of {formats.count(few.seeds, 'seed')}. {NEEDED}."
+            )
         return f"The best cell{so_far} is {cell_name(sweep.best.values)}: {test}."
     if sweep.state in WAITING:
         return "No cell has a result yet."
@@ -125,9 +133,19 @@ def facts(sweep: Sweep) -> Sequence[str]:
     return told
 
 
-def told(flip: BudgetFlip) -> str:
-    """A flip in words."""
-    doubt = " (few choices are left to tell)" if flip.is_uncertain else ""
+def _has_few_seeds(sweep: Sweep) -> bool:
+    return any(cell.entry is not None and cell.entry.n_seeds < FEWEST for cell in sweep.cells)
+
+
+def told(flip: BudgetFlip, *, few: bool) -> str:
+    """A flip in words.
+
+    Args:
+        few: whether cells have too few seeds to be ranked.
+    """
+    doubts = ["few choices are left to tell"] if flip.is_uncertain else []
+    doubts += [f"too few seeds to be sure: there are cells of less than {FEWEST}"] if few else []
+    doubt = f" ({'; '.join(doubts)})" if doubts else ""
     return f"From {formats.count(flip.k, 'cell')} on, {flip.better} is better than {flip.worse}{doubt}."
 
 

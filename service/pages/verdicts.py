@@ -4,12 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from service.comparisons.figures import described
-from service.leaderboards.pooling import RunResult
+from service.leaderboards.pooling import By, RunResult, times_of
 from service.leaderboards.schemas import Entry, Leaderboard, Overall
 from service.pages import formats
+from service.pages.seeds import FEWEST, NEEDED, TESTED, counted, that_count, too_few
 from service.statistics.differences import pair
+from service.statistics.times import time_pair
 
-FEWEST = 3  # seeds of an entry, below which no order is told
+FEWEST_TASKS = 3  # below which no method is said to win overall
 
 Seeds = Mapping[str, Sequence[RunResult]]  # by fingerprint
 
@@ -30,36 +32,56 @@ def verdict(board: Leaderboard, seeds: Seeds) -> Verdict | None:
         return _unmeasured(board)
     if not ranked:
         return _without_rank(measured)
-    first, *others = ranked
+    few = [entry for entry in ranked if too_few(entry, board.rank_by)]
+    enough = [entry for entry in ranked if entry not in few]
+    if few and len(enough) < 2:
+        return _too_few(board, ranked)
+    found = _order(board, enough, sum(that_count(entry, board.rank_by) < TESTED for entry in few), seeds)
+    return _besides(board, found, few) if few else found
+
+
+def _order(board: Leaderboard, enough: Sequence[Entry], untested: int, seeds: Seeds) -> Verdict:
+    """Who wins among the entries that have seeds enough.
+
+    Args:
+        untested: how many others nothing was held against.
+    """
+    first, *others = enough
     if not others:
         return Verdict(f"{_named(first)} is alone here:", f"{_worth(board, first)}; nothing to hold it against yet.")
-    counted = {entry.fingerprint: _seeds_that_count(board, entry) for entry in (first, others[0])}
-    if min(counted.values()) < FEWEST:
-        told = " and ".join(
-            f"{_named(entry)} has {_worth(board, entry)} over {formats.count(counted[entry.fingerprint], 'seed')}"
-            for entry in (first, others[0])
-        )
-        return Verdict(
-            "Too few seeds to rank:", f"{told}. {FEWEST} seeds each are the least that tells anything, 5 are better."
-        )
     tied = [entry for entry in others if entry.tie_group == first.tie_group]
     if tied:
         return _ties(board, first, tied)
-    if first.rank_ci and first.rank_ci[1] > 1:
-        return _may_lead(board, first, first.rank_ci[1] - 1)
+    beside = first.rank_ci[1] - 1 - untested if first.rank_ci else 0
+    if beside > 0:
+        return _may_lead(board, first, beside)
     return _leads(board, first, others[0], seeds)
 
 
-def _seeds_that_count(board: Leaderboard, entry: Entry) -> int:
-    """Of seconds those alone that were alone on their machine."""
-    return entry.n_seeds - (entry.contended if board.rank_by == "seconds_to_target" else 0)
+def _too_few(board: Leaderboard, ranked: Sequence[Entry]) -> Verdict:
+    told = formats.listed(
+        [
+            f"{_named(entry)} has {_worth(board, entry)} over {formats.count(that_count(entry, board.rank_by), 'seed')}"
+            for entry in ranked[:2]
+        ]
+    )
+    return Verdict("Too few seeds to rank:", f"{told}. {NEEDED}.")
+
+
+def _besides(board: Leaderboard, found: Verdict, few: Sequence[Entry]) -> Verdict:
+    """The verdict of those with seeds enough, and who is not among them."""
+    left_out = [f"{_named(entry)} ({counted(that_count(entry, board.rank_by))})" for entry in few]
+    return Verdict(
+        f"Of the entries with {FEWEST} seeds or more, {found.claim}",
+        f"{found.detail} Too few seeds to rank: {formats.listed(left_out)}.",
+    )
 
 
 def ties(board: Leaderboard) -> list[str]:
     """Each group of entries that cannot be told apart, in words."""
     groups: dict[int, list[Entry]] = {}
     for entry in board.entries:
-        if entry.tie_group is not None:
+        if entry.tie_group is not None and not too_few(entry, board.rank_by):
             groups.setdefault(entry.tie_group, []).append(entry)
     return [
         f"{formats.listed([_named(entry) for entry in group])}: no difference is shown"
@@ -109,7 +131,7 @@ def _may_lead(board: Leaderboard, first: Entry, others: int) -> Verdict:
 def _leads(board: Leaderboard, first: Entry, second: Entry, seeds: Seeds) -> Verdict:
     claim = f"{_named(first)} is first, and nothing ties with it:"
     if board.rank_by != "metric":
-        return Verdict(claim, f"{_worth(board, first)}; the next, {_named(second)}, needs {_worth(board, second)}.")
+        return Verdict(claim, _sooner(board, first, second, seeds))
     values = [_converged(seeds.get(entry.fingerprint or "", ())) for entry in (first, second)]
     found = pair(*values)
     if found is None:
@@ -134,6 +156,15 @@ def _named(entry: Entry) -> str:
     return f"{entry.method} ({described(entry.changes)})" if entry.changes else f"{entry.method}"
 
 
+def _sooner(board: Leaderboard, first: Entry, second: Entry, seeds: Seeds) -> str:
+    """The times of the two best, each with its interval, and how sure their order is."""
+    by: By = "steps" if board.rank_by == "steps_to_target" else "seconds"
+    own = [times_of(seeds.get(entry.fingerprint or "", ()), by) for entry in (first, second)]
+    found = time_pair(*own)
+    sure = f" ({formats.p_value(found.p_value)}, {formats.count(found.seeds, 'shared seed')})" if found else ""
+    return f"{_worth(board, first)}; the next, {_named(second)}: {_worth(board, second)}{sure}."
+
+
 def _worth(board: Leaderboard, entry: Entry) -> str:
     """What ranks an entry, in words."""
     if board.rank_by == "metric":
@@ -145,7 +176,8 @@ def _worth(board: Leaderboard, entry: Entry) -> str:
     if times is None or times.median is None:
         return f"no {target} in half of its seeds"
     taken = f"{formats.steps(times.median)} steps" if by_steps else formats.seconds(times.median)
-    return f"{taken} to {target}"
+    between = formats.time_interval(times.ci95, "steps" if by_steps else "seconds")
+    return f"{taken} to {target} ({between})"
 
 
 def nobody_wins(tasks: Sequence[str]) -> Verdict:
@@ -155,18 +187,28 @@ def nobody_wins(tasks: Sequence[str]) -> Verdict:
     )
 
 
-def overall_verdict(overall: Overall) -> Verdict | None:
-    """Which method is nearly the fastest most often; None without any."""
+def overall_verdict(overall: Overall, seeds: Mapping[str, int]) -> Verdict | None:
+    """Which method is nearly the fastest most often; None without any.
+
+    Args:
+        seeds: of each method the fewest that a time of it is of.
+    """
     if not overall.methods or not overall.tasks:
         return None
     first, *others = overall.methods
     tasks = formats.count(len(overall.tasks), "task")
     worth = f"area {first.area:.3f} over {tasks}, the fastest of {first.fastest}"
+    few = [one.method for one in overall.methods if seeds.get(one.method, FEWEST) < FEWEST]
+    if few:
+        told = formats.listed([f"{method} ({counted(seeds[method])})" for method in few])
+        return Verdict(
+            "Too few seeds to say who wins overall:", f"{told}. By what there is {first.method} has {worth}; {NEEDED}."
+        )
     equal = [one.method for one in others if one.area == first.area]
     if equal:
         return Verdict(f"{formats.listed([first.method, *equal])} have the same area:", f"{worth}.")
     runner_up = f"; {others[0].method} has {others[0].area:.3f}" if others else ""
     claim = f"{first.method} is nearly the fastest most often:"
-    if len(overall.tasks) < FEWEST:
+    if len(overall.tasks) < FEWEST_TASKS:
         claim = f"Too few tasks to say who wins overall; {first.method} has the largest area:"
     return Verdict(claim, f"{worth}{runner_up}.")

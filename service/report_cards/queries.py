@@ -16,7 +16,7 @@ from service.experiments.lifecycle import WAITING
 from service.experiments.tables import Experiment, Run
 from service.leaderboards import queries as leaderboards
 from service.leaderboards.queries import Asked
-from service.leaderboards.schemas import Leaderboard
+from service.leaderboards.schemas import Entry, Leaderboard
 from service.report_cards.schemas import CellOut, MeasuredOut, ReportCard, StandingOut
 
 IN_EACH_CELL = ("gradient_flow", "step_cost", "smallest_batch")
@@ -103,27 +103,30 @@ def _measured(run: Run) -> MeasuredOut:
 
 
 def _standings(session: Session, method: str) -> list[StandingOut]:
-    boards = (
-        leaderboards.leaderboard(
-            session, Asked(found.task, cast(ProfileName, found.profile), found.problem.id, best=True)
-        )
-        for found in leaderboards.leaderboards(session)
-    )
-    return [standing for board in boards if (standing := _standing(board, method)) is not None]
+    """Where a method's best stands, chosen by validation; where all it has is over budget, the first of that."""
+    standings = []
+    for found in leaderboards.leaderboards(session):
+        asked = Asked(found.task, cast(ProfileName, found.profile), found.problem.id)
+        board = leaderboards.leaderboard(session, asked._replace(best=True))
+        own = _own(board, method) or _own(leaderboards.leaderboard(session, asked), method)
+        if own is not None:
+            standings.append(_standing(board, own))
+    return standings
 
 
-def _standing(board: Leaderboard, method: str) -> StandingOut | None:
-    measured = [entry for entry in board.entries if entry.source == "measured"]
-    own = next((entry for entry in measured if entry.method == method), None)
-    if own is None or own.fingerprint is None:
-        return None
+def _own(board: Leaderboard, method: str) -> Entry | None:
+    return next((entry for entry in board.entries if entry.source == "measured" and entry.method == method), None)
+
+
+def _standing(board: Leaderboard, own: Entry) -> StandingOut:
+    assert own.fingerprint is not None
     return StandingOut(
         task=board.task,
         profile=board.profile,
         problem=board.problem,
         rank=own.rank,
         rank_ci=own.rank_ci,
-        of=sum(not entry.over_budget for entry in measured),
+        of=sum(entry.source == "measured" and not entry.over_budget for entry in board.entries),
         metric=board.metric,
         unit=board.unit,
         direction=board.direction,

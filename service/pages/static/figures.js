@@ -1,5 +1,9 @@
 // Figures are drawn by Plotly, which is loaded when the first of them comes near the window.
 
+import { keysOf } from "./keys.js";
+
+const NARROW = 480; // pixels of a figure, below which names stand in a list above it
+const LEAST_HEIGHT = 260; // pixels of a plot beneath that list
 const QUIET = { displayModeBar: false, responsive: true, displaylogo: false };
 const prefersDark = matchMedia("(prefers-color-scheme: dark)");
 let plotly;
@@ -19,6 +23,27 @@ function theme() {
   return document.documentElement.dataset.theme ?? (prefersDark.matches ? "dark" : "light");
 }
 
+const EMPTY = "Nothing is measured yet; the curves begin with the first evaluation.";
+
+/** Axes without lines would look like a fault: until there is a point, a sentence stands in their place. */
+function showWhetherEmpty(figure, isEmpty) {
+  const note = figure.querySelector(".figure-note");
+  figure.toggleAttribute("data-empty", isEmpty);
+  if (!isEmpty) note?.remove();
+  else if (note) note.textContent = EMPTY;
+}
+
+/** Names above a narrow plot; the height that is left to it. */
+function putKeys(figure, plot, content) {
+  figure.querySelector(".keys")?.remove();
+  const keys = figure.clientWidth < NARROW ? keysOf(content) : undefined;
+  if (keys) plot.before(keys);
+  const taken = keys ? keys.offsetHeight : 0;
+  if (figure.clientHeight - taken < LEAST_HEIGHT) figure.style.height = `${taken + LEAST_HEIGHT}px`;
+  plot.style.top = `${taken}px`;
+  return figure.clientHeight - taken;
+}
+
 async function draw(figure) {
   const note = figure.querySelector(".figure-note");
   try {
@@ -28,7 +53,7 @@ async function draw(figure) {
     const content = await answer.json();
     if (!answer.ok) throw new Error(content.detail);
     if (content.layout.height > figure.clientHeight) figure.style.height = `${content.layout.height}px`; // several panels
-    const { clientWidth: width, clientHeight: height } = figure;
+    const width = figure.clientWidth;
     const font = { ...content.layout.font, family: getComputedStyle(document.body).fontFamily, size: 13 };
     let plot = figure.querySelector(".plot-area");
     if (!plot) {
@@ -36,11 +61,15 @@ async function draw(figure) {
       plot.className = "plot-area";
       figure.append(plot);
     }
-    const { margin, yaxis } = content.layout;
+    const height = putKeys(figure, plot, content);
+    const { margin, yaxis, yaxis2 } = content.layout;
     const own = { title: { text: "" }, margin: { ...margin, t: 8 } }; // the page has a heading
-    const narrow = width < 480 ? { margin: { ...margin, t: 8, l: 44, r: 8 }, yaxis: { ...yaxis, title: { text: "" } } } : {};
+    const untitled = yaxis2 ? {} : { yaxis: { ...yaxis, title: { text: "" } } }; // of several panels, titles tell which is which
+    const narrow = width < NARROW
+      ? { margin: { ...margin, t: 8, l: yaxis2 ? 60 : 44, r: 8 }, ...untitled, showlegend: false }
+      : {};
     await Plotly.react(plot, content.data, { ...content.layout, ...own, ...narrow, font, width: undefined, height }, QUIET);
-    note?.remove();
+    showWhetherEmpty(figure, content.data.every(({ x }) => !x?.length));
     figure.dataset.drawn = "";
     figure.dispatchEvent(new Event("drawn"));
   } catch (error) {
@@ -56,5 +85,8 @@ const near = new IntersectionObserver((entries) => {
     draw(target);
   }
 }, { rootMargin: "400px" });
-figures.forEach((figure) => near.observe(figure));
+figures.forEach((figure) => {
+  near.observe(figure);
+  figure.addEventListener("stale", () => draw(figure));
+});
 prefersDark.addEventListener("change", () => figures.filter((one) => "drawn" in one.dataset).forEach(draw));

@@ -33,9 +33,16 @@ const redraw = atMostEvery(REDRAW, () => {
   const plot = figure?.querySelector(".plot-area");
   if (!plot?.data) return;
   const traces = lines.map(({ trace, x, y }) => ({ ...trace, x: [...x], y: [...y] }));
+  if (lines.some(({ x }) => x.length > 0)) begin();
   revision += 1;
   window.Plotly.react(plot, [...faded, ...traces], { ...plot.layout, datarevision: revision });
 });
+
+/** The first point ends the wait for one. */
+function begin() {
+  figure.removeAttribute("data-empty");
+  figure.querySelector(".figure-note")?.remove();
+}
 
 /** Take over what was just drawn; points that have come since stay. */
 function adopt() {
@@ -104,17 +111,34 @@ function takeOver({ id, attempt, resumed_from_step: from }) {
   }
 }
 
-/** The mean is the service's number; it is asked for, not computed here. */
-async function fetchMean() {
-  const shown = lines.find(({ trace }) => trace.meta?.mean);
-  if (!shown) return;
+/** The mean, and where runs diverged, are said by the service; they are asked for, not computed here. */
+async function fetchComputed() {
+  if (lines.length === 0) return;
   const answer = await fetch(figure.dataset.figure);
-  const mean = answer.ok && (await answer.json()).data.find((trace) => trace.meta?.mean);
-  if (mean) [shown.x, shown.y] = [mean.x, mean.y];
+  if (!answer.ok) return;
+  const { data } = await answer.json();
+  const shown = lines.find(({ trace }) => trace.meta?.mean);
+  const mean = data.find((trace) => trace.meta?.mean);
+  if (shown && mean) [shown.x, shown.y] = [mean.x, mean.y];
+  for (const trace of data.filter(({ meta }) => meta?.diverged)) markDivergence(trace);
   redraw();
 }
 
-const freshenMean = atMostEvery(MEAN, () => fetchMean().catch(() => {}));
+function markDivergence(trace) {
+  const run = trace.meta.diverged;
+  const line = lines.find((one) => one.trace.meta?.run === run);
+  if (!line || lines.some((one) => one.trace.meta?.diverged === run)) return;
+  const { color } = line.trace.line; // of the theme that is shown
+  const marker = { ...trace.marker, color, line: { ...trace.marker.line, color } };
+  lines.push({ trace: { ...trace, marker }, x: trace.x, y: trace.y, attempts: [] });
+}
+
+const freshenComputed = atMostEvery(MEAN, () => fetchComputed().catch(() => {}));
+
+/** A figure that has no line yet gets those that there are now. */
+const drawAnew = atMostEvery(REFRESH, () => {
+  if (figure && "drawn" in figure.dataset && lines.length === 0) figure.dispatchEvent(new Event("stale"));
+});
 
 // All else
 
@@ -156,7 +180,7 @@ function notice(run, state) {
   const row = document.getElementById(run);
   unsaid.push(`seed ${row?.dataset.seed} ${state}`);
   say();
-  freshenMean();
+  freshenComputed();
 }
 
 // The connection
@@ -203,8 +227,9 @@ function connect() {
     position = event.lastEventId;
     const measured = JSON.parse(event.data);
     onLines(() => append(measured));
+    if (lines.length === 0) drawAnew();
     refresh();
-    freshenMean();
+    if (lines.some(({ trace }) => trace.meta?.mean)) freshenComputed();
   });
 }
 

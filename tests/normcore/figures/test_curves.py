@@ -75,3 +75,14 @@ def test_a_number_in_a_name_is_no_split() -> None:
     drawn = curves(series, "Gradients")
     assert [drawn["layout"][axis]["title"]["text"] for axis in ("yaxis", "yaxis2")] == list(series)
     assert [trace["yaxis"] for trace in drawn["data"]] == ["y", "y2"]
+
+
+def test_where_a_run_diverged_is_marked_and_what_is_far_out_is_not_shown() -> None:
+    series = {"train.loss": [(k, 2.0 - 0.1 * k) for k in range(6)] + [(6, 1e12)], "valid.accuracy": [(5, 0.5)]}
+    layout = curves(series, "a run", diverged=True)["layout"]
+    assert layout["yaxis"]["autorangeoptions"]["clipmax"] == pytest.approx(2.025)
+    assert layout["yaxis2"]["autorangeoptions"] == {}
+    assert (layout["shapes"][0]["x0"], layout["annotations"][0]["text"]) == (6, "diverged")
+    usual = curves(series, "a run")["layout"]
+    assert "shapes" not in usual
+    assert "autorangeoptions" not in usual["yaxis"]

@@ -2,6 +2,8 @@
 
 from functools import partial
 
+import pytest
+
 from normcore.figures.method_curves import MARKERS, Line, method_curves
 from normcore.figures.styles import style_of
 from tests.normcore.figures.structure import check
@@ -60,3 +62,39 @@ def test_of_falling_curves_the_first_steps_are_left_out_above() -> None:
 def test_without_lines_there_is_an_empty_figure() -> None:
     figure = drawn([], "light", target=None)
     assert figure["data"] == []
+
+
+def test_bands_are_seen_in_full_where_their_line_is() -> None:
+    wide = Line("none", "none", STEPS, [0.9, 0.92, 0.94, 0.95], [None, 0.7, 0.9, 0.93], [None, 1.1, 0.99, 0.97])
+    low, high = drawn([wide], "light", target=None)["layout"]["yaxis"]["range"]
+    assert low < 0.7
+    assert high > 1.1
+
+
+def diverged(mean: list[float]) -> Line:
+    none: list[float | None] = [None] * len(mean)
+    return Line("rms_norm", "rms_norm", STEPS[: len(mean)], mean, none, none, seeds=5, diverged=3)
+
+
+def test_a_line_that_diverged_is_seen_and_marked_where_it_ends() -> None:
+    steady = Line("none", "none", STEPS, [2.0, 1.5, 1.2, 1.0], [None] * 4, [None] * 4)
+    figure = drawn([steady, diverged([2.4, 2.6])], "light", target=None)
+    low, high = figure["layout"]["yaxis"]["range"]
+    assert low < 1.0
+    assert high > 2.6
+    mark = figure["data"][-1]
+    assert (mark["x"], mark["y"], mark["text"]) == ([10.0], [2.6], ["3 of 5 diverged"])
+    assert (mark["textposition"], mark["showlegend"]) == ("middle right", False)
+    assert mark["marker"]["color"] == style_of("rms_norm").light
+
+
+def test_a_line_that_leaves_every_scale_does_not_flatten_the_others() -> None:
+    steady = Line("none", "none", STEPS, [2.0, 1.5, 1.2, 1.0], [None] * 4, [None] * 4)
+    figure = drawn([steady, diverged([2.4, 2.6, 1e6])], "light", target=None)
+    assert figure["layout"]["yaxis"]["range"][1] == pytest.approx(2.6, abs=0.1)
+    assert figure["data"][-1]["y"] == [2.6], "at the edge"
+    assert figure["data"][-1]["textposition"] == "middle left"
+
+
+def test_a_line_that_did_not_diverge_has_no_mark() -> None:
+    assert [trace.get("text") for trace in drawn([line("none")], "light", target=None)["data"]] == [None, None]

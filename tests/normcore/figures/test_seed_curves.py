@@ -29,3 +29,19 @@ def test_shares_are_in_per_cent_between_none_and_all_and_the_target_is_named() -
     axis = layout["yaxis"]
     assert (axis["tickformat"], axis["minallowed"], axis["maxallowed"]) == (".0%", 0, 1)
     assert (layout["shapes"][0]["y0"], layout["annotations"][0]["text"]) == (0.5, "target 50%")
+
+
+def test_where_a_seed_diverged_is_marked_and_the_others_stay_readable() -> None:
+    wild = Line("seed 2", [5, 10], [2.0, 1e9], {"run": "run_3"}, diverged=True)
+    steady = Line("seed 0", [5, 10, 40], [2.0, 1.5, 1.0], {"run": "run_1"})
+    figure = seed_curves([steady, wild], None, "none", "light", x="steps", y="loss", target=None)
+    assert figure["layout"]["yaxis"]["autorangeoptions"] == {"clipmax": 2.05}
+    mark = figure["data"][-1]
+    assert (mark["x"], mark["y"], mark["text"]) == ([10], [2.0], ["seed 2 diverged"])
+    assert (mark["textposition"], mark["meta"]) == ("middle right", {"diverged": "run_3"})
+
+
+def test_without_divergence_the_axis_is_free() -> None:
+    figure = seed_curves(SEEDS, MEAN, "none", "light", x="steps", y="loss", target=None)
+    assert "autorangeoptions" not in figure["layout"]["yaxis"]
+    assert len(figure["data"]) == 3

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from normcore.events import Outcome
 from normcore.figures.figure import THEMES
 from service.artifacts import Artifacts
 from service.db import Database
@@ -216,3 +217,19 @@ def test_other_figures_and_those_of_analyses_are_not_there(client: TestClient, d
     answer = client.get(f"/v1/experiments/{analysis.id}/figures/curves")
     assert is_problem(answer, 404)
     assert "/v1/runs" in answer.json()["detail"]
+
+
+@SQLITE
+def test_a_diverged_seed_is_marked_on_its_curves_and_on_the_experiments(client: TestClient, db: Database) -> None:
+    stored = submitted(db, seeds=(0, 1))
+    fates: list[tuple[Outcome, tuple[int, ...]]] = [("diverged", (5,)), ("completed", (5, 10))]
+    for outcome, steps in fates:
+        lease = claimed(db).lease
+        recorded(db, lease, *(measured(step) for step in steps))
+        finished(db, lease, outcome, value=None if outcome == "diverged" else 0.5)
+    seeds = client.get(f"/v1/experiments/{stored.id}/figures/curves").json()
+    marks = [trace for trace in seeds["data"] if "diverged" in trace.get("meta", {})]
+    assert [(mark["x"], mark["meta"]["diverged"]) for mark in marks] == [([5], stored.runs[0].id)]
+    first, second = (figure(client, run.id)["layout"] for run in stored.runs)
+    assert first["annotations"][0]["text"] == "diverged"
+    assert "annotations" not in second

@@ -7,7 +7,7 @@ from playwright.sync_api import Page
 
 from tests.processes import until
 
-SECONDS = 15.0
+SECONDS = 60.0
 LINES = """() => [...document.querySelector(".plot-area")?.data ?? []].map(
   ({ meta, name, x, y }) => [meta?.faded ? "faded" : name, [...x], [...y]])"""
 

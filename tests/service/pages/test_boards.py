@@ -252,3 +252,36 @@ def test_a_board_of_an_earlier_moment_is_shown(site: Site, new_page: NewPage) ->
     page.goto(f"{PAPER}&as_of=2020-01-01T00:00:00Z")
     expect(page.locator(".answer")).to_contain_text("Only published numbers")
     expect(page.locator(".answer")).to_contain_text("1 Jan 2020")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_on_a_phone_names_of_curves_stand_in_a_list_that_covers_nothing(
+    site: Site, new_page: NewPage, theme: str
+) -> None:
+    page = new_page(site, size=PHONE, theme=theme)
+    page.goto(ALL)
+    page.locator("#curves-title").scroll_into_view_if_needed()
+    expect(page.locator("[data-drawn]")).to_have_count(1)
+    keys = page.locator(".keys")
+    curves = page.evaluate(
+        "document.querySelector('.plot-area').data.filter((one) => one.showlegend !== false).map((one) => one.name)"
+    )
+    assert len(curves) == 8
+    assert keys.locator("li").all_inner_texts() == curves
+    expect(page.locator(".plot-area .legend")).to_have_count(0)
+    list_, plot = keys.bounding_box(), page.locator(".plot-area").bounding_box()
+    assert list_ is not None
+    assert plot is not None
+    assert plot["y"] >= list_["y"] + list_["height"] - 1
+    assert plot["height"] >= 260
+    check_fits(page)
+    check_accessible(page)
+
+
+def test_in_a_wide_window_names_stand_in_the_figures_own_legend(site: Site, new_page: NewPage) -> None:
+    page = new_page(site)
+    page.goto(PAPER)
+    page.locator("#curves-title").scroll_into_view_if_needed()
+    expect(page.locator("[data-drawn]")).to_have_count(1)
+    expect(page.locator(".plot-area .legend")).to_have_count(1)
+    expect(page.locator(".keys")).to_have_count(0)

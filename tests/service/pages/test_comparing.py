@@ -73,7 +73,10 @@ def said(*entries: ComparedEntry) -> str:
             [entry("a", 0.501, (0.001, 0.4)), NONE],
             "No difference between a and none is shown; between the",
         ),
-        ([entry("a", 0.9), NONE], "a has too few seeds beside none;"),
+        (
+            [entry("a", 0.9), NONE],
+            "a has too few seeds beside none (3 seeds each are the least that tells anything, 5 are better);",
+        ),
         ([entry("a", 0.9, value=None), NONE], "a has no finite result; too few entries have a finite result"),
     ],
 )
@@ -90,15 +93,22 @@ def test_of_several_tests_each_must_stand_the_correction() -> None:
 
 
 def test_who_is_fastest_by_the_clock_and_what_its_steps_cost() -> None:
-    split = Split(Ratio(3.2, None), Ratio(0.5, None), Ratio(1.6, None), None, None, None)
+    split = Split(Ratio(3.2, None), Ratio(0.5, None), Ratio(1.6, (1.4, 1.9)), None, None, None)
     shown = comparison(entry("a", 0.9, speedup=split), NONE)
     assert facts(shown, {"a": "a", "none": "none"}) == [
         "3 shared seeds: same initial weights, same batches",
-        "By the clock a is fastest: ×1.60, though each of its steps takes 2.0 times as long",
+        "By the clock a is fastest: ×1.60 (95% interval 1.40 – 1.90), though each of its steps takes 2.0 times as long",
     ]
     slower = Split(Ratio(0.9, None), Ratio(0.5, None), Ratio(0.45, None), None, None, None)
     behind = comparison(entry("a", 0.9, speedup=slower), NONE)
-    assert facts(behind, {"a": "a", "none": "none"})[1] == "By the clock none is fastest"
+    assert facts(behind, {"a": "a", "none": "none"})[1] == (
+        "By the clock none is fastest; the next, a, ×0.45 (no interval)"
+    )
+    open_one = Split(Ratio(1.1, None), Ratio(1.0, None), Ratio(1.1, (0.9, 1.3)), None, None, None)
+    unsure = comparison(entry("a", 0.9, speedup=open_one), NONE)
+    assert facts(unsure, {"a": "a", "none": "none"})[1] == (
+        "By the clock no difference is shown: a ×1.10 (95% interval 0.90 – 1.30)"
+    )
     elsewhere = comparison(entry("a", 0.9, hardware="other"), entry("none", 0.5, seeds=[7]))
     assert facts(elsewhere, {}) == ["Seconds are of different hardware or kernels, and are not compared"]
 

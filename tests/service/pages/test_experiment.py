@@ -283,3 +283,30 @@ def test_nothing_moves_when_the_page_says_whether_it_is_live(site: Site, new_pag
         }"""
     )
     assert as_said == [as_sent] * 3
+
+
+def test_a_run_that_waits_shows_a_sentence_and_then_its_curves(fresh_site: Site, new_page: NewPage) -> None:
+    db = Database(fresh_site.settings.database_url)
+    stored = submitted(db)
+    whole, single = new_page(fresh_site), new_page(fresh_site)
+    whole.goto(f"/experiments/{stored.id}")
+    single.goto(f"/runs/{stored.runs[0].id}")
+    for page in (whole, single):
+        page.locator("#curves-title").scroll_into_view_if_needed()
+        expect(page.locator("[data-drawn]")).to_have_count(1)
+        expect(page.locator(".figure-note")).to_have_text(
+            "Nothing is measured yet; the curves begin with the first evaluation."
+        )
+        expect(page.locator(".plot-area")).to_be_hidden()
+        expect(page.locator("#live")).to_have_text("live")
+    lease = claimed(db).lease
+    begun(db, lease)
+    recorded(db, lease, measured(5))
+    expect_drawn(whole, seed_0=[(5, 0.05)])
+    expect_drawn(single, **{"valid.accuracy": [(5, 0.05)]})
+    for page in (whole, single):
+        expect(page.locator(".plot-area")).to_be_visible()
+        expect(page.locator(".figure-note")).to_have_count(0)
+    finished(db, lease, "diverged", value=None)
+    db.close()
+    expect_drawn(whole, **{"seed 0 diverged": [(5, 0.05)]})

@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 
 from service.db import Database
 from service.experiments import examples
-from service.pages.experiments import ON_A_PAGE, RunResult, rows
+from service.pages.experiments import ON_A_PAGE, RunResult, changed, rows
 from tests.service.given import claimed, finished, submitted
 from tests.service.pages.conftest import PHONE, WIDE, NewPage, Site, check_accessible, check_fits
 
@@ -59,8 +59,6 @@ def test_filters_narrow_the_list_and_stay_in_the_form(client: TestClient, db: Da
         ("method", "layernorm"),
         ("profile", "tiny"),
         ("state", "lost"),
-        ("label", "team"),
-        ("fingerprint", "xyz"),
         ("cursor", "exp_1"),
         ("colour", "red"),
     ],
@@ -70,6 +68,56 @@ def test_a_filter_that_cannot_be_is_refused_by_name(shared_client: TestClient, n
     assert answer.status_code == 422
     assert f"<code>{name}" in answer.text
     assert 'href="/experiments">See all experiments</a>' in answer.text
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("label", "team", "Give key:value, as team:vision."),
+        ("fingerprint", "xyz", "Give 8 to 64 characters out of 0-9 and a-f, with which the fingerprint begins."),
+    ],
+)
+def test_what_is_wrong_with_a_typed_filter_stands_at_its_field_and_the_rest_is_kept(
+    site: Site, new_page: NewPage, name: str, content: str, said: str
+) -> None:
+    page = new_page(site, size=PHONE)
+    page.goto("/experiments?state=succeeded")
+    page.get_by_label(name.capitalize()).fill(content)
+    page.get_by_role("button", name="Show").click()
+    wrong = page.get_by_label(name.capitalize())
+    expect(wrong).to_have_value(content)
+    expect(wrong).to_have_attribute("aria-invalid", "true")
+    expect(wrong).to_be_focused()
+    expect(wrong).to_have_accessible_description(said)
+    expect(page.get_by_label("State")).to_have_value("succeeded")
+    expect(page.locator("table.experiments")).to_have_count(0)
+    check_accessible(page)
+    check_fits(page)
+    wrong.fill("")
+    page.get_by_role("button", name="Show").click()
+    expect(page.locator("[aria-invalid]")).to_have_count(0)
+    expect(page.locator("table.experiments tbody tr").first).to_be_visible()
+
+
+def test_of_several_labels_the_wrong_one_is_shown(shared_client: TestClient) -> None:
+    answer = shared_client.get("/experiments", params={"label": ["team:vision", "note"]})
+    assert answer.status_code == 422
+    assert 'name="label" value="note" placeholder' in answer.text
+    assert '<input type="hidden" name="label" value="team:vision">' in answer.text
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_lists_say_what_an_experiment_changes(client: TestClient, db: Database) -> None:
+    submitted(db, "layer_norm", norm={"method": "layer_norm", "eps": 0.5}, training={"batch_size": 7})
+    finished(db, claimed(db).lease, value=0.625)
+    assert '<small class="changed"><code>eps 0.5, batch_size 7</code></small>' in client.get("/experiments").text
+    assert '<code class="changed">eps 0.5, batch_size 7</code>' in client.get("/").text
+    submitted(db, "layer_norm")
+    assert client.get("/experiments").text.count('class="changed"') == 1
+
+
+def test_a_spec_that_cannot_be_read_here_changes_nothing_that_is_known() -> None:
+    assert changed({"task": {"name": "of a plug-in that is gone"}}) == ""
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)

@@ -1,6 +1,7 @@
 """What is said of a board, from values."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -118,17 +119,62 @@ def test_an_empty_board_says_nothing() -> None:
 
 
 def test_by_time_medians_are_told() -> None:
-    first = entry("layer_norm", 1.0, 1, steps_to_target=TimeToTarget(11_000.0, 5, None, None, None))
+    first = entry("layer_norm", 1.0, 1, steps_to_target=TimeToTarget(11_000.0, 5, (9_500.0, None), None, None))
     second = entry("none", 1.1, 2, steps_to_target=TimeToTarget(None, 1, None, None, None))
     assert said(verdict(board(first, second, rank_by="steps_to_target"), {})) == (
-        "layer_norm is first, and nothing ties with it: 11\u202f000 steps to 2.5; the next, none, needs"
-        " no 2.5 in half of its seeds."
+        "layer_norm is first, and nothing ties with it: 11\u202f000 steps to 2.5 (95% interval 9\u202f500 – unknown);"
+        " the next, none: no 2.5 in half of its seeds."
     )
+
+
+def test_an_order_by_seconds_is_told_with_both_intervals_and_its_p() -> None:
+    def timed(method: str, times: Sequence[float]) -> list[RunResult]:
+        return [
+            replace(run, reached=True, seconds=time) for run, time in zip(seeds([0.9] * len(times)), times, strict=True)
+        ]
+
+    found = {"layer_norm": timed("layer_norm", [60, 62, 61, 60, 63]), "none": timed("none", [120, 123, 121, 124, 120])}
+    first = entry("layer_norm", 1.0, 1, seconds_to_target=TimeToTarget(61.0, 5, (60.0, 63.0), None, None))
+    second = entry("none", 1.1, 2, seconds_to_target=TimeToTarget(121.0, 5, (120.0, 124.0), None, None))
+    assert said(verdict(board(first, second, rank_by="seconds_to_target"), found)) == (
+        "layer_norm is first, and nothing ties with it: 1 min 1 s to 2.5 (95% interval 1 min – 1 min 3 s);"
+        " the next, none: 2 min 1 s to 2.5 (95% interval 2 min – 2 min 4 s) (p\u00a0<\u00a00.001, 5 shared seeds)."
+    )
+
+
+def test_who_has_one_seed_is_named_beside_the_verdict_of_the_others() -> None:
+    lone = entry("rms_norm", 0.9, 1, n_seeds=1)
+    first, second = entry("layer_norm", 1.0, 1, rank_ci=(1, 2)), entry("none", 1.1, 2)
+    assert said(verdict(board(lone, first, second), {})) == (
+        "Of the entries with 3 seeds or more, layer_norm is first, and nothing ties with it: 1.0000 test bits per char."
+        " Too few seeds to rank: rms_norm (1 of 3 seeds)."
+    )
+    assert said(verdict(board(entry("rms_norm", 0.9, 1), first, second), {})).startswith("rms_norm has the best mean")
+
+
+def test_an_entry_of_one_seed_alone_is_not_ranked() -> None:
+    assert said(verdict(board(entry("layer_norm", 1.0, 1, n_seeds=1)), {})) == (
+        "Too few seeds to rank: layer_norm has 1.0000 test bits per char over 1 seed. 3 seeds each are the least that"
+        " tells anything, 5 are better."
+    )
+
+
+def test_of_two_seeds_that_may_be_better_the_first_is_told() -> None:
+    first, second = entry("layer_norm", 1.0, 1, rank_ci=(1, 3)), entry("none", 1.1, 2)
+    pair_of_seeds = entry("rms_norm", 1.2, 2, n_seeds=2)
+    lone = entry("weight_norm", 1.2, 2, n_seeds=1)
+    assert "2 entries are not shown to be worse" in said(verdict(board(first, second, pair_of_seeds), {}))
+    assert "1 entry is not shown to be worse" in said(verdict(board(first, second, lone), {}))
 
 
 def test_ties_are_told_in_words() -> None:
     entries = [entry("a", 1.0, 1), entry("b", 1.1, 1), entry("c", 1.2, 2), entry("d", None)]
     assert ties(board(*entries)) == ["a and b: no difference is shown"]
+    entries[1].n_seeds = 1
+    assert ties(board(*entries)) == []
+
+
+FIVE = {"layer_norm": 5, "none": 5}
 
 
 def profile(method: str, area: float) -> MethodProfile:
@@ -142,11 +188,21 @@ def overall(tasks: int, *methods: MethodProfile) -> Overall:
 
 def test_overall_few_tasks_say_little() -> None:
     two = (profile("layer_norm", 0.9), profile("none", 0.4))
-    assert said(overall_verdict(overall(3, *two))) == (
+    assert said(overall_verdict(overall(3, *two), FIVE)) == (
         "layer_norm is nearly the fastest most often: area 0.900 over 3 tasks, the fastest of 1; none has 0.400."
     )
-    assert said(overall_verdict(overall(2, *two))).startswith("Too few tasks to say who wins overall; layer_norm has")
-    assert said(overall_verdict(overall(3, profile("a", 0.5), profile("b", 0.5)))).startswith(
+    assert said(overall_verdict(overall(2, *two), FIVE)).startswith(
+        "Too few tasks to say who wins overall; layer_norm has"
+    )
+    assert said(overall_verdict(overall(3, profile("a", 0.5), profile("b", 0.5)), {})).startswith(
         "a and b have the same area"
     )
-    assert overall_verdict(overall(0)) is None
+    assert overall_verdict(overall(0), {}) is None
+
+
+def test_overall_one_seed_says_nothing() -> None:
+    two = (profile("layer_norm", 0.9), profile("none", 0.4))
+    assert said(overall_verdict(overall(3, *two), {**FIVE, "none": 1})) == (
+        "Too few seeds to say who wins overall: none (1 of 3 seeds). By what there is layer_norm has area 0.900 over"
+        " 3 tasks, the fastest of 1; 3 seeds each are the least that tells anything, 5 are better."
+    )
