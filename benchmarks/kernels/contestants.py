@@ -46,7 +46,7 @@ class Contestant:
     Attributes:
         outputs: h at every step (T, B, H), from x (T, B, F).
         module: what holds its parameters.
-        ended: returns once all that was asked for is done, which a GPU does by itself.
+        ended: waits until all is done: a GPU works on while Python goes on.
     """
 
     outputs: Callable[[Tensor], Tensor]

@@ -1,6 +1,6 @@
 """``python -m benchmarks.kernels.cuda``: the recurrences of a GPU beside cuDNN's and our own reference, on a GPU.
 
-In float32 nobody rounds factors to TF32, which torch lets cuDNN do and nobody else; what cuDNN gains by it is told.
+In float32 nobody rounds factors to TF32, which torch lets cuDNN do and nobody else: what that gains is told in the end.
 """
 
 import argparse
@@ -33,6 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     everything: list[Times] = []
     for precision in options.precisions:
         limit = best_product(PRECISIONS[precision])
+        print(f"\nThe best product in {precision} runs at {limit / 1e12:.0f} TFLOP/s")
         for cell in options.cells:
             times = []
             for each in measure(cell, SHAPES, precision):
@@ -42,7 +43,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     options.json.write_text(json.dumps([asdict(t) for t in everything + times], indent=1) + "\n")
             print(f"\n{cell} in {precision}, by shape (T,B,F,H)\n\n{table(times, limit)}\n\n{verdicts(cell, times)}\n")
             everything += times
-        print(f"\nThe best product in {precision} runs at {limit / 1e12:.0f} TFLOP/s")
     print("\n" + rounded(options.cells))
     return 0
 
@@ -74,6 +74,7 @@ def measure(cell: str, shapes: Sequence[Shape], precision: str) -> Iterator[Time
             )
             for _ in range(STARTS):
                 ours.train(x, grad)
+                ours.evaluate(x)
             yield compared(cell, method, shape, precision, (ours, theirs, slow), x, grad, SECONDS, turns=3, least=3)
 
 

@@ -14,8 +14,8 @@ from normcore.kernels.described import NormKind
 OVER_FEATURES = {NormKind.LAYER_NORM, NormKind.RMS_NORM}
 HIDDEN_ON_CHIP = 64  # units up to which what a program needs fits into registers
 HIDDEN_OF_FACTORS = {torch.float32: {1: 128}, torch.bfloat16: {1: 256, 3: 128, 4: 128}}
-"""The same, of cells of so many gates, where lines are over features. A GRU of 128 in float32 would fit on an H100, and
-took twice the time of one kernel a step there."""
+"""The same, of cells of so many gates, where lines are over features. A GRU of 128 in float32 would fit on an H100; one
+of 100 units took 53 ms there in one kernel, and batch-normalized, by a kernel a step, 24."""
 BATCH_ON_CHIP = 64  # examples up to which one program has them all, where statistics are over them
 BATCH_IN_BFLOAT16 = {1: 64, 3: 32, 4: 32}  # with more, what tensor cores hand out does not fit into registers
 ROWS_OF_PRODUCT = 16  # the least number of rows and columns that a product in Triton has

@@ -50,14 +50,17 @@ class Recurrence(torch.autograd.Function):
         _design(plan, of).forward(plan, Tiles.of(plan, batch, hidden), of)
         ctx.plan = plan
         ctx.set_materialize_grads(False)
-        ctx.save_for_backward(*of._replace(term=None if plan.together else term))
+        ctx.save_for_backward(
+            *of._replace(term=None if plan.together else term), plan.sums.statistics, plan.cell.statistics
+        )
         return of.states[1:], of.states[-1].clone(), None if of.cells is None else of.cells[-1].clone()
 
     @staticmethod
     @taken_once
     def backward(ctx: Any, grad_y: Tensor | None, grad_h: Tensor | None, grad_c: Tensor | None) -> Any:
-        plan: Plan = ctx.plan
-        of = Tensors(*ctx.saved_tensors)
+        *saved, of_sums, of_cell = ctx.saved_tensors
+        plan: Plan = ctx.plan.over(ctx.plan.mask, of_sums, of_cell)
+        of = Tensors(*saved)
         _, batch, hidden = of.states.shape
         tiles = Tiles.of(plan, batch, hidden)
         parameters = (of.gain, of.shift, of.cell_gain, of.cell_shift)

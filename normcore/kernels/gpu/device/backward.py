@@ -24,7 +24,7 @@ from normcore.kernels.gpu.device.tiles import (
 )
 
 
-@triton.jit(do_not_specialize=["B"])  # batches and lengths differ, and one kernel does for all
+@triton.jit(do_not_specialize=["B"])  # else compiled anew where 16 divides it
 def backward_step(term, sums, h, c, mask, at_sums, at_cell, grad_y, grad_h, grad_c, grad_term, grad_sums,
                   grad_gain, grad_shift, grad_gain_cell, grad_shift_cell, B,
                   H: tl.constexpr, G: tl.constexpr, KIND_SUMS: tl.constexpr, KIND_CELL: tl.constexpr,

@@ -8,7 +8,7 @@ from normcore.kernels.gpu.device.norms import BATCH_NORM, scaled, standardized
 from normcore.kernels.gpu.device.tiles import load_gates, load_mask, load_state, own_tile, store_state
 
 
-@triton.jit(do_not_specialize=["B"])  # batches and lengths differ, and one kernel does for all
+@triton.jit(do_not_specialize=["B"])  # else compiled anew where 16 divides it
 def forward_step(term, sums, h, c, mask, at_sums, at_cell, squares, h_after, c_after, squares_after, B,
                  H: tl.constexpr, G: tl.constexpr, KIND_SUMS: tl.constexpr, KIND_CELL: tl.constexpr,
                  JOINT: tl.constexpr, EPS_SUMS: tl.constexpr, EPS_CELL: tl.constexpr, ROUNDING: tl.constexpr,

@@ -4,7 +4,8 @@ units, of which there are few. Where statistics are over the examples, one progr
 A thread has up to 512 operands of a product, which are read from shared memory while it goes on: nothing that waits for
 other threads may stand between, or all are held at once, more than there are registers. So the input's term is read
 after the products, and ``max_num_imprecise_acc``, which means nothing here (it is of float8), keeps Triton from making
-it the sum that a product begins with.
+it the sum that a product begins with. A ``Site`` of a step is put together where it is used, as Triton 3.6 lets no
+function return one that has None in it.
 """
 
 import triton
@@ -17,7 +18,7 @@ from normcore.kernels.gpu.device.norms import BATCH_NORM, LAYER_NORM, RMS_NORM
 from normcore.kernels.gpu.device.tiles import Site, load_gates, load_state, own_tile, store_gates, store_state
 
 
-@triton.jit(do_not_specialize=["T", "B"])  # batches and lengths differ, and one kernel does for all
+@triton.jit(do_not_specialize=["T", "B"])  # else compiled anew where 16 divides them
 def forward_sequence(term, weight, mask, at_sums, at_cell, states, cells, sums, T, B,
                      H: tl.constexpr, G: tl.constexpr, KIND_SUMS: tl.constexpr, KIND_CELL: tl.constexpr,
                      JOINT: tl.constexpr, CARRIES: tl.constexpr, EPS_SUMS: tl.constexpr, EPS_CELL: tl.constexpr,
@@ -61,7 +62,7 @@ def forward_sequence(term, weight, mask, at_sums, at_cell, states, cells, sums, 
         store_state(states + after, None if cells is None else cells + after, state, tile, H)
 
 
-@triton.jit(do_not_specialize=["T", "B"])  # batches and lengths differ, and one kernel does for all
+@triton.jit(do_not_specialize=["T", "B"])  # else compiled anew where 16 divides them
 def backward_sequence(term, weight, mask, at_sums, at_cell, states, cells, sums, grad_y, grad_h, grad_c, grad_term,
                       grad_sums, grad_gain, grad_shift, grad_gain_cell, grad_shift_cell, T, B,
                       H: tl.constexpr, G: tl.constexpr, KIND_SUMS: tl.constexpr, KIND_CELL: tl.constexpr,

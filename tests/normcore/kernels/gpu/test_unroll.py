@@ -148,6 +148,20 @@ def test_what_varies_by_no_more_than_the_rounding_of_bfloat16_is_constant(
     assert not moments[1, 0, 1:].any()
 
 
+def test_statistics_are_among_what_autograd_keeps() -> None:
+    built = cell_of("lstm", "recurrent_batch_norm", {}, inputs=2, hidden=5).float()
+    x, start = drawn(built, steps=3, batch=4)
+    kept = set()
+
+    def note(tensor: torch.Tensor) -> torch.Tensor:
+        kept.add(tuple(tensor.shape))
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
+        gpu.unroll(built, x, start)
+    assert {(3, 3, 4, 5), (3, 3, 1, 5)} <= kept, "of the sums and of the cell: (T, 3, G, H)"
+
+
 @pytest.mark.parametrize(
     ("cell", "method", "batch", "hidden", "precision", "expected"),
     [
