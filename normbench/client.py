@@ -509,7 +509,7 @@ class Client:
 
     def export(
         self,
-        what: Literal["board", "overall", "comparison", "sweep", "sweeps", "experiments", "measurements"],
+        what: Literal["board", "overall", "comparison", "sweep", "sweeps", "experiment", "experiments", "measurements"],
         *names: str,
         format: files.FileFormat = "csv",
         **options: Any,
@@ -518,8 +518,8 @@ class Client:
 
         Args:
             what: ``board``, whose name is a task's; ``overall``; ``comparison``, whose names are fingerprints;
-                ``sweep``, whose name is its id; ``sweeps`` or ``experiments``, of all pages; or ``measurements``, whose
-                name is a run's id.
+                ``sweep`` or ``experiment``, whose name is its id; ``sweeps`` or ``experiments``, of all pages; or
+                ``measurements``, whose name is a run's id.
             options: as of ``leaderboard``, ``overall``, ``compare``, ``experiments`` and ``measurements``.
 
         Raises:
@@ -537,6 +537,8 @@ class Client:
             path = _path("sweeps", *names)
         elif what == "sweeps":
             path, params["limit"] = SWEEPS, MOST_ON_A_PAGE
+        elif what == "experiment":
+            path = _path("experiments", *names)
         elif what == "experiments":
             path, params["limit"], params["label"] = EXPERIMENTS, MOST_ON_A_PAGE, _labels(params.pop("labels", None))
         else:

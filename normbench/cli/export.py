@@ -147,6 +147,22 @@ def experiments(
         _deliver(client.export("experiments", format=_checked(format, output), **filters), output)
 
 
+@app.command("experiment")
+@guarded
+def experiment(
+    experiment_id: Annotated[str, typer.Argument(metavar="EXPERIMENT", help="An experiment, exp_…")],
+    format: Format = "csv",
+    output: Output = None,
+    as_json: Json = False,
+) -> None:
+    """An experiment, a row for each of its runs."""
+    client = command.client()
+    if as_json:
+        _deliver_json(client.experiment(experiment_id), output)
+    else:
+        _deliver(client.export("experiment", experiment_id, format=_checked(format, output)), output)
+
+
 @app.command("measurements")
 @guarded
 def measurements(

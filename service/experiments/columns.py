@@ -1,13 +1,15 @@
-"""Experiments and measurements as tables: a row for each experiment, and for each measured value."""
+"""Experiments, their runs and measurements as tables: a row for each experiment, run, and measured value."""
 
 from collections.abc import Callable, Sequence
 from typing import get_args
 
-from service.experiments.schemas import ExperimentSummary, MeasurementsOut, RunOut, State
+from service.experiments.schemas import ExperimentOut, ExperimentSummary, MeasurementsOut, RunOut, State
 from service.http.tables import Column, Table
 
 EXPERIMENTS_ROW = "A row for each experiment of the page; `Link` has the next page."
 EXPERIMENTS_EXAMPLE = '"id","fingerprint","state","task"\n"exp_01KAJ3V1Z8Q4N7M2X5C6B9D0EF","9a2e…","queued","char_lm"\n'
+RUNS_ROW = "A row for each run."
+RUNS_EXAMPLE = '"experiment_id","id","seed","state","result.value"\n"exp_01KAJ3…","run_01KAJ3…",0,"succeeded",0.91\n'
 MEASUREMENTS_ROW = "A row for each measured value."
 MEASUREMENTS_EXAMPLE = '"series","unit","step","value","seconds"\n"valid.accuracy","",20,0.4,1.5\n'
 
@@ -31,6 +33,37 @@ EXPERIMENT = (
     Column("created_at", "moment"),
     Column("spec", "json"),
 )
+
+
+RUN = (
+    Column("experiment_id", "text"),
+    Column("id", "text"),
+    Column("seed", "integer"),
+    Column("state", "text"),
+    Column("outcome", "text"),
+    Column("attempt", "integer"),
+    Column("progress.step", "integer"),
+    Column("progress.max_steps", "integer"),
+    Column("result.metric", "text"),
+    Column("result.value", "number"),
+    Column("result.valid_value", "number"),
+    Column("result.step", "integer"),
+    Column("result.steps_to_target", "number"),
+    Column("result.seconds_to_target", "number"),
+    Column("result.train_seconds", "number"),
+    Column("device", "text"),
+    Column("kernel", "text"),
+    Column("error", "text"),
+    Column("created_at", "moment"),
+    Column("started_at", "moment"),
+    Column("finished_at", "moment"),
+    Column("result", "json"),
+)
+
+
+def runs_table(experiment: ExperimentOut) -> Table:
+    """What an experiment's runs came to, and all of each result."""
+    return Table(experiment.id, RUN, experiment.runs)
 
 
 def experiments_table(experiments: Sequence[ExperimentSummary]) -> Table:

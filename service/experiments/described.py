@@ -49,6 +49,7 @@ LISTED = also_as_file(
     columns.EXPERIMENTS_ROW,
     columns.EXPERIMENTS_EXAMPLE,
 )
+ONE = also_as_file(answers(examples.EXPERIMENT), columns.RUNS_ROW, columns.RUNS_EXAMPLE)
 MEASURED = also_as_file(answers(examples.MEASUREMENTS), columns.MEASUREMENTS_ROW, columns.MEASUREMENTS_EXAMPLE)
 EVENT = {  # of the stream
     "type": "object",

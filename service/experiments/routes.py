@@ -107,11 +107,17 @@ def list_experiments(
     return as_file(columns.experiments_table(shown.items), format, next_page(request, shown))
 
 
-@router.get("/experiments/{experiment_id}", responses=answers(examples.EXPERIMENT) | refusals(NotFound))
-def get_experiment(experiment_id: parameters.ExperimentId, db: DatabaseDep) -> schemas.ExperimentOut:
+@router.get(
+    "/experiments/{experiment_id}",
+    response_model=schemas.ExperimentOut,
+    responses=described.ONE | refusals(NotFound),
+)
+def get_experiment(experiment_id: parameters.ExperimentId, db: DatabaseDep, format: WantedFormat) -> Response:
     """An experiment with its runs."""
-    with db.snapshot() as session:
-        return queries.experiment(session, experiment_id)
+    found = _as_it_is_now(db, experiment_id)
+    if format == "json":
+        return json_answer(found.model_dump_json())
+    return as_file(columns.runs_table(found), format)
 
 
 @router.get("/experiments/{experiment_id}/replay", responses=answers(examples.REPLAY) | refusals(NotFound))
@@ -132,7 +138,7 @@ def cancel_experiment(experiment_id: parameters.ExperimentId, db: DatabaseDep) -
     """Cancel: queued runs stop at once, running ones within seconds. What has ended stays as it is."""
     with db.transaction() as session:
         lifecycle.cancel(session, experiment_id)
-    return get_experiment(experiment_id, db)
+    return _as_it_is_now(db, experiment_id)
 
 
 @router.post(
@@ -145,7 +151,12 @@ def retry_experiment(experiment_id: parameters.ExperimentId, parts: PartsDep) ->
     with parts.db.transaction() as session:
         notifications = lifecycle.retry(session, experiment_id)
     parts.notifier.notify(notifications)
-    return get_experiment(experiment_id, parts.db)
+    return _as_it_is_now(parts.db, experiment_id)
+
+
+def _as_it_is_now(db: Database, experiment_id: str) -> schemas.ExperimentOut:
+    with db.snapshot() as session:
+        return queries.experiment(session, experiment_id)
 
 
 @router.get("/experiments/{experiment_id}/events", response_class=EventStream, responses=described.EVENTS)

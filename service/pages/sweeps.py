@@ -110,9 +110,18 @@ def claim(sweep: Sweep) -> str:
         return f"The best cell{so_far} is {cell_name(sweep.best.values)}: {test}."
     if sweep.state in WAITING:
         return "No cell has a result yet."
-    if any(cell.entry is not None for cell in sweep.cells):
-        return "Its cells are of several boards, so that no value is the best."
-    return "No cell has a result."
+    return _why_none(sweep)
+
+
+def _why_none(sweep: Sweep) -> str:
+    entries = [cell.entry for cell in sweep.cells if cell.entry is not None]
+    if not entries:
+        return "No cell has a result."
+    if all(entry.score is None for entry in entries):
+        return "All cells diverged, so that none is the best."
+    if all(entry.score is None or entry.over_budget for entry in entries):
+        return "All cells saw more than their board's budget, or diverged, so that none is the best."
+    return "Its cells are of several boards, so that no value is the best."
 
 
 def facts(sweep: Sweep) -> Sequence[str]:

@@ -114,8 +114,7 @@ def _without_rank(measured: Sequence[Entry]) -> Verdict:
 def _ties(board: Leaderboard, first: Entry, tied: Sequence[Entry]) -> Verdict:
     names = formats.listed([_named(entry) for entry in tied])
     return Verdict(
-        f"{_named(first)} has the best {'mean' if board.rank_by == 'metric' else 'time'}, and {names}"
-        f" {'ties' if len(tied) == 1 else 'tie'} with it:",
+        f"{_named(first)} has the best {_ranked_by(board)}, and {names} {'ties' if len(tied) == 1 else 'tie'} with it:",
         f"{_worth(board, first)}, but the seeds show no difference.",
     )
 
@@ -123,7 +122,7 @@ def _ties(board: Leaderboard, first: Entry, tied: Sequence[Entry]) -> Verdict:
 def _may_lead(board: Leaderboard, first: Entry, others: int) -> Verdict:
     be = "is" if others == 1 else "are"
     return Verdict(
-        f"{_named(first)} has the best {'mean' if board.rank_by == 'metric' else 'time'}, and may not be first:",
+        f"{_named(first)} has the best {_ranked_by(board)}, and may not be first:",
         f"{_worth(board, first)}, but {formats.count(others, 'entry', 'entries')} {be} not shown to be worse.",
     )
 
@@ -163,6 +162,13 @@ def _sooner(board: Leaderboard, first: Entry, second: Entry, seeds: Seeds) -> st
     found = time_pair(*own)
     sure = f" ({formats.p_value(found.p_value)}, {formats.count(found.seeds, 'shared seed')})" if found else ""
     return f"{_worth(board, first)}; the next, {_named(second)}: {_worth(board, second)}{sure}."
+
+
+def _ranked_by(board: Leaderboard) -> str:
+    if board.rank_by != "metric":
+        return "time"
+    diverged = any(entry.n_diverged for entry in board.entries if entry.rank is not None)
+    return "mean, diverged seeds counted as no skill" if diverged else "mean"
 
 
 def _worth(board: Leaderboard, entry: Entry) -> str:

@@ -67,20 +67,21 @@ def _at_steps(curves: Mapping[int, Sequence[Point]]) -> list[list[At]]:
 
 def by_seconds(curves: Mapping[int, Sequence[Point]], size: int = GRID) -> list[Band]:
     """At the same seconds of each seed, linear between two evaluations: from when all have one to the end of the
-    shortest.
+    shortest. A seed without any is left out.
 
     Raises:
         ValueError: a value is NaN, or a time is negative.
     """
     check_points(point for points in curves.values() for point in points)
-    if not curves or not all(curves.values()):
+    seen = [points for points in curves.values() if points]
+    if not seen:
         return []
-    first = max(points[0].seconds for points in curves.values())
-    last = min(points[-1].seconds for points in curves.values())
+    first = max(points[0].seconds for points in seen)
+    last = min(points[-1].seconds for points in seen)
     if first > last:
         return []
     grid = np.linspace(first, last, size if last > first else 1)
-    rows = [_at(points, grid) for points in curves.values()]
+    rows = [_at(points, grid) for points in seen]
     return [_band(points) for points in zip(*rows, strict=True)]
 
 

@@ -205,7 +205,7 @@ def to_baselines_best(
         own_best: whether it is the time to the own best level instead, be it better or worse: LN section 6.1's 60%.
 
     Returns:
-        None without such a seed, or where a time is 0.
+        None without such a seed, or where a time is 0, as of a curve without a point.
 
     Raises:
         ValueError: a value is NaN, or a time is negative.
@@ -234,5 +234,8 @@ def _interval(logs: Sequence[float]) -> Interval | None:
 
 
 def _end(points: Sequence[Point], by: By) -> float:
+    """When it was last looked at: 0 where it never was."""
+    if not points:
+        return 0.0
     last = points[-1]
     return float(last.step if by == "steps" else last.seconds)

@@ -48,6 +48,7 @@ def test_every_command_has_help_and_can_answer_in_json() -> None:
         "export board",
         "export overall",
         "export comparison",
+        "export experiment",
         "export experiments",
         "export sweep",
         "export sweeps",

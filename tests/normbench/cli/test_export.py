@@ -100,6 +100,17 @@ def test_a_sweep_has_a_row_for_each_cell(api: str, db: Database) -> None:
     assert len(from_json("export", "sweep", sweep_id)["cells"]) == 2
 
 
+def test_an_experiment_has_a_row_for_each_run(api: str, db: Database) -> None:
+    trained(db, "none", [0.70, 0.72], [20, 22])
+    [found] = Client(api).experiments()
+    rows = rows_of(normbench("export", "experiment", found["id"]))
+    assert [(row["seed"], row["state"], float(row["result.value"])) for row in rows] == [
+        ("0", "succeeded", 0.70),
+        ("1", "succeeded", 0.72),
+    ]
+    assert from_json("export", "experiment", found["id"]) == Client(api).experiment(found["id"])
+
+
 def test_measurements_have_a_row_for_each_value(api: str, db: Database) -> None:
     trained(db, "none", [0.70], [20])
     [experiment] = Client(api).experiments()

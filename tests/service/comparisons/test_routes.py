@@ -194,3 +194,17 @@ def test_statistics_are_of_all_points_where_fewer_are_shown(client: TestClient, 
             exact.n,
             exact.bound,
         )
+
+
+def test_a_seed_that_diverged_before_its_first_evaluation_has_no_time_to_compare(
+    client: TestClient, db: Database
+) -> None:
+    none = trained(db, "none", [0.7, 0.8], [10, 10])
+    norm = submitted(db, "layer_norm", seeds=[0, 1])
+    for _ in range(2):
+        lease = claimed(db).lease
+        begun(db, lease)
+        finished(db, lease, "diverged", value=None)
+    got = compared(client, none, norm.fingerprint)["entries"][1]
+    assert (got["curve"]["steps"], got["difference"]) == ([], None)
+    assert got["speedup"] is None or got["speedup"]["to_baselines_best"] is None

@@ -9,7 +9,7 @@ import pyarrow.parquet
 from starlette.testclient import TestClient
 
 from service.db import Database
-from service.experiments.columns import EXPERIMENTS_EXAMPLE, MEASUREMENTS_EXAMPLE
+from service.experiments.columns import EXPERIMENTS_EXAMPLE, MEASUREMENTS_EXAMPLE, RUNS_EXAMPLE
 from tests.service.given import begun, claimed, finished, measured, recorded, submitted, submitted_analysis
 
 LIST = "/v1/experiments"
@@ -50,6 +50,27 @@ def test_a_list_of_experiments_says_what_the_json_says(client: TestClient, db: D
         assert {state: n for state, n in by_state.items() if n} == item["runs_by_state"]
         assert row["created_at"] == item["created_at"]
     assert set(names(EXPERIMENTS_EXAMPLE)) <= set(rows[0])
+
+
+def test_an_experiment_is_a_row_for_each_run(client: TestClient, db: Database) -> None:
+    experiment = submitted(db, seeds=[3, 4])
+    finished(db, claimed(db).lease)
+    shown = client.get(f"{LIST}/{experiment.id}").json()["runs"]
+    rows = rows_of(client.get(f"{LIST}/{experiment.id}", params={"format": "csv"}))
+    for row, run in zip(rows, shown, strict=True):
+        assert (row["experiment_id"], row["id"], int(row["seed"])) == (experiment.id, run["id"], run["seed"])
+        assert (row["state"], row["outcome"] or None) == (run["state"], run["outcome"])
+        assert json.loads(row["result"] or "null") == run["result"]
+    done, waiting = rows
+    assert float(done["result.value"]) == shown[0]["result"]["value"]
+    assert waiting["result.value"] == ""
+    assert set(names(RUNS_EXAMPLE)) <= set(done)
+
+
+def test_runs_of_an_analysis_have_no_value(client: TestClient, db: Database) -> None:
+    experiment = submitted_analysis(db, {"task": {"name": "invariances"}, "norm": {"method": "layer_norm"}})
+    [row] = rows_of(client.get(f"{LIST}/{experiment.id}", params={"format": "csv"}))
+    assert (row["state"], row["result.value"], row["result.metric"]) == ("queued", "", "")
 
 
 def test_a_file_of_experiments_comes_in_pages_like_the_list(client: TestClient, db: Database) -> None:

@@ -257,6 +257,7 @@ def test_what_is_sent_is_what_is_described(client: TestClient, document: Any, en
         assert answers[path].status_code == 404
     tables = (
         "/v1/experiments",
+        experiment,
         f"/v1/runs/{ended_run}/measurements",
         "/v1/leaderboards/permuted_digits",
         "/v1/leaderboards/overall",

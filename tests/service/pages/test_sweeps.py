@@ -9,8 +9,10 @@ import pytest
 from playwright.sync_api import expect
 
 from service.db import Database
+from service.pages.sweeps import claim
 from tests.service.pages import given
 from tests.service.pages.conftest import PHONE, WIDE, NewPage, Site, check_accessible, check_fits, site_in
+from tests.service.sweeps.given import posted, run_all, shown, stored
 
 
 @dataclass
@@ -151,3 +153,22 @@ def test_sweeps_come_in_pages(fresh_site: Site, new_page: NewPage) -> None:
     page.get_by_role("link", name="Older sweeps").click()
     expect(page.locator("tbody tr")).to_have_count(1)
     expect(page.locator("tbody tr")).to_contain_text(ids[0])
+
+
+@pytest.mark.parametrize(
+    ("steps", "worth", "told"),
+    [
+        ([30, 40], None, "All cells diverged, so that none is the best."),
+        ([50, 60], 0.5, "All cells saw more than their board's budget, or diverged, so that none is the best."),
+    ],
+)
+def test_why_no_cell_is_the_best_is_said(db: Database, steps: list[int], worth: float | None, told: str) -> None:
+    sweep_id = stored(db, posted({"training.max_steps": steps}))
+    run_all(db, lambda _spec, _seed: worth)
+    assert claim(shown(db, sweep_id)) == told
+
+
+def test_cells_of_several_boards_have_no_best(db: Database) -> None:
+    sweep_id = stored(db, posted({"task.permutation_seed": [1, 2]}))
+    run_all(db, lambda _spec, _seed: 0.5)
+    assert claim(shown(db, sweep_id)) == "Its cells are of several boards, so that no value is the best."

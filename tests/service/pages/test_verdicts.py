@@ -52,6 +52,12 @@ def said(shown: Verdict | None) -> str:
     return f"{shown.claim} {shown.detail}"
 
 
+def test_where_seeds_diverged_it_is_said_that_they_count_in_the_mean() -> None:
+    first, second = entry("none", 1.1, 1, rank=1), entry("layer_norm", 1.5, 1, rank=2, n_diverged=3)
+    told = said(verdict(board(first, second), {}))
+    assert told.startswith("none has the best mean, diverged seeds counted as no skill, and layer_norm ties with it:")
+
+
 def test_of_two_that_are_told_apart_the_distance_is_told_with_its_interval() -> None:
     found = {"layer_norm": seeds([1.0, 1.1, 1.2, 1.1, 1.0]), "none": seeds([1.5, 1.62, 1.7, 1.61, 1.5])}
     first, second = entry("layer_norm", 1.08, 1), entry("none", 1.586, 2)

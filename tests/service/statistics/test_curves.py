@@ -35,9 +35,13 @@ def test_by_seconds_curves_are_compared_where_all_have_a_value() -> None:
     assert len(by_seconds({0: SLOW, 1: FAST})) == GRID
 
 
+def test_a_seed_that_was_never_looked_at_takes_nothing_from_the_others() -> None:
+    assert by_seconds({0: SLOW, 1: [], 2: FAST}) == by_seconds({0: SLOW, 2: FAST}) != []
+    assert by_seconds({0: []}) == []
+
+
 def test_curves_that_were_never_there_together_have_no_seconds_in_common() -> None:
     assert by_seconds({0: SLOW[2:], 1: FAST}) == []
-    assert by_seconds({0: SLOW, 1: []}) == []
     assert by_seconds({}) == by_steps({}) == by_steps({0: []}) == []
 
 

@@ -115,6 +115,10 @@ def test_over_seeds_it_is_a_geometric_mean_with_the_interval_of_its_logarithm() 
     assert (found.n, found.bound) == (3, None)
 
 
+def test_a_seed_that_was_never_looked_at_has_a_time_of_0() -> None:
+    assert to_baselines_best({0: rising(40), 1: rising(40)}, {0: rising(20), 1: []}, "maximize") is None
+
+
 def test_seconds_are_told_apart_from_steps() -> None:
     found = to_baselines_best({0: rising(40, 1.0)}, {0: rising(20, 3.0)}, "maximize", by="seconds")
     assert found is not None
