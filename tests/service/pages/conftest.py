@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, expect, sync_playwright
 
 from service.db import Database
 from service.processes.migrate import migrate
@@ -29,6 +29,8 @@ ARGUMENTS = (
 )
 SEVERE = ("moderate", "serious", "critical")
 WIDE, PHONE = (1280, 900), (390, 844)
+
+expect.set_options(timeout=30_000)  # milliseconds: a busy machine takes its time
 
 
 @dataclass
