@@ -288,7 +288,9 @@ class SubmittedResult(TypedDict):
 
 
 class Comparison(TypedDict):
-    """Entries of one board side by side; ``baseline`` is the fingerprint of the one that others are compared with."""
+    """Entries of one board side by side; ``baseline`` is the fingerprint of the one that others are compared with. An
+    entry stands among these by ``score``, ``n_diverged``, ``over_budget``, ``rank``, ``rank_ci``, ``tie_group`` and
+    ``above`` (Holm's p by fingerprint), beside the baseline by ``outcome`` and its ``difference``'s ``p_holm``."""
 
     task: str
     profile: str

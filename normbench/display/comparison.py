@@ -7,39 +7,42 @@ from normbench.answers import Comparison
 from normbench.display.numbers import bounds, interval
 from normbench.display.table import Column, Table
 
-NOTE = "* the baseline; times are its own over the entry's, to the board's target"
+NOTE = (
+    "* the baseline; speed-ups: its time over the own, to the board's target; p: after Holm's correction for all pairs;"
+    " rank: among these, in brackets the ranks that an entry may truly have"
+)
 BOUNDS = {"at least": "≥ ", "at most": "≤ ", None: ""}
 
 
 def comparison(found: Comparison) -> Table:
     """Each entry beside the baseline: the difference of its test value, and how many times sooner it is there."""
-    differs = any(entry["changes"] for entry in found["entries"])
+    differs = any(_differs(entry) for entry in found["entries"])
     columns = [
         Column("entry"),
         Column("method"),
         *([Column("differs in", words=True)] if differs else []),
-        Column("test [95%]"),
-        Column("minus the baseline's [95%]"),
-        Column("p", optional=4),
-        Column("steps", optional=1),
-        Column("a step", optional=2),
-        Column("in all", optional=3),
+        Column("test [95%]", words=True),
+        Column("minus the baseline's [95%]", words=True),
+        Column("p", optional=5),
+        Column("rank", optional=1),
+        Column("steps", optional=2),
+        Column("a step", optional=3),
+        Column("in all", optional=4),
     ]
     rows = [
         (
             entry["fingerprint"][:8] + ("*" if entry["fingerprint"] == found["baseline"] else ""),
             entry["method"],
-            *([", ".join(f"{path}={value}" for path, value in entry["changes"].items()) or None] if differs else []),
-            interval(entry["value"]),
-            _difference(entry["difference"]),
-            entry["difference"] and f"{entry['difference']['p_value']:.2g}",
+            *([_differs(entry)] if differs else []),
+            _value(entry),
+            _difference(entry["difference"], entry["outcome"]),
+            entry["difference"] and f"{entry['difference']['p_holm']:.2g}",
+            _rank(entry),
             *_speedups(entry["speedup"]),
         )
         for entry in found["entries"]
     ]
-    return Table(
-        _title(found), columns, rows, "* the baseline; speed-ups: its time over the own, to the board's target"
-    )
+    return Table(_title(found), columns, rows, NOTE)
 
 
 def _title(found: Comparison) -> str:
@@ -47,8 +50,31 @@ def _title(found: Comparison) -> str:
     return f"{board}: {'higher' if found['direction'] == 'maximize' else 'lower'} is better"
 
 
-def _difference(difference: Mapping[str, Any] | None) -> str | None:
-    return None if difference is None else f"{difference['mean']:+.3f}{bounds(difference['ci95'])}"
+def _differs(entry: Mapping[str, Any]) -> str | None:
+    """In what it departs from the profile."""
+    changes = [f"{path}={value}" for path, value in entry["changes"].items()]
+    return ", ".join([*changes, *(["over budget"] if entry["over_budget"] else [])]) or None
+
+
+def _rank(entry: Mapping[str, Any]) -> str | None:
+    """The rank among those compared, and those that it may truly be; None of one over the budget."""
+    if entry["rank"] is None or entry["rank_ci"] is None:
+        return None
+    low, high = entry["rank_ci"]
+    return f"{entry['rank']} [{low}, {high}]" if low < high else f"{entry['rank']}"
+
+
+def _value(entry: Mapping[str, Any]) -> str | None:
+    """Of the seeds that converged; and how many did not, with the score in which they count."""
+    value, score = interval(entry["value"]), entry["score"]
+    if not entry["n_diverged"]:
+        return value
+    lost = f"{entry['n_diverged']} of {len(entry['seeds'])} diverged"
+    return ", ".join([*([value] if value else []), lost, *([] if score is None else [f"score {score:.3f}"])])
+
+
+def _difference(difference: Mapping[str, Any] | None, outcome: str | None) -> str | None:
+    return outcome if difference is None else f"{difference['mean']:+.3f}{bounds(difference['ci95'])}, {outcome}"
 
 
 def _speedups(split: Mapping[str, Any] | None) -> Sequence[str | None]:

@@ -1,5 +1,6 @@
 """What the description of the API shows: two entries of one seed each."""
 
+from normcore.problem import own_budget
 from service.comparisons import figures
 from service.comparisons.schemas import (
     ComparedEntry,
@@ -21,6 +22,7 @@ CURVE = Curve([100, 200], [5.7, 10.9], [0.55, 0.71], [None, None], [None, None],
 
 
 def _entry(fingerprint: str, method: str, difference: Difference | None, speedup: Split | None) -> ComparedEntry:
+    rank = 1 if difference else 2
     return ComparedEntry(
         fingerprint=fingerprint,
         method=method,
@@ -28,6 +30,15 @@ def _entry(fingerprint: str, method: str, difference: Difference | None, speedup
         kernel="fused",
         hardware="AMD EPYC, 1 thread",
         seeds=[0],
+        n_diverged=0,
+        budget=own_budget("permuted_digits", "small"),
+        over_budget=False,
+        score=0.677,
+        rank=rank,
+        rank_ci=(rank, rank),
+        tie_group=rank,
+        above={OTHER: 0.03} if difference else {},
+        outcome="better" if difference else None,
         value=Estimate(0.677, n=1),
         curve=CURVE,
         curve_by_seconds=CURVE,
@@ -51,7 +62,7 @@ COMPARISON = Comparison(
         _entry(
             FINGERPRINT,
             "layer_norm",
-            Difference(0.021, (0.004, 0.038), 0.03, [0, 1, 2]),
+            Difference(0.021, (0.004, 0.038), 0.03, 0.03, [0, 1, 2]),
             Split(
                 Ratio(1.8, (1.2, 2.7)),
                 Ratio(0.9, (0.8, 1.0)),

@@ -92,7 +92,6 @@ def _short(value: Any) -> str:
 def alone(entry: ComparedEntry) -> Curved:
     """The curves of a compared entry."""
     first_end = min((run.points[-1][0] for run in entry.runs if run.points), default=0)
-    converged = (entry.value.n or 0) if entry.value else 0
     return Curved(
         fingerprint=entry.fingerprint,
         method=entry.method,
@@ -101,7 +100,7 @@ def alone(entry: ComparedEntry) -> Curved:
         curve_by_seconds=entry.curve_by_seconds,
         first_end=first_end,
         n_seeds=len(entry.seeds),
-        n_diverged=len(entry.seeds) - converged,
+        n_diverged=entry.n_diverged,
     )
 
 

@@ -6,6 +6,7 @@ from typing import cast
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from normcore.problem import own_budget
 from normcore.spec import SpecError
 from normcore.spec.messages import choose, quoted
 from normcore.spec.metric import Direction
@@ -13,6 +14,7 @@ from normcore.spec.task import ProfileName
 from normcore.spec.tasks import BENCHMARKS
 from normcore.target import Point
 from service.comparisons import schemas
+from service.comparisons.standing import Standing, standings
 from service.errors import Invalid, NotFound
 from service.experiments.downsampling import downsample
 from service.experiments.queries import AFTER_HEX, metric_of
@@ -57,7 +59,8 @@ def comparison(
         _no_series(session, rows, shown)
     measured = metric_of(shown)
     direction = measured.direction if measured else None
-    k = entries.index(against)
+    k, budget = entries.index(against), own_budget(first.task, cast(ProfileName, first.profile))
+    stand = standings(rows, rows[k], budget, metric.direction)
     return schemas.Comparison(
         task=first.task,
         profile=first.profile,
@@ -68,8 +71,8 @@ def comparison(
         direction=direction,
         target=BENCHMARKS[first.task].profiles[cast(ProfileName, first.profile)].training["target"],
         entries=[
-            _compared(row, own, None if j == k else (rows[k], curves[k]), direction)
-            for j, (row, own) in enumerate(zip(rows, curves, strict=True))
+            _compared(row, own, standing, None if j == k else (rows[k], curves[k]), direction)
+            for j, (row, own, standing) in enumerate(zip(rows, curves, stand, strict=True))
         ],
     )
 
@@ -168,9 +171,10 @@ def _no_series(session: Session, rows: Sequence[Row], series: str) -> None:
 
 
 def _compared(
-    row: Row, curves: Curves, against: tuple[Row, Curves] | None, direction: Direction | None
+    row: Row, curves: Curves, standing: Standing, against: tuple[Row, Curves] | None, direction: Direction | None
 ) -> schemas.ComparedEntry:
     of_seed = {result.seed: result.run_id for result in row.results}
+    place = standing.place
     return schemas.ComparedEntry(
         fingerprint=row.fingerprint,
         method=row.method,
@@ -178,13 +182,22 @@ def _compared(
         kernel=row.pooled.kernel,
         hardware=row.pooled.hardware,
         seeds=list(of_seed),
+        n_diverged=row.pooled.n_diverged,
+        budget=row.budget,
+        over_budget=place is None,
+        score=row.pooled.score,
+        rank=place and place.rank,
+        rank_ci=place and place.rank_ci,
+        tie_group=place and place.tie_group,
+        above=dict(standing.above),
+        outcome=standing.outcome if against else None,
         value=row.pooled.value,
         curve=_by_steps(curves),
         curve_by_seconds=_curve(by_seconds(curves)),
         runs=[
             schemas.ComparedRun(of_seed[seed], seed, downsample(points, MAX_POINTS)) for seed, points in curves.items()
         ],
-        difference=_difference(row, against[0]) if against else None,
+        difference=_difference(row, against[0], standing.p_holm) if against else None,
         speedup=_split(row, curves, *against, direction) if against else None,
         survival=_survival(row.results),
     )
@@ -207,14 +220,14 @@ def _curve(bands: Sequence[Band]) -> schemas.Curve:
     )
 
 
-def _difference(row: Row, against: Row) -> schemas.Difference | None:
+def _difference(row: Row, against: Row, p_holm: float) -> schemas.Difference | None:
     ours, theirs = (
         {run.seed: run.converged for run in own.results if run.converged is not None} for own in (row, against)
     )
     found = pair(ours, theirs)
     if found is None:
         return None
-    return schemas.Difference(found.mean, found.ci95, found.p_value, sorted(ours.keys() & theirs.keys()))
+    return schemas.Difference(found.mean, found.ci95, found.p_value, p_holm, sorted(ours.keys() & theirs.keys()))
 
 
 def _split(row: Row, curves: Curves, against: Row, theirs: Curves, direction: Direction | None) -> schemas.Split:

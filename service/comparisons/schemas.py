@@ -63,12 +63,16 @@ class Difference:
 
     Attributes:
         ci95: null where no value differs from its mean.
+        p_value: of this pair alone.
+        p_holm: after Holm's correction for all pairs of the entries within the budget, and for all pairs if one of
+            the two is over it.
         seeds: that both have.
     """
 
     mean: float
     ci95: Interval | None
     p_value: float
+    p_holm: float
     seeds: list[int]
 
 
@@ -119,11 +123,24 @@ class Split:
     own_best: Fraction | None
 
 
-@dataclass(slots=True)
+Outcome = Literal["better", "worse", "not shown", "not tested"]
+
+
+@dataclass(slots=True, kw_only=True)
 class ComparedEntry:
-    """One of the entries.
+    """One of the entries. Who is above whom is decided as on boards, among the entries of the comparison.
 
     Attributes:
+        budget: examples that a training may see.
+        over_budget: whether these are more than the board's; such an entry has no rank.
+        score: what ranks: the mean over all seeds, of which diverged ones are worth what a model gets that ignores its
+            input. Null if all diverged.
+        rank: among the entries compared that are within the budget.
+        rank_ci: the ranks that it may truly have, 95% for all of them at once.
+        tie_group: the first entry of a group is better than that of the next.
+        above: Holm's p by fingerprint, of the ranked entries that it is surely better than, by the values of converged
+            seeds and by score.
+        outcome: beside the baseline, better or worse by both; null of the baseline itself.
         value: null if all seeds diverged.
         curve, curve_by_seconds: by steps, and on a common grid of seconds to the end of the shortest run.
         difference, speedup: null of the baseline itself, and where too little is known.
@@ -136,6 +153,15 @@ class ComparedEntry:
     kernel: str | None
     hardware: str | None
     seeds: list[int]
+    n_diverged: int
+    budget: int
+    over_budget: bool
+    score: float | None
+    rank: int | None
+    rank_ci: tuple[int, int] | None
+    tie_group: int | None
+    above: dict[str, float]
+    outcome: Outcome | None
     value: Estimate | None
     curve: Curve
     curve_by_seconds: Curve

@@ -6,7 +6,7 @@ from typing import Literal
 from normcore.spec.metric import Direction
 from service.leaderboards.pooling import By, PooledTimes, RunResult, times_of
 from service.statistics.differences import pairs
-from service.statistics.order import Key, Place, board
+from service.statistics.order import Board, Key, Place, board
 from service.statistics.times import restricted_mean, time_pairs
 
 TimeBy = Literal["steps_to_target", "seconds_to_target"]
@@ -17,8 +17,13 @@ def placed_by_value(
     keys: Sequence[Key | None], results: Sequence[Sequence[RunResult]], direction: Direction
 ) -> Sequence[Place]:
     """Entries by their scores, told apart by the values of the seeds that converged."""
+    return ordered_by_value(keys, results, direction).places
+
+
+def ordered_by_value(keys: Sequence[Key | None], results: Sequence[Sequence[RunResult]], direction: Direction) -> Board:
+    """As ``placed_by_value``, with which entry is above which, and how sure that is."""
     values = [{run.seed: run.converged for run in own if run.converged is not None} for own in results]
-    return board(keys, direction, pairs(values)).places
+    return board(keys, direction, pairs(values))
 
 
 def placed_by_time(keys: Sequence[Key | None], results: Sequence[Sequence[RunResult]], by: By) -> Sequence[Place]:

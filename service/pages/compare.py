@@ -66,7 +66,7 @@ def _values(session: Session, chosen: Sequence[str], baseline: str | None, by: B
     metric = task.metric()
     named = dict(zip((entry.fingerprint for entry in entries), labels(entries), strict=True))
     values = _values_by_seed(session, entries)
-    rows = comparing.compared(comparison, values, metric)
+    rows = comparing.compared(comparison, values)
     return {
         "title": f"{formats.in_words(len(entries)).capitalize()} entries on {task.title}",
         "comparison": comparison,
@@ -78,7 +78,7 @@ def _values(session: Session, chosen: Sequence[str], baseline: str | None, by: B
             entry.fingerprint: style.hollow
             for entry, style in zip(entries, styles_of([entry.method for entry in entries]), strict=True)
         },
-        "verdict": comparing.verdict(comparison, rows, values, named, metric),
+        "verdict": comparing.verdict(comparison, values, named, metric),
         "facts": comparing.facts(comparison, named),
         "differences": differences(rows, metric),
         "speedups": speedups(entries),

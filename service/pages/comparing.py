@@ -2,19 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
-
-import numpy as np
+from typing import Any
 
 from normcore.spec.metric import Metric
-from service.comparisons.schemas import ComparedEntry, Comparison, Ratio
+from service.comparisons.schemas import ComparedEntry, Comparison, Outcome, Ratio
 from service.pages import formats
-from service.pages.seeds import NEEDED
+from service.pages.seeds import FEWEST, NEEDED
 from service.pages.verdicts import Verdict
-from service.statistics.differences import holm, pair
+from service.statistics.differences import pair
 from service.statistics.order import SURE
 
-Outcome = Literal["better", "worse", "not shown", "not tested"]
 Values = Mapping[str, Mapping[int, float]]  # of converged seeds, by fingerprint and seed
 MUCH = 1.03  # times as long as the baseline's, from which on a step is said to take longer
 
@@ -24,94 +21,121 @@ class Compared:
     """An entry beside the baseline.
 
     Attributes:
-        outcome: by Holm's p over all entries that are compared.
         dots: the differences of single seeds that both have.
     """
 
     entry: ComparedEntry
-    outcome: Outcome
     dots: Sequence[float]
 
 
-def compared(comparison: Comparison, values: Values, metric: Metric) -> list[Compared]:
+def compared(comparison: Comparison, values: Values) -> list[Compared]:
     """All entries but the baseline."""
-    others = [entry for entry in comparison.entries if entry.fingerprint != comparison.baseline]
-    tested = [entry.difference.p_value for entry in others if entry.difference]
-    adjusted = iter(holm(np.array(tested)).tolist())
     against = values[comparison.baseline]
     rows = []
-    for entry in others:
-        own = values[entry.fingerprint]
-        dots = [own[seed] - against[seed] for seed in sorted(own.keys() & against.keys())]
-        rows.append(Compared(entry, _outcome(entry, next(adjusted) if entry.difference else None, metric), dots))
+    for entry in comparison.entries:
+        if entry.fingerprint != comparison.baseline:
+            own = values[entry.fingerprint]
+            rows.append(Compared(entry, [own[seed] - against[seed] for seed in sorted(own.keys() & against.keys())]))
     return rows
 
 
-def _outcome(entry: ComparedEntry, p_value: float | None, metric: Metric) -> Outcome:
-    if p_value is None or entry.difference is None:
-        return "not tested"
-    if p_value > SURE:
-        return "not shown"
-    return "better" if metric.is_better(entry.difference.mean, than=0.0) else "worse"
-
-
-def verdict(
-    comparison: Comparison, rows: Sequence[Compared], values: Values, named: Mapping[str, str], metric: Metric
-) -> Verdict:
+def verdict(comparison: Comparison, values: Values, named: Mapping[str, str], metric: Metric) -> Verdict:
     """Who differs from the baseline, and how far the best is from the next."""
-    return Verdict(_against_baseline(comparison, rows, named), _best(comparison, values, named, metric))
+    return Verdict(_against_baseline(comparison, named), _best(comparison, values, named, metric))
 
 
-def _against_baseline(comparison: Comparison, rows: Sequence[Compared], named: Mapping[str, str]) -> str:
+def _against_baseline(comparison: Comparison, named: Mapping[str, str]) -> str:
     baseline = named[comparison.baseline]
-    of: dict[Outcome, list[str]] = {"better": [], "worse": [], "not shown": [], "not tested": []}
-    for row in rows:
-        of[row.outcome].append(named[row.entry.fingerprint])
-    if len(of["better"]) == len(rows) > 1:
-        return f"{'Both' if len(rows) == 2 else f'All {formats.in_words(len(rows))}'} beat {baseline};"
+    lost_baseline = any(e.fingerprint == comparison.baseline and e.value is None for e in comparison.entries)
+    others = [entry for entry in comparison.entries if entry.fingerprint != comparison.baseline]
+
+    def names(outcome: Outcome, *, split: bool = False, valued: bool = True) -> list[str]:
+        found = [e for e in others if (e.outcome, _is_split(e), e.value is not None) == (outcome, split, valued)]
+        return [named[entry.fingerprint] for entry in found]
+
+    better, worse, open_ones = names("better"), names("worse"), names("not shown")
+    split, few, lost = names("not shown", split=True), names("not tested"), names("not tested", valued=False)
+    if len(better) == len(others) > 1:
+        return f"{'Both' if len(others) == 2 else f'All {formats.in_words(len(others))}'} beat {baseline};"
     parts = []
-    if of["better"]:
-        parts.append(f"{formats.listed(of['better'])} {_verb('beats', of['better'])} {baseline}")
-    if of["worse"]:
-        parts.append(f"{formats.listed(of['worse'])} {_verb('does', of['worse'])} worse than {baseline}")
-    if of["not shown"]:
-        parts.append(f"no difference between {formats.listed(of['not shown'])} and {baseline} is shown")
-    untested = [row.entry for row in rows if row.outcome == "not tested"]
-    few = [named[entry.fingerprint] for entry in untested if entry.value is not None]
-    lost = [named[entry.fingerprint] for entry in untested if entry.value is None]
-    if few:
+    if better:
+        parts.append(f"{formats.listed(better)} {_verb('beats', better)} {baseline}")
+    if worse:
+        parts.append(f"{formats.listed(worse)} {_verb('does', worse)} worse than {baseline}")
+    if open_ones:
+        parts.append(f"no difference between {formats.listed(open_ones)} and {baseline} is shown")
+    if split:
+        told = f"between {formats.listed(split)} and {baseline} the seeds that converged differ"
+        parts.append(f"{told}, but with those that diverged the scores do not say the same")
+    if few and lost_baseline:
+        parts.append(f"{baseline} has no finite result to hold {formats.listed(few)} against")
+    elif few:
         parts.append(f"{formats.listed(few)} {_verb('has', few)} too few seeds beside {baseline} ({NEEDED})")
     if lost:
         parts.append(f"{formats.listed(lost)} {_verb('has', lost)} no finite result")
     text = "; ".join(parts)
-    return f"{text[:1].upper() if text.startswith('no ') else text[:1]}{text[1:]};"
+    return f"{text[:1].upper() if text.startswith(('no ', 'between ')) else text[:1]}{text[1:]};"
+
+
+def _is_split(entry: ComparedEntry) -> bool:
+    """Whether the seeds that converged differ from the baseline's, and the scores do not as they do."""
+    return entry.outcome == "not shown" and entry.difference is not None and entry.difference.p_holm <= SURE
 
 
 def _verb(singular: str, names: Sequence[str]) -> str:
-    return singular if len(names) == 1 else {"beats": "beat", "does": "do", "has": "have"}[singular]
+    several = {"beats": "beat", "does": "do", "has": "have", "is": "are", "ties": "tie"}
+    return singular if len(names) == 1 else several[singular]
 
 
 def _best(comparison: Comparison, values: Values, named: Mapping[str, str], metric: Metric) -> str:
-    valued = [entry for entry in comparison.entries if entry.value is not None]
-    if len(valued) < 2:
-        return "too few entries have a finite result to call one the best."
-    better_first = sorted(
-        valued, key=lambda e: e.value.mean if e.value else 0.0, reverse=metric.direction == "maximize"
-    )
-    first, second = better_first[:2]
-    found = pair(values[first.fingerprint], values[second.fingerprint])
+    """Who is first of the entries within the budget that have seeds enough, or may be."""
+    within = [entry for entry in comparison.entries if not entry.over_budget]
+    ranked = sorted((entry for entry in within if entry.tie_group is not None), key=_place)
+    enough = [entry for entry in ranked if len(entry.seeds) >= FEWEST]
+    some = "entries" if len(within) == len(comparison.entries) else "entries within the budget"
+    if len(ranked) < 2:
+        return f"too few {some} have a finite result to call one the best."
+    if len(enough) < 2:
+        return f"too few {some} have {FEWEST} seeds or more to call one the best."
+    first, *others = enough
+    beside = [entry for entry in others if entry.fingerprint not in first.above]
+    found = _may_lead(first, beside, named) if beside else _leads(first, others[0], values, named, metric)
+    where = "within the budget " if len(within) < len(comparison.entries) else ""
+    return f"{where}of the entries with {FEWEST} seeds or more {found}" if len(enough) < len(ranked) else where + found
+
+
+def _place(entry: ComparedEntry) -> tuple[Any, ...]:
+    return entry.rank, entry.tie_group, entry.rank_ci
+
+
+def _may_lead(first: ComparedEntry, beside: Sequence[ComparedEntry], named: Mapping[str, str]) -> str:
+    """
+    Args:
+        beside: others that it is not surely better than.
+    """
+    tied = [named[entry.fingerprint] for entry in beside if entry.tie_group == first.tie_group]
+    others = [named[entry.fingerprint] for entry in beside if entry.tie_group != first.tie_group]
+    parts = [f"{named[first.fingerprint]} has the best score"]
+    parts.append(f"{formats.listed(tied)} {_verb('ties', tied)} with it" if tied else "may not be first")
+    told = ", and ".join(parts)
+    if not others:
+        return f"{told}."
+    return f"{told}{';' if tied else ':'} {formats.listed(others)} {_verb('is', others)} not shown to be worse."
+
+
+def _leads(
+    first: ComparedEntry, second: ComparedEntry, values: Values, named: Mapping[str, str], metric: Metric
+) -> str:
     best, next_one = named[first.fingerprint], named[second.fingerprint]
-    if found is None:
-        return f"{best} has the best mean, but too few seeds to say more."
-    if found.p_value > SURE:
-        return (
-            f"between the two best, {best} and {next_one}, no difference is shown ({formats.p_value(found.p_value)})."
-        )
-    limits = sorted(map(abs, found.ci95)) if found.ci95 else None
+    found = pair(values[first.fingerprint], values[second.fingerprint])
+    if found is None:  # which is surely worse, so that it was tested
+        return f"{best} is best."
+    limits = sorted(map(abs, found.ci95)) if found.ci95 and found.ci95[0] * found.ci95[1] > 0 else found.ci95
     between = formats.difference_interval(limits, metric.name).replace("+", "")
+    sure = f"{formats.p_value(first.above[second.fingerprint])} after Holm"
     return (
         f"{best} is best, by {formats.distance(found.mean, metric.name, metric.unit)} over {next_one}"
-        f" (95% interval {between}, {formats.p_value(found.p_value)})."
+        f" (95% interval {between}, {sure})."
     )
 
 
@@ -119,8 +143,23 @@ def facts(comparison: Comparison, named: Mapping[str, str]) -> list[str]:
     """What to know besides: shared seeds, and what a step costs."""
     shared = set.intersection(*(set(entry.seeds) for entry in comparison.entries))
     told = [f"{formats.count(len(shared), 'shared seed')}: same initial weights, same batches" if shared else ""]
+    told += [_diverged(comparison, named), _over_budget(comparison, named)]
     told += [_by_the_clock(comparison, named), _other_machines(comparison)]
     return [fact for fact in told if fact]
+
+
+def _diverged(comparison: Comparison, named: Mapping[str, str]) -> str:
+    some = [
+        f"{entry.n_diverged} of {formats.count(len(entry.seeds), 'seed')} of {named[entry.fingerprint]}"
+        for entry in comparison.entries
+        if entry.n_diverged
+    ]
+    return f"{formats.listed(some)} diverged, and count in scores alone, as no skill" if some else ""
+
+
+def _over_budget(comparison: Comparison, named: Mapping[str, str]) -> str:
+    over = [named[entry.fingerprint] for entry in comparison.entries if entry.over_budget]
+    return f"{formats.listed(over)} {_verb('is', over)} over the board's budget, and not ranked" if over else ""
 
 
 def _by_the_clock(comparison: Comparison, named: Mapping[str, str]) -> str:

@@ -32,10 +32,16 @@ class Place(NamedTuple):
 
 
 class Board(NamedTuple):
-    """A place for each entry, and Holm's p of each beside each, (N, N), NaN where nothing was tested."""
+    """A place for each entry, and of each beside each, (N, N), what was found.
+
+    Attributes:
+        p_holm: NaN where nothing was tested.
+        above: whether the row's entry is surely better than the column's.
+    """
 
     places: Sequence[Place]
     p_holm: Floats
+    above: NDArray[np.bool_]
 
 
 def board(keys: Sequence[Key | None], direction: Direction, compared: Pairs) -> Board:
@@ -53,7 +59,7 @@ def board(keys: Sequence[Key | None], direction: Direction, compared: Pairs) -> 
     with np.errstate(invalid="ignore"):
         above = (p_holm <= SURE) & better & (places[:, None] < places)  # by both: survivors of divergence win nothing
     scored = [k for k, key in enumerate(keys) if key is not None]
-    best, worst = 1 + above.sum(axis=0), len(scored) - above.sum(axis=1)
+    best, worst = 1 + above.sum(axis=0), len(scored) - above[:, scored].sum(axis=1)
     groups = _tie_groups(sorted(scored, key=lambda k: (places[k], best[k], worst[k])), above)
     return Board(
         [
@@ -61,6 +67,7 @@ def board(keys: Sequence[Key | None], direction: Direction, compared: Pairs) -> 
             for k, key in enumerate(keys)
         ],
         p_holm,
+        above,
     )
 
 

@@ -7,6 +7,7 @@ from normbench.cli import app
 from service.db import Database
 from tests.normbench.cli.commands import from_json, normbench
 from tests.service.comparisons.test_routes import trained
+from tests.service.given import MAX_STEPS
 
 
 def test_entries_stand_side_by_side_as_a_table_or_as_json(api: str, db: Database) -> None:
@@ -20,9 +21,26 @@ def test_entries_stand_side_by_side_as_a_table_or_as_json(api: str, db: Database
     assert baseline[1:3] == ["none", "0.720"]
     assert (own[1:3], own[5]) == (["layer_norm", "0.810"], "+0.090")
     assert "2.00x" in own
+    assert "better" in own
+    assert "diverged" not in "".join(shown)
     found = from_json("compare", none, norm, "--baseline", norm)
     assert found["baseline"] == norm
     assert found == Client(api).compare(none, norm, baseline=norm)
+
+
+def test_what_diverged_and_what_had_more_updates_is_said(api: str, db: Database) -> None:
+    none = trained(db, "none", [0.80, 0.82, 0.81, 0.84, 0.83], [20] * 5)
+    norm = trained(db, "layer_norm", [0.95, 0.96, None, None, None], [10] * 5)
+    more = trained(db, "rms_norm", [0.95, 0.96], [10] * 2, training={"max_steps": 2 * MAX_STEPS})
+    shown = [" ".join(line.split()) for line in normbench("compare", none, norm, more).splitlines()]
+    [baseline, own, over] = [line for line in shown if line[:8] in (none[:8], norm[:8], more[:8])]
+    assert " – – 1 [1, 2] " in baseline
+    assert "], 3 of 5 diverged, score 0.442 " in own
+    assert "], not shown " in own
+    assert " 2 [1, 2] " in own
+    assert "over budget" in over
+    p_holm = from_json("compare", none, norm, more)["entries"][2]["difference"]["p_holm"]
+    assert f"], better {p_holm:.2g} – " in over, "it has no rank"
 
 
 def test_an_entry_that_is_not_there_is_named(api: str, db: Database) -> None:

@@ -25,6 +25,13 @@ def test_a_comparison_has_a_row_for_each_entry(client: TestClient, db: Database)
     assert float(own["difference.mean"]) == difference["mean"]
     assert [float(own[f"difference.ci95.{side}"]) for side in ("low", "high")] == difference["ci95"]
     assert float(own["difference.p_value"]) == difference["p_value"]
+    assert float(own["difference.p_holm"]) == difference["p_holm"]
+    assert float(own["score"]) == entry["score"]
+    assert (own["outcome"], baseline["outcome"]) == (entry["outcome"], "") == ("better", "")
+    assert [own[name] for name in ("n_diverged", "over_budget", "rank", "tie_group")] == ["0", "false", "1", "1"]
+    assert [baseline[f"rank_ci.{side}"] for side in ("low", "high")] == ["2", "2"]
+    assert int(own["budget"]) == entry["budget"]
+    assert json.loads(own["above"]) == entry["above"] == {none: difference["p_holm"]}
     assert json.loads(own["difference.seeds"]) == difference["seeds"] == json.loads(own["seeds"])
     assert json.loads(own["runs"]) == [run["run_id"] for run in entry["runs"]]
     for part in ("steps", "seconds_per_step", "total"):

@@ -141,8 +141,89 @@ def test_of_entries_that_diverged_curves_remain(client: TestClient, db: Database
     none = trained(db, "none", [None, None], [None, None])
     norm = trained(db, "layer_norm", [0.7, 0.8], [10, 10])
     got = compared(client, none, norm)["entries"]
-    assert (got[0]["value"], got[1]["difference"]) == (None, None)
+    assert (got[0]["value"], got[1]["difference"], got[1]["outcome"]) == (None, None, "not tested")
+    assert (got[0]["score"], got[0]["n_diverged"], got[0]["rank"], got[0]["rank_ci"]) == (None, 2, 2, None)
     assert got[0]["curve"]["n"] == [2, 2, 2, 2]
+
+
+def test_survivors_of_divergence_are_not_better(client: TestClient, db: Database) -> None:
+    none = trained(db, "none", [0.80, 0.82, 0.81, 0.84, 0.83], [20] * 5)
+    norm = trained(db, "layer_norm", [0.95, 0.96, None, None, None], [10] * 5)
+    baseline, own = compared(client, none, norm)["entries"]
+    assert own["difference"]["mean"] == pytest.approx(0.135)
+    assert own["difference"]["p_holm"] == own["difference"]["p_value"] < 0.001, "there is one pair"
+    assert (own["n_diverged"], own["score"]) == (3, pytest.approx((0.95 + 0.96 + 3 * 0.1) / 5))
+    assert (own["rank"], own["outcome"], own["above"]) == (2, "not shown", {})
+    assert (baseline["n_diverged"], baseline["score"], baseline["rank"]) == (0, pytest.approx(0.82), 1)
+    assert (baseline["outcome"], baseline["above"], baseline["rank_ci"]) == (None, {}, [1, 2])
+
+
+def test_of_several_tests_each_must_stand_the_correction(client: TestClient, db: Database) -> None:
+    none = trained(db, "none", [0.50, 0.52, 0.54], [20] * 3)
+    norm = trained(db, "layer_norm", [0.55, 0.57, 0.59], [10] * 3)
+    other = trained(db, "rms_norm", [0.53, 0.55, 0.56], [10] * 3)
+    alone, beside = compared(client, none, norm)["entries"][1], compared(client, none, norm, other)["entries"][1]
+    assert alone["difference"]["p_value"] == beside["difference"]["p_value"] == pytest.approx(0.0376, abs=1e-4)
+    assert (alone["outcome"], alone["difference"]["p_holm"]) == ("better", alone["difference"]["p_value"])
+    assert beside["outcome"] == "not shown"
+    assert beside["difference"]["p_holm"] == pytest.approx(3 * alone["difference"]["p_value"])
+
+
+def test_entries_stand_as_on_their_board(client: TestClient, db: Database) -> None:
+    """Told apart by Holm's p of all pairs: three of six are, and none of them beside the scattered one."""
+    seeds = {
+        "none": [0.800, 0.801, 0.802],
+        "layer_norm": [0.900, 0.901, 0.902],
+        "rms_norm": [0.880, 0.881, 0.882],
+        "weight_norm": [0.77, 0.87, 0.97],
+    }
+    found = {method: trained(db, method, [*values], [10] * 3) for method, values in seeds.items()}
+    got = {entry["method"]: entry for entry in compared(client, *found.values())["entries"]}
+    board = client.get("/v1/leaderboards/permuted_digits", params={"profile": "smoke"}).json()["entries"]
+    assert {entry["method"]: entry["rank"] for entry in board} == {
+        "layer_norm": 1,
+        "rms_norm": 2,
+        "weight_norm": 3,
+        "none": 4,
+    }
+    for entry in board:
+        for name in ("rank", "rank_ci", "tie_group", "score", "n_diverged", "budget", "over_budget"):
+            assert got[entry["method"]][name] == entry[name], (entry["method"], name)
+    assert got["layer_norm"]["rank_ci"] == [1, 2]
+    welch = scipy.stats.ttest_ind(seeds["layer_norm"], seeds["rms_norm"], equal_var=False).pvalue
+    assert got["layer_norm"]["above"].keys() == {found["rms_norm"], found["none"]}
+    assert got["layer_norm"]["above"][found["rms_norm"]] == pytest.approx(4 * welch), "the third of six"
+    assert got["layer_norm"]["above"][found["none"]] == got["layer_norm"]["difference"]["p_holm"]
+    assert {method: entry["outcome"] for method, entry in got.items()} == {
+        "none": None,
+        "layer_norm": "better",
+        "rms_norm": "better",
+        "weight_norm": "not shown",
+    }
+    turned = compared(client, *found.values(), baseline=found["layer_norm"])["entries"]
+    assert [entry["outcome"] for entry in turned] == ["worse", None, "worse", "not shown"]
+
+
+def test_an_entry_over_the_budget_has_no_rank_and_moves_nobody(client: TestClient, db: Database) -> None:
+    none = trained(db, "none", [0.800, 0.803, 0.802], [20] * 3)
+    norm = trained(db, "layer_norm", [0.900, 0.901, 0.903], [10] * 3)
+    more = trained(db, "rms_norm", [0.950, 0.951, 0.952], [10] * 3, training={"max_steps": 2 * MAX_STEPS})
+    alone = compared(client, none, norm)["entries"]
+    *others, over = compared(client, none, norm, more)["entries"]
+    for name in ("rank", "rank_ci", "tie_group", "above", "outcome", "over_budget"):
+        assert [entry[name] for entry in others] == [entry[name] for entry in alone]
+    assert others[1]["difference"] == alone[1]["difference"]
+    assert [entry["over_budget"] for entry in (*others, over)] == [False, False, True]
+    assert (over["rank"], over["rank_ci"], over["tie_group"], over["above"]) == (None, None, None, {})
+    assert over["budget"] == 2 * others[0]["budget"]
+    assert over["outcome"] == "better"
+    pairs = ((0.950, 0.951, 0.952), (0.800, 0.803, 0.802)), ((0.900, 0.901, 0.903), (0.800, 0.803, 0.802))
+    p_values = [scipy.stats.ttest_ind(*pair, equal_var=False).pvalue for pair in pairs]
+    assert over["difference"]["p_value"] == pytest.approx(p_values[0])
+    assert over["difference"]["p_holm"] == pytest.approx(max(3 * min(p_values), 2 * p_values[0])), "of three pairs"
+    beside = compared(client, none, norm, more, baseline=more)["entries"]
+    assert [entry["outcome"] for entry in beside] == ["worse", "worse", None]
+    assert [entry["rank"] for entry in beside] == [2, 1, None]
 
 
 def test_what_cannot_be_compared_is_refused(client: TestClient, db: Database, two: tuple[str, str]) -> None:

@@ -1,15 +1,22 @@
 """What is said of entries beside each other, from values."""
 
+import re
+from html import unescape
 from typing import Any
 
 import pytest
+import scipy.stats
+from starlette.testclient import TestClient
 
 from normcore.spec.metric import ACCURACY
 from service.comparisons.schemas import ComparedEntry, Comparison, Curve, Difference, Ratio, Split
+from service.db import Database
 from service.leaderboards.pooling import Estimate
 from service.leaderboards.schemas import Problem
 from service.pages.compare import differing
 from service.pages.comparing import compared, facts, verdict
+from tests.service.comparisons.test_routes import trained
+from tests.service.given import MAX_STEPS
 
 EMPTY = Curve([], [], [], [], [], [])
 NO_RATIO = Ratio(None, None)
@@ -18,7 +25,7 @@ NO_RATIO = Ratio(None, None)
 def entry(name: str, mean: float, difference: tuple[float, float] | None = None, **parts: Any) -> ComparedEntry:
     """
     Args:
-        difference: its mean and p.
+        difference: its mean and Holm's p.
     """
     usual: dict[str, Any] = {
         "method": name,
@@ -26,18 +33,35 @@ def entry(name: str, mean: float, difference: tuple[float, float] | None = None,
         "kernel": "reference",
         "hardware": "h",
         "seeds": [0, 1, 2],
+        "n_diverged": 0,
+        "budget": 100,
+        "over_budget": False,
+        "score": mean,
+        "rank": 1,
+        "rank_ci": (1, 1),
+        "tie_group": 1,
+        "above": {},
+        "outcome": "not tested",
         "value": Estimate(mean),
         "curve": EMPTY,
         "curve_by_seconds": EMPTY,
         "runs": [],
-        "difference": Difference(difference[0], None, difference[1], [0, 1, 2]) if difference else None,
+        "difference": Difference(difference[0], None, 0.0, difference[1], [0, 1, 2]) if difference else None,
         "speedup": None,
         "survival": [],
     }
     return ComparedEntry(fingerprint=name, **{**usual, **parts})
 
 
-NONE = entry("none", 0.5)
+def ranked(rank: int, *above: str) -> dict[str, Any]:
+    """Of one that is in a tie group by itself."""
+    return {"rank": rank, "rank_ci": (rank, rank), "tie_group": rank, "above": dict.fromkeys(above, 0.004)}
+
+
+NOTHING: dict[str, Any] = {"value": None, "score": None, "rank": 2, "rank_ci": None, "tie_group": None}
+UNRANKED: dict[str, Any] = {"over_budget": True, "rank": None, "rank_ci": None, "tie_group": None}
+NONE = entry("none", 0.5, **ranked(2))
+FEW = "(3 seeds each are the least that tells anything, 5 are better)"
 
 
 def comparison(*entries: ComparedEntry) -> Comparison:
@@ -55,41 +79,154 @@ def values(shown: Comparison) -> dict[str, dict[int, float]]:
 
 def said(*entries: ComparedEntry) -> str:
     shown = comparison(*entries)
-    rows = compared(shown, values(shown), ACCURACY)
-    found = verdict(shown, rows, values(shown), {e.fingerprint: e.fingerprint for e in entries}, ACCURACY)
+    found = verdict(shown, values(shown), {e.fingerprint: e.fingerprint for e in entries}, ACCURACY)
     return f"{found.claim} {found.detail}"
 
 
 @pytest.mark.parametrize(
-    ("entries", "begins"),
+    ("entries", "told"),
     [
         (
-            [entry("a", 0.9, (0.4, 0.001)), entry("b", 0.8, (0.3, 0.001)), NONE],
-            "Both beat none; a is best",
+            [
+                entry("a", 0.9, (0.4, 0.001), outcome="better", **ranked(1, "b", "none")),
+                entry("b", 0.8, (0.3, 0.001), outcome="better", **ranked(2, "none")),
+                entry("none", 0.5, **ranked(3)),
+            ],
+            "Both beat none; a is best, by 10.00 points over b"
+            " (95% interval 9.77 – 10.23, p\u00a0=\u00a00.004 after Holm).",
         ),
-        ([entry("a", 0.9, (0.4, 0.001)), NONE], "a beats none; a is best, by 40.00 points over none"),
-        ([entry("a", 0.1, (-0.4, 0.001)), NONE], "a does worse than none; none is best"),
         (
-            [entry("a", 0.501, (0.001, 0.4)), NONE],
-            "No difference between a and none is shown; between the",
+            [entry("a", 0.1, (-0.4, 0.001), outcome="worse", **ranked(2)), entry("none", 0.5, **ranked(1, "a"))],
+            "a does worse than none; none is best, by 40.00 points over a"
+            " (95% interval 39.77 – 40.23, p\u00a0=\u00a00.004 after Holm).",
         ),
         (
-            [entry("a", 0.9), NONE],
-            "a has too few seeds beside none (3 seeds each are the least that tells anything, 5 are better);",
+            [entry("a", 0.501, (0.001, 0.4), outcome="not shown"), entry("none", 0.5, rank=2)],
+            "No difference between a and none is shown; a has the best score, and none ties with it.",
         ),
-        ([entry("a", 0.9, value=None), NONE], "a has no finite result; too few entries have a finite result"),
+        (
+            [entry("a", 0.9, (0.4, 0.001), outcome="better"), entry("b", 0.8, rank=2, tie_group=2), NONE],
+            f"a beats none; b has too few seeds beside none {FEW};"
+            " a has the best score, and may not be first: b and none are not shown to be worse.",
+        ),
+        (
+            [entry("a", 0.9), entry("b", 0.8, rank=2), entry("none", 0.5, **ranked(3))],
+            f"a and b have too few seeds beside none {FEW};"
+            " a has the best score, and b ties with it; none is not shown to be worse.",
+        ),
+        (
+            [entry("a", 0.9, (0.4, 0.001), outcome="not shown", rank=2), entry("none", 0.5)],
+            "Between a and none the seeds that converged differ, but with those that diverged the scores do not say the"
+            " same; none has the best score, and a ties with it.",
+        ),
+        (
+            [entry("a", 0.9, **NOTHING), entry("none", 0.5)],
+            "a has no finite result; too few entries have a finite result to call one the best.",
+        ),
+        (
+            [entry("a", 0.9), entry("none", 0.5, **NOTHING)],
+            "none has no finite result to hold a against; too few entries have a finite result to call one the best.",
+        ),
+        (
+            [entry("a", 0.9, (0.4, 0.001), outcome="better", seeds=[0, 1], **ranked(1, "none")), NONE],
+            "a beats none; too few entries have 3 seeds or more to call one the best.",
+        ),
+        (
+            [
+                entry("one", 0.95, seeds=[0]),
+                entry("a", 0.9, (0.4, 0.001), outcome="better", **ranked(2, "none")),
+                entry("none", 0.5, **ranked(3)),
+            ],
+            f"a beats none; one has too few seeds beside none {FEW}; of the entries with 3 seeds or more a is best,"
+            " by 40.00 points over none (95% interval 39.77 – 40.23, p\u00a0=\u00a00.004 after Holm).",
+        ),
+        (
+            [
+                entry("more", 0.99, (0.4, 0.001), outcome="better", **UNRANKED),
+                entry("a", 0.9, (0.4, 0.001), outcome="better", **ranked(1, "none")),
+                NONE,
+            ],
+            "Both beat none; within the budget a is best,"
+            " by 40.00 points over none (95% interval 39.77 – 40.23, p\u00a0=\u00a00.004 after Holm).",
+        ),
+        (
+            [entry("more", 0.99, (0.4, 0.001), outcome="better", **UNRANKED), NONE],
+            "more beats none; too few entries within the budget have a finite result to call one the best.",
+        ),
     ],
 )
-def test_every_outcome_has_its_sentence(entries: list[ComparedEntry], begins: str) -> None:
-    assert said(*entries).startswith(begins), said(*entries)
+def test_every_outcome_has_its_sentence(entries: list[ComparedEntry], told: str) -> None:
+    assert said(*entries) == told
 
 
-def test_of_several_tests_each_must_stand_the_correction() -> None:
-    shown = comparison(entry("a", 0.9, (0.4, 0.03)), entry("b", 0.9, (0.4, 0.04)), NONE)
-    assert [row.outcome for row in compared(shown, values(shown), ACCURACY)] == ["not shown", "not shown"]
-    alone = comparison(entry("a", 0.9, (0.4, 0.03)), NONE)
-    assert [row.outcome for row in compared(alone, values(alone), ACCURACY)] == ["better"]
-    assert compared(alone, values(alone), ACCURACY)[0].dots == pytest.approx([0.4] * 3)
+def test_dots_are_the_differences_of_single_seeds() -> None:
+    shown = comparison(entry("a", 0.9), entry("none", 0.5))
+    [row] = compared(shown, values(shown))
+    assert row.entry.fingerprint == "a"
+    assert row.dots == pytest.approx([0.4] * 3)
+
+
+def answered(client: TestClient, *fingerprints: str) -> str:
+    """What the page says before its figures."""
+    answer = client.get("/compare", params={"fingerprint": list(fingerprints)}, headers={"Accept": "text/html"})
+    assert answer.status_code == 200, answer.text
+    found = re.search(r'<p class="verdict">(.*?)</(?:section|div)>', answer.text, re.DOTALL)
+    assert found, answer.text
+    return " ".join(unescape(re.sub("<[^>]*>", " ", found[1])).split())
+
+
+def test_survivors_of_divergence_win_nothing(client: TestClient, db: Database) -> None:
+    none = trained(db, "none", [0.80, 0.82, 0.81, 0.84, 0.83], [20] * 5)
+    norm = trained(db, "layer_norm", [0.95, 0.96, None, None, None], [10] * 5)
+    told = answered(client, none, norm)
+    assert told.startswith("Between layer_norm and none the seeds that converged differ, but with those that diverged")
+    assert "none has the best score, and layer_norm ties with it." in told
+    assert "3 of 5 seeds of layer_norm diverged" in told
+    assert "beats" not in told
+    assert "is best" not in told
+
+
+def test_the_best_is_shown_to_be_better_than_each_other(client: TestClient, db: Database) -> None:
+    seeds = {
+        "none": [0.800, 0.801, 0.802],
+        "layer_norm": [0.900, 0.901, 0.902],
+        "rms_norm": [0.880, 0.881, 0.882],
+        "recurrent_batch_norm": [0.77, 0.87, 0.97],
+    }
+    found = {method: trained(db, method, [*own], [10] * 3) for method, own in seeds.items()}
+    told = answered(client, *found.values())
+    assert "layer_norm has the best score, and may not be first: recurrent_batch_norm is not shown to be worse." in told
+    del found["recurrent_batch_norm"]
+    welch = scipy.stats.ttest_ind(seeds["layer_norm"], seeds["rms_norm"], equal_var=False).pvalue
+    assert welch < 0.001
+    told = answered(client, *found.values())
+    assert (
+        "Both beat none; layer_norm is best, by 2.00 points over rms_norm (95% interval 1.77 – 2.23, p < 0.001" in told
+    )
+    assert "diverged" not in told
+    assert "budget" not in told
+
+
+def test_an_entry_over_the_budget_is_not_called_best(client: TestClient, db: Database) -> None:
+    none = trained(db, "none", [0.800, 0.801, 0.802], [20] * 3)
+    norm = trained(db, "layer_norm", [0.900, 0.901, 0.902], [10] * 3)
+    more = trained(db, "rms_norm", [0.950, 0.951, 0.952], [10] * 3, training={"max_steps": 2 * MAX_STEPS})
+    told = answered(client, none, norm, more)
+    assert "within the budget layer_norm is best, by 10.00 points over none" in told
+    assert "rms_norm is over the board's budget, and not ranked" in told
+
+
+def test_how_many_seeds_of_whom_diverged_is_a_fact() -> None:
+    shown = comparison(
+        entry("a", 0.9, n_diverged=1),
+        entry("b", 0.9, **UNRANKED),
+        entry("c", 0.9, **UNRANKED),
+        entry("none", 0.5, n_diverged=2),
+    )
+    assert facts(shown, {name: name for name in ("a", "b", "c", "none")})[1:] == [
+        "1 of 3 seeds of a and 2 of 3 seeds of none diverged, and count in scores alone, as no skill",
+        "b and c are over the board's budget, and not ranked",
+    ]
 
 
 def test_who_is_fastest_by_the_clock_and_what_its_steps_cost() -> None:

@@ -76,6 +76,21 @@ def test_equal_scores_share_a_rank() -> None:
     assert {place.rank_ci for place in found.values()} == {(1, 3)}, "nothing can be tested"
 
 
+def test_who_is_above_whom_is_told_of_each_pair_and_survivors_win_nothing() -> None:
+    values = [{0: 0.90, 1: 0.91, 2: 0.92}, {0: 0.70, 1: 0.71, 2: 0.72}, {0: 0.95, 1: 0.96}]
+    keys = [key_of(score, "maximize") for score in (0.91, 0.71, 0.44)]
+    found = board(keys, "maximize", pairs(values))
+    assert found.p_holm[2, 1] <= 0.05, "the converged seeds of the last are better"
+    assert found.above.tolist() == [[False, True, False], [False, False, False], [False, False, False]]
+
+
+def test_an_entry_without_a_score_is_below_nobody_who_has_one() -> None:
+    """Of seeds that diverged before levels without skill were kept: ranks are counted among the scored ones alone."""
+    values = [{0: 0.90, 1: 0.91, 2: 0.92}, {0: 0.905, 1: 0.915, 2: 0.925}, {0: 0.70, 1: 0.71, 2: 0.72}]
+    found = board([key_of(0.91, "maximize"), key_of(0.915, "maximize"), None], "maximize", pairs(values))
+    assert found.places == [Place(2, (1, 2), 1), Place(1, (1, 2), 1), Place(3, None, None)]
+
+
 @pytest.mark.parametrize("n", [3, 5, 10])
 def test_of_four_that_are_the_same_one_board_in_twenty_has_a_wrong_claim(n: int) -> None:
     generator, repetitions = np.random.default_rng(7), 150
