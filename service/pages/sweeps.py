@@ -136,7 +136,9 @@ def facts(sweep: Sweep) -> Sequence[str]:
     if lost:
         told.append(f"{formats.count(lost, 'cell')} diverged in every seed")
     if sweep.adaptive:
-        told.append("adaptive: further seeds go to cells whose order is open")
+        told.append(
+            "adaptive: further seeds go to cells whose order is open; their 95% intervals hold somewhat less often"
+        )
     if sweep.best is not None:
         told.append(f"chosen by validation among {formats.count(sweep.n_experiments, 'cell')}")
     return told
