@@ -176,6 +176,7 @@ def test_a_checkpoint_brings_along_what_nobody_said_is_stored(tmp_path: Path, tr
     trainers.append(Trainer(job(tmp_path, **LONG)))
     steps = [message.step for message in islice(only_measured(trainers[0]), 3)]
     trainers[0].tell(Stored(steps[1]))
+    steps += [message.step for message in islice(only_measured(trainers[0]), 100)]  # while its listener reads that
     trainers[0].stop()
     steps += [message.step for message in only_measured(trainers[0])]
 
