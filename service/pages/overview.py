@@ -23,6 +23,7 @@ from service.workload.queries import live
 router = PageRouter()
 
 SHOWN = 5  # experiments of a list
+TOLD: tuple[State, ...] = ("running", "queued", "failed")  # most runs have succeeded, and need not be counted
 
 
 @router.get("/")
@@ -30,7 +31,7 @@ def get_overview(request: Request, parts: PartsDep, profile: Annotated[ProfileNa
     """What wins where, what runs?"""
     with parts.db.snapshot() as session:
         boards = leaderboards.leaderboards(session)
-        counts = experiments.runs_by_state(session)
+        counts = experiments.runs_by_state(session, TOLD)
         workers = len(live(session, parts.settings.heartbeat_seconds))
         shown = profile or busiest(boards)
         values: dict[str, Any] = {
