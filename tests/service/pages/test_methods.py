@@ -5,7 +5,10 @@ import re
 import httpx
 import pytest
 from playwright.sync_api import expect
+from starlette.testclient import TestClient
 
+from normcore.spec.methods import METHODS
+from service.catalogue import descriptions
 from service.db import Database
 from service.pages.methods import claim, facts
 from service.report_cards.examples import REPORT_CARD
@@ -148,3 +151,14 @@ def test_the_answer_says_where_it_stands_and_what_it_costs() -> None:
     assert claim(lost) == "It has no finite result on any board."
     nowhere = REPORT_CARD.model_copy(update={"standings": []})
     assert claim(nowhere) == "It is on no board yet."
+
+
+def test_a_title_is_text_whatever_it_is(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(METHODS["layer_norm"], "title", "<script>alert(1)</script>")
+    descriptions.method.cache_clear()
+    try:
+        shown = client.get("/methods/layer_norm", headers={"Accept": "text/html"}).text
+    finally:
+        descriptions.method.cache_clear()
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in shown
+    assert "<script>alert(1)" not in shown

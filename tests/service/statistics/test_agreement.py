@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 import scipy.stats
 
@@ -67,3 +68,12 @@ def test_the_same_value_again_and_again_is_confirmed_by_itself_alone() -> None:
     same = 0.03  # whose means of three and of nine differ by rounding
     assert agreement(by_seed([same] * 3), fresh([same] * 9)).verdict == "confirmed"
     assert agreement(by_seed([same] * 5), fresh([0.3] * 4)).verdict == "disputed"
+
+
+def test_a_claim_of_the_same_method_is_disputed_once_in_20() -> None:
+    generator, repetitions = np.random.default_rng(63), 400
+    disputed = 0
+    for claimed, measured in generator.normal(0.8, 0.02, size=(repetitions, 2, 5)):
+        found = agreement(dict(enumerate(claimed)), dict(enumerate(measured, 5)))
+        disputed += found.verdict == "disputed"
+    assert 0.02 <= disputed / repetitions <= 0.08

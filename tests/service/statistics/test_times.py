@@ -164,3 +164,30 @@ def test_a_target_or_an_end_that_is_no_number_is_refused() -> None:
     for tau in (math.nan, -1.0):
         with pytest.raises(ValueError, match="negative or not a number"):
             times([100.0, 140.0], [True, True], tau)
+
+
+def test_the_part_of_the_baselines_time_lies_in_its_interval_19_times_of_20() -> None:
+    generator, repetitions = np.random.default_rng(61), 400
+    hit = 0
+    for steps in np.exp(generator.normal([math.log(400), math.log(100)], 0.3, size=(repetitions, 5, 2))):
+        baseline, own = ({seed: _risen(at) for seed, at in enumerate(column)} for column in steps.T)
+        found = to_baselines_best(baseline, own, "maximize", by="seconds")
+        assert found is not None
+        assert found.ci95 is not None
+        hit += found.ci95[0] <= 0.25 <= found.ci95[1]
+    assert 0.92 <= hit / repetitions <= 0.98
+
+
+def test_times_that_do_not_differ_are_told_apart_once_in_20() -> None:
+    generator, repetitions = np.random.default_rng(62), 400
+    alarms = 0
+    for both in np.exp(generator.normal(5, 0.3, size=(repetitions, 2, 6))):
+        found = time_pair(*({seed: Run(time, True) for seed, time in enumerate(row)} for row in both))
+        assert found is not None
+        alarms += found.p_value < 0.05
+    assert 0.02 <= alarms / repetitions <= 0.08
+
+
+def _risen(seconds: float) -> list[Point]:
+    """To 1 after so many seconds; it stays there."""
+    return [Point(1, 0.0, 0.0), Point(2, 1.0, seconds), Point(3, 1.0, 2 * seconds)]
