@@ -33,12 +33,12 @@ def shown(steady: Sequence[float], diverged: Sequence[float] = ()) -> Range | No
 def clipping(steady: Sequence[float], diverged: Sequence[float]) -> dict[str, float]:
     """Plotly's ``autorangeoptions`` of an axis that else shows everything, also what comes later: limits where values
     are too far out."""
-    range = shown(steady, diverged)
-    if range is None or not diverged:
+    seen = shown(steady, diverged)
+    if seen is None or not diverged:
         return {}
-    margin = 0.05 * (range.high - range.low)
-    below = {"clipmin": range.low - margin} if min(diverged) < range.low else {}
-    return below | ({"clipmax": range.high + margin} if max(diverged) > range.high else {})
+    margin = 0.05 * (seen.high - seen.low)
+    below = {"clipmin": seen.low - margin} if min(diverged) < seen.low else {}
+    return below | ({"clipmax": seen.high + margin} if max(diverged) > seen.high else {})
 
 
 def _without_far_ones(values: Sequence[float]) -> list[float]:

@@ -124,9 +124,7 @@ def list_experiments(
         errors=errors,
         rows=rows(shown, results, utc_now()),
         filters=filters,
-        asked_labels=sorted(
-            filters.label, key=lambda text: ":" in text
-        ),  # one that is wrong is in the field that is shown
+        wrong_labels_first=sorted(filters.label, key=lambda text: ":" in text),
         first=address(PATH, **filters.asked) if cursor else None,
         older=address(PATH, **filters.asked, cursor=last) if last else None,
         call=address("/v1/experiments", **filters.asked, cursor=cursor),

@@ -1,6 +1,7 @@
 """How many seeds it takes before anything is said of who is better, and where further ones are submitted."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from service.leaderboards.ranking import RankBy
 from service.leaderboards.schemas import Entry
@@ -18,13 +19,14 @@ class TooFew:
     """What is said of an entry in place of its rank.
 
     Attributes:
+        needed: seeds that would be enough.
         seeds: that it has.
         more: where to submit those that it lacks; empty if no experiment is known to take the spec from.
     """
 
+    needed: ClassVar[int] = FEWEST
     seeds: int
     more: str
-    needed: int = FEWEST
 
 
 def that_count(entry: Entry, rank_by: RankBy) -> int:
