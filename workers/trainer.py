@@ -66,10 +66,11 @@ class Trainer:
             self._messages.put(None)
 
     def _signal(self, number: signal.Signals) -> None:
-        """Signal its process group; before it has one, the process itself."""
+        """Signal its process group; before it has one, the process itself. One that has ended is let be."""
         assert self._process.pid is not None
         try:
             os.killpg(self._process.pid, number)
         except ProcessLookupError:
-            if self._process.is_alive():
-                os.kill(self._process.pid, number)
+            with suppress(ProcessLookupError):  # it may end meanwhile: the fork server reaps it before it says so
+                if self._process.is_alive():
+                    os.kill(self._process.pid, number)

@@ -74,7 +74,9 @@ class RunOut(BaseModel):
     seed: int
     state: State
     attempt: int
-    resumed_from_step: int | None = Field(description="The checkpoint's step that this attempt went on from.")
+    resumed_from_step: int | None = Field(
+        description="The checkpoint's step that this attempt went on from; null if it began anew, or has not begun."
+    )
     outcome: Outcome | None
     progress: ProgressOut
     result: AnyResult
@@ -214,7 +216,7 @@ def run_out(run: Run) -> RunOut:
         seed=run.seed,
         state=run.state,
         attempt=run.attempt,
-        resumed_from_step=run.resumed_from_step,
+        resumed_from_step=run.resumed_from_step if run.started_attempt == run.attempt else None,
         outcome=run.outcome,
         progress=ProgressOut(step=run.step, max_steps=run.max_steps, eta_seconds=eta, phase=phase),
         result=run.result,

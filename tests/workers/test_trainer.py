@@ -329,6 +329,15 @@ def test_killed_it_is_gone_and_says_what_killed_it(tmp_path: Path, trainers: lis
     assert trainer.close() == "killed by SIGKILL"
 
 
+def test_it_can_be_killed_at_any_moment_of_its_end(tmp_path: Path, trainers: list[Trainer]) -> None:
+    assert warm.can_train_on("cpu")
+    for attempt in range(1, 31):
+        trainer = Trainer(job(tmp_path, attempt=attempt, **LONG))
+        trainers.append(trainer)
+        while trainer._process.exitcode is None:
+            trainer.kill()
+
+
 @pytest.mark.parametrize("optimizer", ["rmsprop", "adam", "toronto_adam"])
 def test_a_forked_process_finds_its_code_loaded_and_nobody_loads_torchs_compiler(optimizer: str) -> None:
     """What the fork server has not imported, every single process would; what takes long is to be imported by none."""

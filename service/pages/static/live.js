@@ -27,6 +27,7 @@ function atMostEvery(milliseconds, call) {
 let lines = []; // trace, x, y, attempts
 let faded = []; // what attempts had measured that were taken over
 let early = []; // what happened before the figure was drawn, which it may not show
+const origins = new Map(); // of each run's attempt: the step that it went on from; null if it began anew, or has not begun
 let revision = 0;
 
 const redraw = atMostEvery(REDRAW, () => {
@@ -89,6 +90,7 @@ function thin(line) {
 }
 
 function append({ run_id: run, attempt, step, values }) {
+  takeOver(run, attempt);
   for (const line of lines) {
     const { meta } = line.trace;
     if (meta?.run === run && meta.series in values) add(line, step, values[meta.series], attempt);
@@ -96,11 +98,18 @@ function append({ run_id: run, attempt, step, values }) {
   redraw();
 }
 
-/** A new attempt goes on from its checkpoint; what earlier ones had measured beyond it fades. */
-function takeOver({ id, attempt, resumed_from_step: from }) {
-  for (const line of lines.filter(({ trace }) => trace.meta?.run === id)) {
+/** An attempt that goes on from a checkpoint takes over at once, one that begins anew with its first measurement. */
+function follow({ id, attempt, resumed_from_step: from }) {
+  origins.set(id, from);
+  if (from !== null) takeOver(id, attempt);
+}
+
+/** What earlier attempts had measured beyond the step that this one went on from fades. */
+function takeOver(run, attempt) {
+  const from = origins.get(run) ?? 0;
+  for (const line of lines.filter(({ trace }) => trace.meta?.run === run)) {
     const { trace, x, y, attempts } = line;
-    const goes = x.map((step, k) => step > (from ?? 0) && attempts[k] < attempt);
+    const goes = x.map((step, k) => step > from && attempts[k] < attempt);
     if (!goes.includes(true)) continue;
     faded.push({
       ...trace, meta: { faded: true }, opacity: 0.25, showlegend: false,
@@ -219,7 +228,7 @@ function connect() {
   source.addEventListener("state", (event) => {
     const run = JSON.parse(event.data);
     position = event.lastEventId;
-    if (run.state !== "queued") onLines(() => takeOver(run));
+    onLines(() => follow(run));
     notice(run.id, run.state);
     refresh();
   });

@@ -69,6 +69,27 @@ def test_a_running_run_says_which_phase_of_an_evaluation_is_going_on(client: Tes
     assert shown() is None
 
 
+def test_an_attempt_says_where_it_went_on_from_once_it_has_begun(client: TestClient, db: Database) -> None:
+    run_id = submitted(db).runs[0].id
+
+    def shown() -> tuple[int, int | None]:
+        run = client.get(f"/v1/runs/{run_id}").json()
+        return run["attempt"], run["resumed_from_step"]
+
+    lease = claimed(db).lease
+    begun(db, lease, 10, resumed_from=10)
+    assert shown() == (1, 10)
+    released(db, lease)
+    assert shown() == (2, None), "it waits"
+    lease = claimed(db).lease
+    assert shown() == (2, None), "it is claimed, and has not begun"
+    begun(db, lease)
+    assert shown() == (2, None), "it began anew"
+    released(db, lease)
+    begun(db, claimed(db).lease, 20, resumed_from=20)
+    assert shown() == (3, 20)
+
+
 def test_curves_come_by_name_with_unit_and_direction(client: TestClient, db: Database) -> None:
     run_id = submitted(db).runs[0].id
     lease = claimed(db).lease

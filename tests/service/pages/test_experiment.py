@@ -7,11 +7,11 @@ import pytest
 from playwright.sync_api import expect
 from starlette.testclient import TestClient
 
-from normcore.events import Started
 from normcore.spec import resolve
 from normcore.target import Point
 from service.db import Database
 from service.experiments import examples, lifecycle
+from service.experiments.lifecycle import Lease
 from service.experiments.schemas import ExperimentOut, HistoryEntry, ProgressOut, RunOut, derived_state
 from service.experiments.seed_curves import SeedCurve, SeedCurves
 from service.pages.experiment import answer, board_address, curve_table, history, spread, told_departures
@@ -30,7 +30,7 @@ from tests.service.given import (
     written,
 )
 from tests.service.pages.conftest import PHONE, WIDE, NewPage, Site, check_accessible, check_fits
-from tests.service.pages.figures import expect_drawn
+from tests.service.pages.figures import drawn, expect_drawn
 
 OTHER = {"Accept": "text/html", "Origin": "https://evil.example"}
 
@@ -241,17 +241,14 @@ def test_curves_grow_states_are_said_and_a_takeover_fades(fresh_site: Site, new_
     recorded(db, lease, measured(10))
     expect_drawn(page, seed_0=[(5, 0.05), (10, 0.1)], seed_1=[], mean=[])
     expect(page.locator(f"#{stored.runs[0].id}")).to_contain_text(f"10 / {MAX_STEPS}")
-    with db.transaction() as session:
-        lifecycle.lose(session, lease, "the worker is gone", max_attempts=3)
-    again = claimed(db).lease
-    assert (again.run_id, again.attempt) == (lease.run_id, 2)
-    with db.transaction() as session:
-        at = Started(5, MAX_STEPS, "reference", 1234, {"torch": "2.9"})
-        lifecycle.start(session, again, at, device="cpu", resumed_from=5)
+    again = taken_over(db, lease)
+    expect(page.locator("#history")).to_contain_text("the worker is gone")
+    expect(page.locator(f"#{lease.run_id}")).to_contain_text("running")
+    assert drawn(page)["seed 0"] == [(5, 0.05), (10, 0.1)], "the new attempt has not begun"
+    begun(db, again, 5, resumed_from=5)
     expect_drawn(page, seed_0=[(5, 0.05)], faded=[(10, 0.1)])
     recorded(db, again, measured(10, valid__accuracy=0.25))
     expect_drawn(page, seed_0=[(5, 0.05), (10, 0.25)], faded=[(10, 0.1)])
-    expect(page.locator("#history")).to_contain_text("the worker is gone")
     finished(db, again)
     other = claimed(db).lease
     begun(db, other)
@@ -262,6 +259,32 @@ def test_curves_grow_states_are_said_and_a_takeover_fades(fresh_site: Site, new_
     expect(page.get_by_role("button", name="Retry")).to_be_visible()
     expect(page.locator("#errors")).to_contain_text("OSError: <script>alert(1)</script>")
     check_accessible(page)
+
+
+def test_an_attempt_that_begins_anew_takes_over_with_its_first_measurement(fresh_site: Site, new_page: NewPage) -> None:
+    db = Database(fresh_site.settings.database_url)
+    stored = submitted(db)
+    lease = claimed(db).lease
+    begun(db, lease)
+    recorded(db, lease, measured(5), measured(10), measured(15))
+    page = new_page(fresh_site)
+    page.goto(f"/experiments/{stored.id}")
+    page.locator("#curves-title").scroll_into_view_if_needed()
+    expect_drawn(page, seed_0=[(5, 0.05), (10, 0.1), (15, 0.15)])
+    again = taken_over(db, lease)
+    begun(db, again)
+    recorded(db, again, measured(10, valid__accuracy=0.75))
+    db.close()
+    expect_drawn(page, seed_0=[(10, 0.75)], faded=[(5, 0.05), (10, 0.1), (15, 0.15)])
+
+
+def taken_over(db: Database, lease: Lease) -> Lease:
+    """Of the next attempt, which a worker has claimed and not begun."""
+    with db.transaction() as session:
+        lifecycle.lose(session, lease, "the worker is gone", max_attempts=3)
+    again = claimed(db).lease
+    assert (again.run_id, again.attempt) == (lease.run_id, lease.attempt + 1)
+    return again
 
 
 def test_nothing_moves_when_the_page_says_whether_it_is_live(site: Site, new_page: NewPage) -> None:
