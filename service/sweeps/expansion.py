@@ -15,7 +15,6 @@ from service.errors import Invalid
 from service.experiments import checks
 from service.sweeps.written import WrittenSweep
 
-MOST_NAMED = 20  # cells that do not fit, each with its values
 MOST_ERRORS = 1000  # after which the other cells are not looked at
 MOST_LETTERS = 200  # of a cell's name
 TRIES = 100  # draws for each one that is wanted, until it is clear that there are no more that differ
@@ -130,10 +129,7 @@ def _errors(written: WrittenSweep, refused: Sequence[Refused], tried: int, n_cel
     of_all = set.intersection(*(set(cell.errors) for cell in refused)) if len(refused) == tried else set()
     errors = [SpecError(_loc(e, written), e.msg, e.type) for e in refused[0].errors if e in of_all]
     others = [Refused(cell.values, [e for e in cell.errors if e not in of_all]) for cell in refused]
-    others = [cell for cell in others if cell.errors]
-    errors += [_named(error, written, cell.values) for cell in others[:MOST_NAMED] for error in cell.errors]
-    if len(others) > MOST_NAMED:
-        errors.append(SpecError((), f"{len(others) - MOST_NAMED:,} more cells do not fit", "more"))
+    errors += [_named(error, written, cell.values) for cell in others for error in cell.errors]
     if tried < n_cells:
         errors.append(SpecError((), f"that is enough; {n_cells - tried:,} cells were not looked at", "more"))
     return errors
@@ -158,7 +154,7 @@ def _doubles(found: Sequence[Cell]) -> list[SpecError]:
         if known is not cell:
             wrong = f"{name_of(cell.values)} is the same experiment as {name_of(known.values)}; leave one of them out"
             errors.append(SpecError(("grid",), wrong, "duplicate"))
-    return errors[:MOST_NAMED]
+    return errors
 
 
 def _of_several_boards(written: WrittenSweep, found: Sequence[Cell]) -> list[SpecError]:
@@ -172,7 +168,7 @@ def _of_several_boards(written: WrittenSweep, found: Sequence[Cell]) -> list[Spe
 
 def check_at_hand(session: Session, written: WrittenSweep, found: Sequence[Cell], heartbeat_seconds: float) -> None:
     """Raises:
-    Invalid: what some cells ask for is not there now; each is named, as far as ``MOST_NAMED`` go.
+    Invalid: what some cells ask for is not there now; each is named.
     """
     refused = []
     for cell in found:

@@ -131,10 +131,12 @@ def test_what_is_no_object_is_refused_as_in_a_spec() -> None:
     assert "expected an object" in message
 
 
-def test_of_very_many_cells_that_do_not_fit_twenty_are_named() -> None:
-    found = refused(posted({LR: [0.001, *(-float(k) for k in range(1, 31))]}))
-    assert len(found) == 21
-    assert found[-1] == ((), "10 more cells do not fit")
+def test_of_very_many_cells_that_do_not_fit_each_is_named() -> None:
+    found = refused(posted({LR: [0.001, *(-float(k) for k in range(1, 1000))]}))
+    assert [loc for loc, _ in found] == [("grid", LR)] * 999
+    assert [message.split(": ")[0] for _, message in found] == [
+        f"does not fit in the cell {LR}={-float(k)}" for k in range(1, 1000)
+    ]
 
 
 def test_a_spec_that_is_wrong_in_thousands_of_places_is_refused_after_one_cell() -> None:
