@@ -121,5 +121,7 @@ OVERALL = Overall(
     flips=[],
 )
 LEADERBOARDS = LeaderboardList(
-    items=[LeaderboardSummary(task="permuted_digits", profile="small", problem=PROBLEM, n_entries=1, n_runs=1)]
+    items=[
+        LeaderboardSummary(task="permuted_digits", profile="small", problem=PROBLEM, n_entries=1, n_runs=1, n_claims=0)
+    ]
 )

@@ -29,22 +29,29 @@ READ = [field.name for field in fields(Row)]
 
 
 def leaderboards(session: Session) -> list[schemas.LeaderboardSummary]:
-    """Tasks, profiles and problems that have entries."""
+    """Tasks, profiles and problems that have entries, measured or claimed."""
     entry = tables.Entry
     rows = session.execute(
-        select(entry.task, entry.profile, entry.problem, entry.options, func.count(), func.sum(entry.n_runs))
-        .group_by(entry.task, entry.profile, entry.problem, entry.options)
-        .order_by(entry.task, entry.profile, entry.problem)
+        select(entry.task, entry.profile, entry.problem, entry.options, func.count(), func.sum(entry.n_runs)).group_by(
+            entry.task, entry.profile, entry.problem, entry.options
+        )
     )
     boards: dict[tuple[str, str, str], schemas.LeaderboardSummary] = {}
     for task, profile, id, options, n_entries, n_runs in rows:  # a problem's once more if an option was added since
         if task in BENCHMARKS:
-            problem = shown_problem(task, profile, id, options)
-            empty = schemas.LeaderboardSummary(task=task, profile=profile, problem=problem, n_entries=0, n_runs=0)
-            board = boards.setdefault((task, profile, id), empty)
+            board = boards.setdefault((task, profile, id), _without_entries(task, profile, id, options))
             board.n_entries += n_entries
             board.n_runs += n_runs
-    return list(boards.values())
+    for task, profile, id, options, n_claims in submitted.counts(session):
+        if task in BENCHMARKS:
+            board = boards.setdefault((task, profile, id), _without_entries(task, profile, id, options))
+            board.n_claims += n_claims
+    return [boards[place] for place in sorted(boards)]
+
+
+def _without_entries(task: str, profile: str, id: str, options: Mapping[str, Any]) -> schemas.LeaderboardSummary:
+    problem = shown_problem(task, profile, id, options)
+    return schemas.LeaderboardSummary(task=task, profile=profile, problem=problem, n_entries=0, n_runs=0, n_claims=0)
 
 
 def version(session: Session, task: str, profile: ProfileName) -> tuple[int, ...]:

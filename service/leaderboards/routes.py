@@ -32,7 +32,7 @@ router = Router(prefix="/v1/leaderboards", tags=["leaderboards"])
 
 @router.get("", responses=answers(examples.LEADERBOARDS))
 def list_leaderboards(db: DatabaseDep) -> LeaderboardList:
-    """Tasks and profiles that have entries."""
+    """Tasks, profiles and problems that have entries, measured or claimed."""
     with db.snapshot() as session:
         return LeaderboardList(items=queries.leaderboards(session))
 

@@ -230,13 +230,14 @@ OVERALL = TypeAdapter(Overall)
 
 
 class LeaderboardSummary(BaseModel):
-    """A board that has entries."""
+    """A board that has entries: ``n_entries`` of runs of this service, ``n_claims`` that were measured elsewhere."""
 
     task: str
     profile: str
     problem: Problem
     n_entries: int
     n_runs: int
+    n_claims: int
 
 
 class LeaderboardList(BaseModel):

@@ -135,6 +135,12 @@ def count(number: int, one: str, many: str | None = None) -> str:
     return f"{steps(number)} {one if number == 1 else plural}"
 
 
+def entries(measured: int, claims: int) -> str:
+    """What stands on a board: 3 entries, 1 claim."""
+    told = [count(measured, "entry")] if measured or not claims else []
+    return ", ".join([*told, count(claims, "claim")] if claims else told)
+
+
 def in_words(number: int) -> str:
     """Small numbers as words: three."""
     return WORDS[number] if number < len(WORDS) else str(number)
@@ -225,6 +231,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
         distance,
         difference_interval,
         steps,
+        entries,
         seconds,
         ratio,
         ratio_interval,

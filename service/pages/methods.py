@@ -35,7 +35,7 @@ FLOW = "gradient_norm"
 def get_methods(request: Request, parts: PartsDep, profile: Annotated[ProfileName | None, Query()] = None) -> Response:
     """Which methods are there, and where do they stand?"""
     with parts.db.snapshot() as session:
-        boards = leaderboards.leaderboards(session)
+        boards = [one for one in leaderboards.leaderboards(session) if one.n_entries]
         shown = profile or busiest(boards)
         values: dict[str, Any] = {
             "profile": shown,

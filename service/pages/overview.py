@@ -30,7 +30,7 @@ TOLD: tuple[State, ...] = ("running", "queued", "failed")  # most runs have succ
 def get_overview(request: Request, parts: PartsDep, profile: Annotated[ProfileName | None, Query()] = None) -> Response:
     """What wins where, what runs?"""
     with parts.db.snapshot() as session:
-        boards = leaderboards.leaderboards(session)
+        boards = [one for one in leaderboards.leaderboards(session) if one.n_entries]
         counts = experiments.runs_by_state(session, TOLD)
         workers = len(live(session, parts.settings.heartbeat_seconds))
         shown = profile or busiest(boards)

@@ -68,7 +68,7 @@ def standings(session: Session, kept: KeptAnswers, boards: Sequence[LeaderboardS
         kept: where boards are that were made before.
         boards: all that have entries.
     """
-    own = [board for board in boards if board.profile == profile and _is_own(board)]
+    own = [board for board in boards if board.profile == profile and board.n_entries and _is_own(board)]
     version = tuple((board.task, board.n_entries, board.n_runs) for board in own)
 
     def made() -> bytes:

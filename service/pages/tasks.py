@@ -1,5 +1,6 @@
 """The pages of tasks: all of them, and the rules of one."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastapi import Path, Request
@@ -16,6 +17,7 @@ from service.catalogue.schemas import DatasetOut, ProfileOut
 from service.http.parts import Parts, PartsDep
 from service.http.routing import check_found
 from service.leaderboards import queries as leaderboards
+from service.leaderboards.schemas import LeaderboardSummary
 from service.pages import formats
 from service.pages.options import options_of
 from service.pages.rendering import page
@@ -35,8 +37,13 @@ def get_tasks(request: Request, parts: PartsDep) -> Response:
         request,
         "tasks/tasks.html",
         tasks=[descriptions.task(name) for name in TASKS],
-        entries={name: sum(one.n_entries for one in boards if one.task == name) for name in TASKS},
+        entries={name: _entries([one for one in boards if one.task == name]) for name in TASKS},
     )
+
+
+def _entries(boards: Sequence[LeaderboardSummary]) -> str:
+    """What stands on a task's boards; empty if nothing does."""
+    return formats.entries(sum(one.n_entries for one in boards), sum(one.n_claims for one in boards)) if boards else ""
 
 
 @router.get("/tasks/{name}")

@@ -5,7 +5,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from sqlalchemy import Select, func, or_, select
+from sqlalchemy import Row, Select, func, or_, select
 from sqlalchemy.orm import Session
 
 from normcore.spec.tasks import BENCHMARKS
@@ -76,6 +76,16 @@ def on_board(session: Session, task: str, profile: str, problem: str, moment: da
         return list(session.scalars(query.where(row.withdrawn_at.is_(None))))
     there = (row.created_at <= moment, or_(row.withdrawn_at.is_(None), row.withdrawn_at > moment))
     return list(session.scalars(query.where(*there)))
+
+
+def counts(session: Session) -> Sequence[Row[str, str, str, dict[str, Any], int]]:
+    """Task, profile, problem and its options, and how many results stand there."""
+    row = SubmittedResult
+    return session.execute(
+        select(row.task, row.profile, row.problem, row.options, func.count())
+        .where(row.withdrawn_at.is_(None))
+        .group_by(row.task, row.profile, row.problem, row.options)
+    ).all()
 
 
 def problems(session: Session, task: str, profile: str) -> dict[str, Mapping[str, Any]]:

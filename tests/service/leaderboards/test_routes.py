@@ -140,7 +140,7 @@ def test_tasks_and_profiles_with_entries_are_listed(client: TestClient, db: Data
     result(db, "layer_norm", [0.7], [1])
     submitted(db)
     assert client.get("/v1/leaderboards").json()["items"] == [
-        {"task": "permuted_digits", "profile": "smoke", "problem": OWN, "n_entries": 2, "n_runs": 3}
+        {"task": "permuted_digits", "profile": "smoke", "problem": OWN, "n_entries": 2, "n_runs": 3, "n_claims": 0}
     ]
 
 

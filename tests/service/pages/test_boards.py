@@ -7,6 +7,8 @@ import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
+from service.db import Database
+from tests.service.given import submitted_result
 from tests.service.pages.conftest import PHONE, WIDE, NewPage, Site, check_accessible, check_fits
 
 PAPER = "/boards/permuted_mnist?profile=paper"
@@ -70,6 +72,29 @@ def test_where_all_diverged_nobody_wins_overall(site: Site, new_page: NewPage) -
     page.goto("/boards?profile=paper")
     assert "diverged" not in verdict(page)
     expect(page.locator("#profiles-title")).to_be_visible()
+
+
+def test_a_board_of_claims_alone_is_found_and_ranks_nobody(fresh_site: Site, new_page: NewPage) -> None:
+    db = Database(fresh_site.settings.database_url)
+    submitted_result(db, values=(0.5, 0.75))
+    db.close()
+    page = new_page(fresh_site)
+    page.goto("/boards")
+    row = page.locator(".all-boards tbody tr", has_text="permuted_digits")
+    expect(row.get_by_role("cell")).to_have_text(["smoke", "the profile's own", "01 claim", "0"])
+    expect(page.locator("main")).to_contain_text("Nothing is measured at this profile")
+    row.get_by_role("link").click()
+    assert verdict(page).startswith("Only claims:")
+    page.goto("/boards/permuted_digits?profile=small")
+    expect(page.locator("main")).to_contain_text("There are entries at smoke (1 claim).")
+    page.goto("/tasks/permuted_digits")
+    expect(page.get_by_role("link", name="1 claim", exact=True)).to_be_visible()
+    page.goto("/tasks")
+    expect(page.locator(".chip", has_text="1 claim")).to_have_count(1)
+    page.goto("/")
+    expect(page.locator("main")).to_contain_text("Nothing is measured yet")
+    page.goto("/methods")
+    expect(page.locator("#standings-title")).to_have_count(0)
 
 
 def test_numbers_are_those_of_the_api(site: Site, new_page: NewPage) -> None:

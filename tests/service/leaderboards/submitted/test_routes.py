@@ -301,6 +301,23 @@ def test_a_claim_on_another_problem_has_that_problems_board(client: TestClient) 
     assert [e["result_id"] for e in board(client, "char_lm", problem=other["id"])["entries"]] == [got["id"]]
 
 
+def test_boards_of_claims_are_listed_until_the_last_is_withdrawn(client: TestClient, db: Database) -> None:
+    def listed() -> list[tuple[str, int, int, int]]:
+        boards = client.get("/v1/leaderboards").json()["items"]
+        return [(one["task"], one["n_entries"], one["n_runs"], one["n_claims"]) for one in boards]
+
+    task = {"name": "char_lm", "profile": "smoke", "corpus": "ptb"}
+    claims = [accepted(client, [3.0], task=task), accepted(client, [2.9], task=task)]
+    measured(db, [0.8])
+    accepted(client)
+    assert listed() == [("char_lm", 0, 0, 2), ("permuted_digits", 1, 1, 1)]
+    assert client.get("/v1/leaderboards").json()["items"][0]["problem"]["title"] == "corpus ptb"
+    client.delete(f"/v1/results/{claims[0]['id']}")
+    assert listed() == [("char_lm", 0, 0, 1), ("permuted_digits", 1, 1, 1)]
+    client.delete(f"/v1/results/{claims[1]['id']}")
+    assert listed() == [("permuted_digits", 1, 1, 1)]
+
+
 def test_the_best_of_each_method_is_chosen_among_the_measured(client: TestClient, db: Database) -> None:
     for gain in (1.0, 0.5):
         ended(db, submitted(db, norm={"method": "layer_norm", "gain_init": gain}), {"value": 0.8})
