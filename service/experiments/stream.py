@@ -15,7 +15,7 @@ from itertools import groupby
 from typing import Any
 
 from fastapi.sse import format_sse_event
-from sqlalchemy import ColumnElement, Row, or_, select
+from sqlalchemy import ColumnElement, Row, case, or_, select
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
@@ -166,7 +166,8 @@ class Stream:
 
 
 def _states(session: Session, runs: ColumnElement[bool]) -> Sequence[Row[Any]]:
-    columns = select(Run.id, Run.state, Run.attempt, Run.resumed_from_step)
+    resumed_from = case((Run.started_attempt == Run.attempt, Run.resumed_from_step))  # as ``RunOut`` has it
+    columns = select(Run.id, Run.state, Run.attempt, resumed_from)
     return list(session.execute(columns.where(runs).order_by(Run.id)))
 
 

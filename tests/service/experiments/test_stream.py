@@ -102,6 +102,24 @@ def test_a_client_sees_a_run_from_the_queue_to_its_end_as_it_happens(url: str, d
     assert next(events, None) is None, "the stream ends with the run"
 
 
+def test_every_attempt_that_goes_on_from_a_checkpoint_is_told_even_if_the_one_before_went_on_from_it_too(
+    url: str, db: Database
+) -> None:
+    run_id = submitted(db).runs[0].id
+    lease = claimed(db).lease
+    begun(db, lease, 5, resumed_from=5)
+    with db.transaction() as session:
+        lifecycle.release(session, lease, "its worker stopped")
+    lease = claimed(db).lease
+    events = listen(url, run_id)
+    event = next(events)
+    assert (event.data["attempt"], event.data["resumed_from_step"]) == (2, None), "it has not begun"
+    begun(db, lease, 5, resumed_from=5)
+    recorded(db, lease, measured(10))
+    event = next(events)
+    assert (event.kind, event.data["attempt"], event.data.get("resumed_from_step")) == ("state", 2, 5)
+
+
 def test_a_client_that_comes_back_after_the_end_is_told_to_stop(client: TestClient, db: Database) -> None:
     run_id = submitted(db).runs[0].id
     failed(db, claimed(db).lease)
