@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,8 @@ import psutil
 
 from normcore.code_version import code_version
 
-EVERY_SECONDS = 600.0
+EVERY_SECONDS = 600.0  # between two samples
+LOOK_SECONDS = 5.0  # in which a new training runs at the usual priority
 STOP_SECONDS = 60.0
 LEDGER = "ledger.jsonl"
 MIB = 2**20
@@ -87,12 +88,21 @@ def _stop(folder: Path, why: str) -> int:
 
 
 def _watch(folder: Path) -> None:
-    while True:
-        time.sleep(EVERY_SECONDS)
-        service = _service(folder)
-        if service is None:
-            return
-        _note(folder, "sample", **_sample(folder, service))
+    due = time.monotonic()
+    while (service := _service(folder)) is not None:
+        for process in [service, *service.children(recursive=True)]:
+            _give_way(process)
+        if time.monotonic() >= due:
+            _note(folder, "sample", **_sample(folder, service))
+            due += EVERY_SECONDS
+        time.sleep(LOOK_SECONDS)
+
+
+def _give_way(process: psutil.Process) -> None:
+    """Lower the share of the process's session. Linux divides the processors among sessions first (autogroups), so the
+    priority of a process says nothing beside the processes of other sessions; each training has a session of its own."""
+    with suppress(OSError):
+        Path(f"/proc/{process.pid}/autogroup").write_text("19")
 
 
 def _service(folder: Path) -> psutil.Process | None:
