@@ -100,7 +100,7 @@ def _watch(folder: Path) -> None:
 
 def _give_way(process: psutil.Process) -> None:
     """Lower the share of the process's session. Linux divides the processors among sessions first (autogroups), so the
-    priority of a process says nothing beside the processes of other sessions; each training has a session of its own."""
+    priority of a process says nothing beside processes of other sessions; each training has a session of its own."""
     with suppress(OSError):
         Path(f"/proc/{process.pid}/autogroup").write_text("19")
 
