@@ -446,12 +446,15 @@ def test_a_row_that_was_not_run_again_stays_and_is_compared_by_its_printed_inter
     orders = (section.orders[0], Order(source="LN", best_first=("with_ln", "without")))
     asked = section.model_copy(update={"orders": orders, "shows": "", "baseline": "with_ln"})
     row = "| without | 3 | 0.5133 | 0.4261 to 0.6006 | 10 (3 of 3) | 1.0 |"
-    kept = "Measured on a machine; commit bd0cfa7, 2026-11-25."
+    measured_on = "Measured on a machine; commit bd0cfa7, 2026-11-25."
     with db.snapshot() as session:
         before = (
             page(session, NO_ARTIFACTS, [asked])
             .replace(f"| without | {NOT_RUN} |  |  |  |  |", row)
-            .replace("**How far", f"{kept}\n\n**How far")
+            .replace("**How far", f"{measured_on}\n\n**How far")
+            .replace(
+                "*LN: with ln, then without*: not known yet.", "*LN: with ln, then without*: seen in 3 of 3 seeds."
+            )
         )
     trained(db, "layer_norm", (0.8, 20, 1.0), (0.82, 20, 1.0), (0.79, 20, 1.0))
     with db.snapshot() as session:
