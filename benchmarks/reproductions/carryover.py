@@ -1,4 +1,4 @@
-"""Sections, and rows of them, of which a database has no run: their numbers stay, and verdicts are computed anew."""
+"""Sections and rows without a run in the database: their numbers stay, and their verdicts are computed anew."""
 
 from collections.abc import Iterator, Mapping
 
@@ -33,7 +33,7 @@ FROM_BOTH = (
 
 
 def refresh(section: Section, before: Earlier) -> str:
-    """A section's text with verdicts computed anew, and targets at the first evaluation called unresolved."""
+    """Compute a section's verdicts anew, and call targets at the first evaluation unresolved; the rest stays."""
     text = before.sections[section.title]
     if not section.trainings():
         return text
@@ -47,7 +47,7 @@ def refresh(section: Section, before: Earlier) -> str:
 
 
 def write_orders(section: Section, before: Earlier, runs: Runs) -> Iterator[str]:
-    """A section's orders with their verdicts, and what these are computed from."""
+    """Write a section's orders with their verdicts, and what the verdicts are computed from."""
     found = judge_orders(section, before, runs)
     yield from (write_order(each, section.specs) for each in found)
     if any(each.steps is not None for each in found):
@@ -62,7 +62,7 @@ def _computed_from(seeds: Mapping[str, Seeds]) -> str:
 
 
 def judge_orders(section: Section, before: Earlier, runs: Runs) -> list[OrderResult]:
-    """What is known of a section's orders, from a database's runs and from what the page says."""
+    """Collect what is known of a section's orders, from a database's runs and from the page."""
     text = before.sections.get(section.title, "")
     counted, seeds, late = count_seeds(text), seeds_at_hand(section, before, runs), _unresolved(section, text, runs)
     found = []
@@ -92,7 +92,7 @@ def seeds_at_hand(section: Section, before: Earlier, runs: Runs) -> Mapping[str,
 
 
 def rows_without_run(section: Section, before: Earlier, runs: Runs) -> Mapping[str, Row]:
-    """Rows of the table of results that stay, by spec: the page has them, and a database has no run of them."""
+    """Rows of the table of results that stay, by spec: the page has them, the database has no run of the spec."""
     text = before.sections.get(section.title, "")
     found = {row[0]: row for table in _tables(text) for row in rows(table) if row[1] != NOT_RUN}
     first = first_evaluations(section.trainings())
@@ -115,7 +115,7 @@ def _tables(text: str) -> list[str]:
 
 
 def _resolved(section: Section, part: str) -> str:
-    """The table of results with targets at the first evaluation called unresolved."""
+    """Call targets at the first evaluation unresolved in the table of results."""
     first = {words(name): steps for name, steps in first_evaluations(section.trainings()).items()}
     found = (_row(row, first[row[0]]) if row[0] in first else row for row in rows(part))
     return "\n".join([*part.split("\n")[:2], *(f"| {' | '.join(row)} |" for row in found)])

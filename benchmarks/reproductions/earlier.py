@@ -52,7 +52,7 @@ def rows(text: str) -> list[Row]:
 
 
 def count_seeds(section: str) -> Mapping[str, Held]:
-    """In how many seeds each order of a section's text was seen, by the order without its source."""
+    """Read from a section's text in how many seeds each order was seen, by the order without its source."""
     found = (VERDICT.fullmatch(" ".join(part.split())) for part in section.split("\n\n"))
     return {part["order"]: held for part in found if part is not None and (held := _held(part["found"])) is not None}
 

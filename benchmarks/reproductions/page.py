@@ -104,7 +104,7 @@ def page(session: Session, artifacts: Artifacts, sections: Sequence[Section], be
 
 
 def has_no_run(session: Session, section: Section, before: Earlier) -> bool:
-    """Whether a section's text stays, as the database has no run of it."""
+    """Tell whether the database has no run of a section, so that the section's text stays."""
     return section.title in before.sections and not any(
         trained(session, spec, section.shows) if isinstance(spec, TrainingSpec) else analysed(session, spec)
         for spec in section.resolved().values()
@@ -197,7 +197,7 @@ def _trained(session: Session, artifacts: Artifacts, section: Section, before: E
 
 
 def _origin_of(section: Section, before: Earlier, old_rows: Mapping[str, Row]) -> Iterator[str]:
-    """Where rows come from that stay. This line stands first, as ``seeds.read_table`` reads the first commits."""
+    """Name the origin of rows that stay. ``seeds.read_table`` needs this line before that of the new runs."""
     measured = MEASURED.search(" ".join(before.sections.get(section.title, "").split()))
     if old_rows and measured is not None:
         curves = ", and so do the curves" if section.draws else ""

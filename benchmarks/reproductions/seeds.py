@@ -1,5 +1,5 @@
-"""Results by seed, from which verdicts are computed: from a database of runs, from the file beside the page, or from
-what the page has printed."""
+"""Results by seed, from which verdicts are computed. They come from a database of runs, from the file beside the page,
+or from the table that the page has printed."""
 
 import json
 import math
@@ -67,7 +67,7 @@ class Seeds(Data):
 
     @property
     def is_unresolved(self) -> bool:
-        """Whether a seed reaches the target at or before the first evaluation."""
+        """True if a seed reaches the target at or before the first evaluation."""
         return any(time.reached and time.steps <= self.first_evaluation for time in (self.times or {}).values())
 
 

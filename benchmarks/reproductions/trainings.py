@@ -105,7 +105,7 @@ def _to_the_target(run: Trained) -> str:
 
 
 def mark_first(cell: str, first: int) -> str:
-    """Say of a median at the first evaluation that nobody looked before.
+    """Mark a median at the first evaluation as unresolved.
 
     Args:
         cell: the median and how many seeds reached the target.
@@ -116,7 +116,7 @@ def mark_first(cell: str, first: int) -> str:
 
 
 def is_first(cell: str, first: int) -> bool:
-    """Whether a cell of the table says that the median is at the first evaluation."""
+    """Tell whether a cell of the table has its median at the first evaluation."""
     return mark_first(cell, first).startswith(UNRESOLVED.format(number(first)))
 
 
@@ -170,7 +170,7 @@ def _unresolved(found: OrderResult) -> str:
 
 
 def is_unresolved(run: Trained, first: int) -> bool:
-    """Whether a spec reaches the target at or before its first evaluation, in the median."""
+    """Tell whether a spec reaches the target at or before its first evaluation, in the median."""
     return is_first(_to_the_target(run), first)
 
 
@@ -180,12 +180,12 @@ def submit(specs: str) -> str:
 
 
 def expectation(order: Order) -> str:
-    """Who expects which order, and whether the results were known."""
+    """Name who expects which order, and say if the results were known."""
     return f"{order.source}{', written after looking' * order.after_looking}: {without_source(order)}"
 
 
 def without_source(order: Order) -> str:
-    """The order and by what, without who expects it."""
+    """Name the order and what it is ranked by, without who expects it."""
     return f"{', then '.join(map(words, order.best_first))}{_measure(order.by)}"
 
 

@@ -1,4 +1,4 @@
-"""What a board says of an order: how far each spec is from the next one, and whether that may be chance."""
+"""Verdicts of boards on orders: how far each spec is from the next one, and whether that may be chance."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -70,7 +70,7 @@ def _by_values(
 
 
 def _by_series(shown: Sequence[Mapping[int, float | None]]) -> list[Step]:
-    """Series are losses. A spec with a seed whose last loss is not finite comes last."""
+    """Compare losses: a lower one is better. A spec with a seed whose last loss is not finite comes last."""
     finite = [{seed: value for seed, value in own.items() if value is not None} for own in shown]
     scores = [
         mean([*own.values()]) if own.keys() == all_.keys() else math.inf
@@ -132,7 +132,7 @@ def _outcome(found: Board, k: int) -> Outcome:
 
 
 def describe(order: Order, steps: Sequence[Step]) -> str:
-    """The verdict as a sentence, with sizes, intervals and p."""
+    """Write the verdict as a sentence, with sizes, intervals and p."""
     if len(steps) == 1:
         return f"**The board {steps[0].outcome}**: {_size(order, steps[0], *order.best_first)}."
     each = (
@@ -143,7 +143,7 @@ def describe(order: Order, steps: Sequence[Step]) -> str:
 
 
 def summarize(steps: Sequence[Step]) -> str:
-    """The verdict in a few words: that on one step, or how many steps a board agrees with."""
+    """Write the verdict in a few words: the outcome of one step, or how many steps the board agrees with."""
     outcomes = [step.outcome for step in steps]
     if len(steps) == 1 or set(outcomes) == {NO_TEST}:
         return outcomes[0]
@@ -153,7 +153,7 @@ def summarize(steps: Sequence[Step]) -> str:
 
 
 def format_p(p_value: float) -> str:
-    """Two digits; below 0.0001 no more than that."""
+    """Write p with two digits, and as a bound below 0.0001."""
     return "p < 0.0001" if p_value < 0.0001 else f"p = {p_value:.2g}"
 
 
