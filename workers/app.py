@@ -18,6 +18,7 @@ from service.fleet.registration import WorkerIdentity
 from service.processes.startup import StartupError, prepare
 from service.queue import Notifier, make_celery, queue_name
 from workers import kernels, node, tasks, warm
+from workers.notifications import NotificationConsumer
 from workers.settings import WorkerSettings
 
 log = logging.getLogger(__name__)
@@ -64,6 +65,7 @@ def run_worker(settings: WorkerSettings, *, worker_id: str | None = None, follow
             pool_cls="solo",
             concurrency=1,
             queues=[queue_name(queue) for queue in identity.notified_in],
+            consumer_cls=NotificationConsumer,
             hostname=identity.id,
             without_gossip=True,
             without_mingle=True,
