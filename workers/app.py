@@ -17,7 +17,7 @@ from service.fleet import registration
 from service.fleet.registration import WorkerIdentity
 from service.processes.startup import StartupError, prepare
 from service.queue import Notifier, make_celery, queue_name
-from workers import kernels, node, tasks, warm
+from workers import kernels, memory, node, tasks, warm
 from workers.notifications import NotificationConsumer
 from workers.settings import WorkerSettings
 
@@ -36,7 +36,8 @@ def run_worker(settings: WorkerSettings, *, worker_id: str | None = None, follow
         StartupError: nothing can be trained on the device, or see ``service.processes.startup``.
     """
     db = prepare(settings)
-    identity = node.identify(settings.device or node.choose_device(), worker_id)
+    given = memory.for_trainings(settings.memory_limit)
+    identity = node.identify(settings.device or node.choose_device(), worker_id, given)
     celery = make_celery(settings)
     notifier = Notifier(celery)
     warnings.simplefilter("ignore", SecurityWarning)  # of root and pickle; our messages are JSON

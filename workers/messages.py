@@ -18,6 +18,7 @@ class Job:
         started_attempt, resumed_from: see ``service.experiments.lifecycle.Claim``.
         model_attempt: for an analysis of a trained model, the attempt that stored it; else 0.
         no_kernels: why the training need not look for fused kernels; None if it may.
+        memory: bytes that the process may take.
         log: the file for what the process prints.
     """
 
@@ -31,6 +32,7 @@ class Job:
     device: str
     no_kernels: str | None
     threads: int
+    memory: int
     datasets_dir: Path
     artifacts_url: str
     checkpoint_seconds: float

@@ -2,21 +2,24 @@
 
 import statistics
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any, NamedTuple, cast
 
 from sqlalchemy import Row, select
 from sqlalchemy.orm import Session
 
+from normcore.footprint import footprint
 from normcore.spec import ExperimentSpec, digest
 from service.experiments import fused_kernels, schemas
 from service.experiments.certificates import PARTS
 from service.experiments.tables import Experiment, Run
 from service.experiments.turns import Line, queue_position
+from service.fleet import registration
 
 NEWEST = 50  # runs that an estimate is based on; older ones may be of older code
 
 
-def plan(session: Session, spec: ExperimentSpec) -> schemas.PlanOut:
+def plan(session: Session, spec: ExperimentSpec, heartbeat_seconds: float) -> schemas.PlanOut:
     """What would be stored for ``spec``, and how long its runs would take."""
     fingerprint = spec.fingerprint()
     measured = session.scalars(
@@ -26,7 +29,7 @@ def plan(session: Session, spec: ExperimentSpec) -> schemas.PlanOut:
         .distinct()
         .order_by(Run.seed)
     )
-    estimate = Estimates(session).of(spec, fingerprint)
+    estimate, needed = Estimates(session).of(spec, fingerprint), footprint(spec)
     return schemas.PlanOut(
         spec=spec.model_dump(mode="json"),
         fingerprint=fingerprint,
@@ -37,6 +40,9 @@ def plan(session: Session, spec: ExperimentSpec) -> schemas.PlanOut:
         total_seconds_range=_times(estimate.range, len(spec.seeds)),
         basis=estimate.basis,
         queue_position=queue_position(session, Line(spec.device, fused_kernels.needed_by(spec)), spec.priority),
+        memory_bytes=None if needed is None else needed.total,
+        memory=None if needed is None else schemas.MemoryOut(**asdict(needed)),
+        worker_memory_bytes=registration.largest_memory(session, spec.device, heartbeat_seconds),
     )
 
 

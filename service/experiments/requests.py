@@ -14,7 +14,7 @@ from service.queue import Notification
 
 
 def plan(parts: Parts, written: Any) -> schemas.PlanOut:
-    """What would be stored of a spec as a user wrote it, and how long its runs would take.
+    """What would be stored of a spec as a user wrote it, how long its runs would take, and how much memory.
 
     Raises:
         Invalid: fields are wrong, or what it asks for is not at hand.
@@ -22,7 +22,7 @@ def plan(parts: Parts, written: Any) -> schemas.PlanOut:
     spec = checks.accepted(written, parts.settings.datasets_dir)
     with parts.db.snapshot() as session:
         checks.check_at_hand(session, spec, parts.settings.heartbeat_seconds)
-        return planning.plan(session, spec)
+        return planning.plan(session, spec, parts.settings.heartbeat_seconds)
 
 
 async def submit(parts: Parts, written: Any, idempotency_key: str | None) -> tuple[schemas.ExperimentOut, bool]:

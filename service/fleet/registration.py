@@ -19,6 +19,7 @@ class WorkerIdentity:
     Attributes:
         queues: it takes runs that asked for one of these devices: ``auto``, ``cpu``, ``cuda``.
         fused: whether it has fused kernels; None while it does not know yet, as it may have to compile them.
+        memory: bytes that a training may take; None if that is not known.
     """
 
     id: str
@@ -27,6 +28,7 @@ class WorkerIdentity:
     device: str
     queues: tuple[str, ...]
     fused: bool | None = None
+    memory: int | None = None
 
     @property
     def notified_in(self) -> tuple[str, ...]:
@@ -44,6 +46,7 @@ def register(session: Session, worker: WorkerIdentity) -> None:
             device=worker.device,
             queues=",".join(worker.queues),
             fused=null() if worker.fused is None else worker.fused,  # for None there is a default, of older workers
+            memory_bytes=worker.memory,
             started_at=utc_now(),
             heartbeat_at=epoch_now(),
         )
@@ -52,7 +55,7 @@ def register(session: Session, worker: WorkerIdentity) -> None:
 
 def heartbeat(session: Session, worker: WorkerIdentity) -> None:
     """The worker is alive. It is registered if it is new, or was removed because it was silent."""
-    now = {"heartbeat_at": epoch_now(), "fused": worker.fused}
+    now = {"heartbeat_at": epoch_now(), "fused": worker.fused, "memory_bytes": worker.memory}
     seen = session.execute(update(Worker).where(Worker.id == worker.id).values(now))
     if seen.rowcount == 0:  # type: ignore[attr-defined]
         register(session, worker)
@@ -78,6 +81,15 @@ def fused_among_live(session: Session, queue: str, heartbeat_seconds: float) -> 
     """What the live workers that take runs from this queue say of their fused kernels; empty if there is no worker."""
     live = session.execute(select(Worker.queues, Worker.fused).where(is_live(heartbeat_seconds)))
     return {fused for queues, fused in live if queue in queues.split(",")}
+
+
+def largest_memory(session: Session, queue: str, heartbeat_seconds: float) -> int | None:
+    """The most bytes that a live worker which takes runs from this queue gives a training; None if there is no worker,
+    or one that does not say."""
+    live = session.execute(select(Worker.queues, Worker.memory_bytes).where(is_live(heartbeat_seconds)))
+    found = [memory for queues, memory in live if queue in queues.split(",")]
+    known = [memory for memory in found if memory is not None]
+    return max(known) if known and len(known) == len(found) else None
 
 
 def any_on(kind: str, *, fused: bool) -> ColumnElement[bool]:

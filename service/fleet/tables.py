@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import Float, Integer, String, false
+from sqlalchemy import BigInteger, Float, Integer, String, false
 from sqlalchemy.orm import Mapped, mapped_column
 
 from service.db import Base, UTCDateTime
@@ -19,5 +19,6 @@ class Worker(Base):
     device: Mapped[str] = mapped_column(String(32))
     queues: Mapped[str] = mapped_column(String(64))  # comma-separated
     fused: Mapped[bool | None] = mapped_column(server_default=false())  # has such kernels; null until it knows
+    memory_bytes: Mapped[int | None] = mapped_column(BigInteger)  # that a training may take; null if not known
     started_at: Mapped[datetime] = mapped_column(UTCDateTime)
     heartbeat_at: Mapped[float] = mapped_column(Float, index=True)  # seconds since 1970, by the database's clock

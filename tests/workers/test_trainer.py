@@ -53,6 +53,7 @@ def job_of(spec: dict[str, Any], folder: Path, **changes: Any) -> Job:
         "device": "cpu",
         "no_kernels": None,
         "threads": 1,
+        "memory": 8 << 30,
         "datasets_dir": folder / "datasets",
         "artifacts_url": str(folder),
         "checkpoint_seconds": 1e9,

@@ -1,5 +1,6 @@
 """A dry run says what an experiment would be and stores nothing."""
 
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ from sqlalchemy import func, select
 from starlette.testclient import TestClient
 
 from normcore.events import Measured
+from normcore.footprint import footprint
 from normcore.spec import resolve
 from service.db import Database
 from service.experiments import lifecycle
@@ -35,6 +37,8 @@ def trained(
 def test_nothing_is_stored_and_nothing_is_known_yet(client: TestClient, db: Database) -> None:
     body = written("layer_norm", seeds=[3, 4])
     planned = plan(client, "layer_norm", seeds=[3, 4])
+    needed = footprint(resolve(body))
+    assert needed is not None
     assert planned == {
         "spec": resolve(body).model_dump(mode="json"),
         "fingerprint": resolve(body).fingerprint(),
@@ -45,6 +49,9 @@ def test_nothing_is_stored_and_nothing_is_known_yet(client: TestClient, db: Data
         "total_seconds_range": None,
         "basis": None,
         "queue_position": 1,
+        "memory_bytes": needed.total,
+        "memory": asdict(needed),
+        "worker_memory_bytes": None,
     }
     with db.snapshot() as session:
         assert session.scalar(select(func.count()).select_from(Experiment)) == 0
