@@ -142,6 +142,24 @@ def test_a_training_that_grows_past_its_limit_is_killed_and_fails_once(tmp_path:
     assert run.error.startswith("out of memory: the training took ")
 
 
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(("kills", "state"), [(1, "failed"), (0, "queued")], ids=["the kernel", "somebody else"])
+def test_who_killed_a_training_decides_whether_it_is_tried_again(
+    tmp_path: Path, db: Database, kills: int, state: str
+) -> None:
+    experiment, counts = submitted(db), tmp_path / "vmstat"
+    lease, stopping, settings = claimed(db).lease, threading.Event(), WorkerSettings()
+    counts.write_text("oom_kill 5\n")
+    trainer = Trainer(job(tmp_path))
+    memory = MemoryWatch(trainer.pid, 8 * GIB, counts)
+    counts.write_text(f"oom_kill {5 + kills}\n")
+    trainer.kill()
+    Watch(trainer, Report(db, settings, lease, "cpu", stopping), settings, 60.0, stopping, memory).until_end()()
+    run = run_of(db, experiment.runs[0].id)
+    assert run.state == state
+    assert run.error == ("out of memory: the kernel killed the training process" if kills else None)
+
+
 def test_a_worker_lives_on_after_a_training_that_ran_out_of_memory(tmp_path: Path) -> None:
     with service(tmp_path, memory_limit="1GiB") as running:
         running.up()

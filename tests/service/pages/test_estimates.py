@@ -48,3 +48,19 @@ def test_seeds_that_are_measured_are_named() -> None:
     assert said(runs=3, measured_seeds=[1]).measured == "Seed 1 is measured here already."
     assert said(runs=3, measured_seeds=[0, 1]).measured == "Seeds 0 and 1 are measured here already."
     assert said(runs=1, measured_seeds=[0]).measured.startswith("All of it is measured here already")
+
+
+@pytest.mark.parametrize(
+    ("needed", "there_is", "words"),
+    [
+        (None, None, ""),
+        (209_715_200, None, "Memory: a run needs at least 209.7 MB; no live worker says what it has."),
+        (
+            209_715_200,
+            16_000_000_000,
+            "Memory: a run needs at least 209.7 MB; the largest live worker gives it 16.0 GB.",
+        ),
+    ],
+)
+def test_memory_is_said_beside_what_there_is(needed: int | None, there_is: int | None, words: str) -> None:
+    assert said(memory_bytes=needed, worker_memory_bytes=there_is).memory == words
