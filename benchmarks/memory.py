@@ -44,7 +44,7 @@ def specs() -> Iterator[tuple[str, dict[str, Any]]]:
     yield "char_lm", spec("char_lm", model={"hidden_size": 1024}, training={"batch_size": 256})
     yield "char_lm, long", spec("char_lm", options={"sequence_length": 400}, training={"batch_size": 256})
     yield "feedforward", spec("feedforward", model={"hidden_sizes": [6000, 6000]})
-    yield "convnet", spec("convnet", model={"stage_channels": [64, 64]}, training={"batch_size": 500})
+    yield "convnet", spec("convnet", model={"stage_channels": [64]}, training={"batch_size": 500})
     yield "draw", spec("draw", options={"dataset": "digits"}, model={"hidden_size": 512}, training={"batch_size": 200})
 
 
