@@ -86,7 +86,11 @@ class Experiment(TypedDict):
 
 
 class Plan(TypedDict):
-    """What submitting a spec would do; ``basis`` says what the seconds were taken from, None if nothing is known."""
+    """What submitting a spec would do; ``basis`` says what the seconds were taken from, None if nothing is known.
+
+    ``memory_bytes`` is what a run needs at least, ``memory`` the same by what it is for, ``worker_memory_bytes`` the
+    most that a live worker gives it; None if that is not known.
+    """
 
     spec: Spec
     fingerprint: str
@@ -97,6 +101,9 @@ class Plan(TypedDict):
     total_seconds_range: list[float] | None
     basis: str | None
     queue_position: int | None
+    memory_bytes: int | None
+    memory: dict[str, int] | None
+    worker_memory_bytes: int | None
 
 
 class SweepProgress(TypedDict):

@@ -5,19 +5,16 @@ It may be lost or arrive twice without harm: the scheduler sends another for a r
 """
 
 import logging
-import os
 import queue
 import threading
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Self
 
 from celery import Celery
 from kombu import Exchange, Queue
-from kombu.transport import TRANSPORT_ALIASES, filesystem, virtual
-from kombu.utils.json import dumps
+from kombu.transport import TRANSPORT_ALIASES
 
 from service.settings import Settings
 
@@ -33,35 +30,8 @@ BROKER_HEARTBEAT_SECONDS = 10  # the same for RabbitMQ, which has heartbeats
 PUBLISH_TIMEOUT = 2.0  # seconds; then a message is dropped, and the scheduler sends another
 
 
-class AtomicChannel(filesystem.Channel):  # type: ignore[misc]
-    """Kombu's transport through files, made safe in three ways.
-
-    A message is renamed into the folder once it is complete; kombu's can be read half written. Every process keeps its
-    declared queues in memory; kombu keeps them in a file, which a power cut may leave torn for ever. And declarations
-    take a lock: two threads that declare at the same time could make an exchange lose its queues.
-    """
-
-    supports_fanout = False
-    get_table = virtual.Channel.get_table
-    _declaring = threading.Lock()
-
-    def exchange_declare(self, *args: Any, **options: Any) -> None:
-        with self._declaring:
-            super().exchange_declare(*args, **options)
-
-    def _put(self, queue: str, payload: Any, **options: Any) -> None:
-        folder = Path(self.data_folder_out)
-        name = f"{time.monotonic_ns():020d}_{os.urandom(8).hex()}"
-        hidden = folder / f"{name}.part"
-        hidden.write_text(dumps(payload))
-        hidden.rename(folder / f"{name}.{queue}.msg")
-
-
-class AtomicTransport(filesystem.Transport):  # type: ignore[misc]
-    Channel = AtomicChannel
-
-
-TRANSPORT_ALIASES["filesystem"] = f"{__name__}:AtomicTransport"
+TRANSPORT_ALIASES["filesystem"] = "service.transports.files:FilesTransport"
+TRANSPORT_ALIASES["redis"] = TRANSPORT_ALIASES["rediss"] = "service.transports.redis:RedisTransport"
 
 
 def queue_name(device: str) -> str:

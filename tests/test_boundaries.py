@@ -131,6 +131,7 @@ ROOMS: Mapping[str, set[str]] = {  # and the other rooms that each may use, besi
     "report_cards": {"experiments", "leaderboards"},
     "statistics": set(),
     "sweeps": {"experiments", "leaderboards", "statistics"},
+    "transports": set(),
     "workload": {"experiments", "fleet"},
 }
 BRING_ROOMS_TOGETHER = {"app", "metrics", "results", "upgrade"}  # modules beside the rooms

@@ -21,7 +21,8 @@ from service.fleet import registration
 from service.fleet.registration import WorkerIdentity
 from service.processes.startup import StartupError, prepare
 from service.queue import Notifier, make_celery, queue_name
-from workers import kernels, node, tasks, warm
+from workers import kernels, memory, node, tasks, warm
+from workers.notifications import NotificationConsumer
 from workers.settings import WorkerSettings
 
 CODE_SECONDS = 10.0  # between two looks at the code that this machine has
@@ -40,7 +41,8 @@ def run_worker(settings: WorkerSettings, *, worker_id: str | None = None, follow
         StartupError: nothing can be trained on the device, or see ``service.processes.startup``.
     """
     db = prepare(settings)
-    identity = node.identify(settings.device or node.choose_device(), worker_id)
+    given = memory.for_trainings(settings.memory_limit)
+    identity = node.identify(settings.device or node.choose_device(), worker_id, given)
     celery = make_celery(settings)
     notifier = Notifier(celery)
     warnings.simplefilter("ignore", SecurityWarning)  # of root and pickle; our messages are JSON
@@ -69,6 +71,7 @@ def run_worker(settings: WorkerSettings, *, worker_id: str | None = None, follow
             pool_cls="solo",
             concurrency=1,
             queues=[queue_name(queue) for queue in identity.notified_in],
+            consumer_cls=NotificationConsumer,
             hostname=identity.id,
             without_gossip=True,
             without_mingle=True,

@@ -12,7 +12,7 @@ from normcore.events import Analysed
 from normcore.kernels.cpu.load import forgo
 from normcore.memory import keep_freed_memory
 from normcore.spec.plug_ins import CannotRun
-from workers import training_log
+from workers import memory, training_log
 from workers.loaded_code import LOADED
 from workers.messages import CodeChanged, Failed, Job, RunFinished, Stopped, Stored, Troubled, named
 from workers.training import Training, Trouble, Unstored
@@ -31,6 +31,7 @@ def work(job: Job, worker: Connection) -> None:
     """Execute the run and report to the worker. SIGTERM stops it with a checkpoint; if the worker is gone, it exits."""
     os.setsid()
     keep_freed_memory()
+    memory.restrict(job.memory, job.device)
     stop, unstored = threading.Event(), Unstored()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -62,6 +63,11 @@ def _execute(
         log.error("%s", error)
         return Failed(str(error))
     except Exception as error:
+        if memory.ran_out(error):
+            memory.forgive()
+            log.exception("the training ran out of memory")
+            cause = " ".join(str(error).split())[:300] or type(error).__name__
+            return Failed(f"out of memory: its worker gives it {memory.in_words(job.memory)}: {cause}")
         log.exception("the training broke off")
         cause = f"{type(error).__name__}: {error}"
         return Troubled(cause) if isinstance(error, OSError) and error.errno in PASSING else Failed(cause)

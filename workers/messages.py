@@ -21,6 +21,7 @@ class Job:
         model_attempt: for an analysis of a trained model, the attempt that stored it; else 0.
         no_kernels: why the training need not look for fused kernels; None if it may.
         changed: files whose code changed since the worker's last training, so that this process was started anew.
+        memory: bytes that the process may take.
         log: the file for what the process prints.
     """
 
@@ -35,6 +36,7 @@ class Job:
     no_kernels: str | None
     changed: tuple[str, ...]
     threads: int
+    memory: int
     datasets_dir: Path
     artifacts_url: str
     checkpoint_seconds: float

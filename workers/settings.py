@@ -1,6 +1,6 @@
 """Settings of a worker: the service's, and how it trains."""
 
-from pydantic import Field, PositiveFloat, PositiveInt
+from pydantic import ByteSize, Field, PositiveFloat, PositiveInt
 
 from service.settings import Settings
 
@@ -12,6 +12,9 @@ class WorkerSettings(Settings):
     threads: PositiveInt = (
         1  # of torch; more than one pay off above about 500 hidden units, and change the last bits of results
     )
+    memory_limit: ByteSize | None = Field(
+        None, gt=0
+    )  # of a training, as 8GiB; None: the machine's or the cgroup's, less an eighth, at most 2 GiB
     checkpoint_seconds: PositiveFloat = 30.0  # between two checkpoints
     flush_seconds: PositiveFloat = 0.25  # between two batches of measurements
     grace_seconds: PositiveFloat = 20.0  # for the last checkpoint, before SIGKILL

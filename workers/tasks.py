@@ -19,7 +19,8 @@ from service.experiments import lifecycle
 from service.experiments.lifecycle import Claim, Lease, LeaseLost
 from service.fleet.registration import WorkerIdentity
 from service.queue import RUN_EXPERIMENT, Notification, Notifier
-from workers import outputs, training_log, warm
+from workers import memory, outputs, training_log, warm
+from workers.memory import MemoryWatch
 from workers.messages import (
     CodeChanged,
     Failed,
@@ -42,6 +43,7 @@ log = logging.getLogger(__name__)
 
 PROBE_BYTES = 1 << 20  # that the artifact store must take before a worker claims again after trouble
 FRESH_STARTS = 3  # if code is edited again while a fork server imports it
+KILLED = "killed by SIGKILL"  # as a trainer says it
 LISTEN_SECONDS = 0.2  # between two checks of what is due while the training sends nothing
 
 
@@ -72,6 +74,7 @@ class Executor:
         self.stopping = threading.Event()
         self._db, self._settings, self._identity, self._notifier = db, settings, identity, notifier
         self._no_kernels = no_kernels
+        self._memory = memory.for_trainings(settings.memory_limit)
         self._in_trouble = False
         self._changed: tuple[str, ...] = ()  # files that were edited since the last training
 
@@ -173,7 +176,7 @@ class Executor:
 
     def _follow(self, claim: Claim, trainer: Trainer, report: Report, printed: Path) -> tuple[str, ...]:
         grace = 0.0 if claim.spec.get("kind") == "analysis" else self._settings.grace_seconds
-        watch = Watch(trainer, report, self._settings, grace, self.stopping)
+        watch = Watch(trainer, report, self._settings, grace, self.stopping, MemoryWatch(trainer.pid, self._memory))
         try:
             notification = self._ended(claim.lease, report, watch)
         except LeaseLost:
@@ -227,6 +230,7 @@ class Executor:
             no_kernels=self._no_kernels,
             changed=self._changed,
             threads=self._settings.threads,
+            memory=self._memory,
             datasets_dir=self._settings.datasets_dir,
             artifacts_url=self._settings.artifacts_url,
             checkpoint_seconds=self._settings.checkpoint_seconds,
@@ -258,11 +262,13 @@ class Watch:
         settings: WorkerSettings,
         grace_seconds: float,
         stopping: threading.Event,
+        memory: MemoryWatch,
     ) -> None:
         self.finished = self.broke_off = self.trouble = False
         self.changed: tuple[str, ...] = ()
         self._trainer, self._report = trainer, report
         self._settings, self._grace_seconds, self._stopping = settings, grace_seconds, stopping
+        self._memory = memory
         self._last_message = time.monotonic()
         self._kill_at: float | None = None
 
@@ -278,6 +284,7 @@ class Watch:
         while True:
             message = self._trainer.next(timeout=LISTEN_SECONDS)
             end = self._take(message) if message is not None else self._broken_off()
+            end = end or self._out_of_memory()
             if end is not None:
                 return end
             if self._report.is_due:
@@ -317,7 +324,7 @@ class Watch:
         now = time.monotonic()
         if self._trainer.is_gone:
             self.broke_off = True
-            return self._stopped if self._kill_at else lambda: self._report.lost(self._cause())
+            return self._stopped if self._kill_at else self._died()
         if self._kill_at is not None and now > self._kill_at:
             self._trainer.kill()
         elif now - self._last_message > self._settings.stall_seconds:
@@ -326,8 +333,19 @@ class Watch:
             return lambda: self._report.lost(f"no progress for {self._settings.stall_seconds:g} s")
         return None
 
-    def _cause(self) -> str:
-        return f"the training process was {self._trainer.close()}"
+    def _died(self) -> WriteEnd:
+        ended = self._trainer.close()
+        if ended == KILLED and self._memory.killed_by_kernel():
+            return lambda: self._report.failed("out of memory: the kernel killed the training process")
+        return lambda: self._report.lost(f"the training process was {ended}")
+
+    def _out_of_memory(self) -> WriteEnd | None:
+        excess = self._memory.excess()
+        if excess is None:
+            return None
+        self._trainer.kill()
+        self.broke_off = True
+        return lambda: self._report.failed(f"out of memory: {excess}")
 
     def _stopped(self) -> Notification | None:
         if self._report.cancel_requested:

@@ -39,6 +39,12 @@ class Trainer:
             self._connection.send(message)
 
     @property
+    def pid(self) -> int:
+        """Of the process."""
+        assert self._process.pid is not None
+        return self._process.pid
+
+    @property
     def is_gone(self) -> bool:
         """Whether the process has ended and all its messages were read."""
         return self._gone

@@ -8,7 +8,7 @@ from rich.console import Group
 from rich.text import Text
 
 from normbench.answers import ENDED, Experiment, ExperimentSummary, Plan, Run
-from normbench.display.numbers import age, counted, duration, seeds
+from normbench.display.numbers import age, counted, duration, seeds, size
 from normbench.display.table import Column, Table, block
 
 IN_COMPANY = "* not alone on its machine: these seconds count on no board (normbench logs RUN says why)."
@@ -92,10 +92,20 @@ def plan(found: Plan) -> Group:
         "measured already": seeds(found["measured_seeds"]) if found["measured_seeds"] else "none of these seeds",
         "time of a run": "not known yet" if known is None else f"{duration(known)} ({found['basis']})",
         "time in all": "not known yet" if in_all is None else duration(in_all),
+        "memory of a run": memory(found),
         "place in the queue": found["queue_position"],
         "fingerprint": found["fingerprint"][:SHORT_FINGERPRINT],
     }
     return Group(Text(f"{subject(found['spec'])} (nothing is submitted)", "bold"), block(lines))
+
+
+def memory(found: Plan) -> str:
+    """What a run needs at least, and what there is."""
+    needed, there_is = found.get("memory_bytes"), found.get("worker_memory_bytes")
+    if needed is None:
+        return "not known"
+    of = "no live worker says what it has" if there_is is None else f"the largest live worker gives {size(there_is)}"
+    return f"at least {size(needed)}; {of}"
 
 
 def method_of(spec: Mapping[str, Any]) -> str | None:

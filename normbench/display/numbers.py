@@ -24,6 +24,11 @@ def duration(seconds: float) -> str:
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
 
 
+def size(number: int) -> str:
+    """So many bytes: 202 MB, 15.8 GB."""
+    return f"{number / 10**6:,.0f} MB" if number < 10**9 else f"{number / 10**9:,.1f} GB"
+
+
 def age(seconds: float) -> str:
     """A time in its largest unit: 14 s, 3 min, 2 h, 5 d."""
     for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):

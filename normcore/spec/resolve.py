@@ -24,6 +24,7 @@ from normcore.spec.training import Training
 
 TASKS: Mapping[str, type[Task]] = ChainMap(ANALYSES, BENCHMARKS)  # type: ignore[arg-type]
 """Everything that a spec's ``task.name`` may say."""
+MOST_EVALUATIONS = 100_000  # of a run
 SHORTEST = '{"task": {"name": "permuted_digits"}}'
 
 
@@ -45,6 +46,7 @@ def resolve(written: Any) -> ExperimentSpec:
         raise InvalidSpec([_no_task(written)])
     with blamed(written):
         spec = _validated(TASKS[name], written)
+        _check_evaluations(spec)
         _check_purpose(spec)
         if any(brought(written)):
             _rehearse(spec)
@@ -60,6 +62,20 @@ def _validated(task: type[Task], written: Mapping[str, Any]) -> ExperimentSpec:
         if any(e.loc[:1] == ("task",) for e in errors):  # without its profile, what a spec omits is not missing
             errors = [e for e in errors if e.type != "missing" or e.loc[:1] == ("task",)]
         raise InvalidSpec([e for e in errors if not _follows_from_another(e, errors)]) from None
+
+
+def _check_evaluations(spec: ExperimentSpec) -> None:
+    """Raises:
+    InvalidSpec: a curve would have more points than a service keeps. Stored specs may have.
+    """
+    if isinstance(spec, TrainingSpec):
+        updates, every = spec.training.max_steps, spec.training.eval_every
+        if updates > MOST_EVALUATIONS * every:
+            wrong = (
+                f"{updates:,} updates with an evaluation every {every:,} are {updates // every:,} evaluations, over"
+                f" {MOST_EVALUATIONS:,}; use {-(-updates // MOST_EVALUATIONS):,} or more"
+            )
+            raise InvalidSpec([SpecError(("training", "eval_every"), wrong, "evaluations")])
 
 
 def _check_purpose(spec: ExperimentSpec) -> None:

@@ -10,7 +10,7 @@ from normcore.data.registry import DatasetError, pin
 from normcore.own_code import LoadedOptions
 from normcore.spec import ExperimentSpec, InvalidSpec, SpecError, resolve
 from service.errors import Invalid
-from service.experiments import fused_kernels, trained
+from service.experiments import fused_kernels, memory, trained
 
 
 def accepted(body: Any, datasets_dir: Path | None) -> ExperimentSpec:
@@ -43,7 +43,8 @@ def _edited(file: str) -> str:
 
 def check_at_hand(session: Session, spec: ExperimentSpec, heartbeat_seconds: float) -> None:
     """Raises:
-    Invalid: what the spec asks for is not there now, be it a trained model or a kernel.
+    Invalid: what the spec asks for is not there now, be it a trained model, a kernel or memory.
     """
     trained.check(session, spec)
     fused_kernels.check(session, spec, heartbeat_seconds)
+    memory.check(session, spec, heartbeat_seconds)

@@ -2,12 +2,14 @@
 
 import statistics
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 from sqlalchemy import Row, select
 from sqlalchemy.orm import Session
 
 from normcore.own_code import code_of, present_code, tags_of
+from normcore.footprint import footprint
 from normcore.spec import ExperimentSpec, digest
 from service.experiments import fused_kernels, schemas
 from service.experiments.certificates import PARTS
@@ -22,7 +24,7 @@ def plan(session: Session, spec: ExperimentSpec, heartbeat_seconds: float) -> sc
     """What would be stored for ``spec``, and how long its runs would take."""
     fingerprint, code = spec.fingerprint(), code_of(spec)
     measured = measured_by(present_code(spec), _succeeded(session, fingerprint))
-    estimate = Estimates(session).of(spec, fingerprint)
+    estimate, needed = Estimates(session).of(spec, fingerprint), footprint(spec)
     return schemas.PlanOut(
         spec=spec.model_dump(mode="json"),
         fingerprint=fingerprint,
@@ -34,6 +36,9 @@ def plan(session: Session, spec: ExperimentSpec, heartbeat_seconds: float) -> sc
         total_seconds_range=_times(estimate.range, len(spec.seeds)),
         basis=estimate.basis,
         queue_position=queue_position(session, Line(spec.device, fused_kernels.needed_by(spec)), spec.priority),
+        memory_bytes=None if needed is None else needed.total,
+        memory=None if needed is None else schemas.MemoryOut(**asdict(needed)),
+        worker_memory_bytes=registration.largest_memory(session, spec.device, heartbeat_seconds),
     )
 
 

@@ -14,7 +14,7 @@ from service.queue import Notification
 
 
 def plan(parts: Parts, written: Any) -> schemas.PlanOut:
-    """What would be stored of a spec as a user wrote it, and how long its runs would take.
+    """What would be stored of a spec as a user wrote it, how long its runs would take, and how much memory.
 
     Raises:
         Invalid: fields are wrong, or what it asks for is not at hand.

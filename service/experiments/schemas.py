@@ -162,6 +162,17 @@ class CodeOut(BaseModel):
     workers: list[OtherCode] = Field(description="Live workers that would train other code.")
 
 
+class MemoryOut(BaseModel):
+    """Bytes that a training needs at least."""
+
+    weights: int = Field(description="The parameters, and those of the best model so far.")
+    gradients: int
+    optimizer: int = Field(description="What the optimizer keeps of each parameter.")
+    backward: int = Field(description="What a forward pass keeps for the backward pass.")
+    data: int = Field(description="The data set; 0 where its size in memory is not known.")
+    process: int = Field(description="Python and torch.")
+
+
 class PlanOut(BaseModel):
     """What an experiment would be, were it submitted."""
 
@@ -181,6 +192,14 @@ class PlanOut(BaseModel):
     )
     basis: str | None = Field(description="What was measured on this service to expect that; null if nothing was.")
     queue_position: int = Field(description="Place of its first run in the queue; 1 is the next to be taken.")
+    memory_bytes: int | None = Field(
+        description="What a run needs at least, by the spec's sizes; null for an analysis, and for a model whose cost"
+        " is not known."
+    )
+    memory: MemoryOut | None = Field(description="The same by what it is for, in bytes.")
+    worker_memory_bytes: int | None = Field(
+        description="The most that a live worker which takes its runs gives a training; null if none says."
+    )
 
 
 class RanWith(BaseModel):

@@ -21,6 +21,7 @@ class WorkerIdentity:
         queues: it takes runs that asked for one of these devices: ``auto``, ``cpu``, ``cuda``.
         fused: whether it has fused kernels; None while it does not know yet, as it may have to compile them.
         code: digests of what a spec can name, see ``normcore.own_code.digests``; None until they are known.
+        memory: bytes that a training may take; None if that is not known.
     """
 
     id: str
@@ -30,6 +31,7 @@ class WorkerIdentity:
     queues: tuple[str, ...]
     fused: bool | None = None
     code: Mapping[str, Mapping[str, str | None]] | None = None
+    memory: int | None = None
 
     @property
     def notified_in(self) -> tuple[str, ...]:
@@ -48,6 +50,7 @@ def register(session: Session, worker: WorkerIdentity) -> None:
             queues=",".join(worker.queues),
             fused=null() if worker.fused is None else worker.fused,  # for None there is a default, of older workers
             code=worker.code,
+            memory_bytes=worker.memory,
             started_at=utc_now(),
             heartbeat_at=epoch_now(),
         )
@@ -56,7 +59,12 @@ def register(session: Session, worker: WorkerIdentity) -> None:
 
 def heartbeat(session: Session, worker: WorkerIdentity) -> None:
     """The worker is alive. It is registered if it is new, or was removed because it was silent."""
-    now = {"heartbeat_at": epoch_now(), "fused": worker.fused, "code": worker.code}
+    now = {
+        "heartbeat_at": epoch_now(),
+        "fused": worker.fused,
+        "code": worker.code,
+        "memory_bytes": worker.memory,
+    }
     seen = session.execute(update(Worker).where(Worker.id == worker.id).values(now))
     if seen.rowcount == 0:  # type: ignore[attr-defined]
         register(session, worker)
@@ -88,6 +96,15 @@ def live(session: Session, queue: str, heartbeat_seconds: float) -> list[Worker]
     """The live workers that take runs from this queue."""
     found = session.scalars(select(Worker).where(is_live(heartbeat_seconds)).order_by(Worker.id))
     return [worker for worker in found if queue in worker.queues.split(",")]
+
+
+def largest_memory(session: Session, queue: str, heartbeat_seconds: float) -> int | None:
+    """The most bytes that a live worker which takes runs from this queue gives a training; None if there is no worker,
+    or one that does not say."""
+    live = session.execute(select(Worker.queues, Worker.memory_bytes).where(is_live(heartbeat_seconds)))
+    found = [memory for queues, memory in live if queue in queues.split(",")]
+    known = [memory for memory in found if memory is not None]
+    return max(known) if known and len(known) == len(found) else None
 
 
 def any_on(kind: str, *, fused: bool) -> ColumnElement[bool]:

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Float, Integer, String, false
+from sqlalchemy import BigInteger, Float, Integer, String, false
 from sqlalchemy.orm import Mapped, mapped_column
 
 from service.db import Base, Json, UTCDateTime
@@ -21,5 +21,6 @@ class Worker(Base):
     queues: Mapped[str] = mapped_column(String(64))  # comma-separated
     fused: Mapped[bool | None] = mapped_column(server_default=false())  # has such kernels; null until it knows
     code: Mapped[dict[str, Any] | None] = mapped_column(Json)  # digests by part and tag, see normcore.own_code
+    memory_bytes: Mapped[int | None] = mapped_column(BigInteger)  # that a training may take; null if not known
     started_at: Mapped[datetime] = mapped_column(UTCDateTime)
     heartbeat_at: Mapped[float] = mapped_column(Float, index=True)  # seconds since 1970, by the database's clock

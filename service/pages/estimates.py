@@ -17,6 +17,7 @@ class Estimate:
         wait: when it would begin.
         measured: what is known already; empty if nothing is.
         code: which workers have other code than the API; empty if none has.
+        memory: what a run needs; empty if that is not known.
     """
 
     claim: str
@@ -24,10 +25,11 @@ class Estimate:
     wait: str
     measured: str
     code: str
+    memory: str
 
 
 def estimate(plan: PlanOut, backlog: Backlog) -> Estimate:
-    return Estimate(_claim(plan), _basis(plan), _wait(plan, backlog), _measured(plan), _code(plan))
+    return Estimate(_claim(plan), _basis(plan), _wait(plan, backlog), _measured(plan), _code(plan), _memory(plan))
 
 
 def _code(plan: PlanOut) -> str:
@@ -63,6 +65,15 @@ def _wait(plan: PlanOut, backlog: Backlog) -> str:
     if backlog.expected_wait_seconds < 1:
         return "A worker is free: it begins at once."
     return f"{place[:1].upper()}{place[1:]}: begins in about {formats.seconds(backlog.expected_wait_seconds)}."
+
+
+def _memory(plan: PlanOut) -> str:
+    if plan.memory_bytes is None:
+        return ""
+    needed = f"Memory: a run needs at least {formats.size(plan.memory_bytes)}"
+    if plan.worker_memory_bytes is None:
+        return f"{needed}; no live worker says what it has."
+    return f"{needed}; the largest live worker gives it {formats.size(plan.worker_memory_bytes)}."
 
 
 def _measured(plan: PlanOut) -> str:

@@ -26,6 +26,7 @@ from tests.processes import until
 from tests.service.given import claimed, rows_of, run_of, submitted
 from tests.workers.test_trainer import LONG, job
 from workers import bundle
+from workers.memory import MemoryWatch
 from workers.messages import RunFinished
 from workers.node import identify
 from workers.report import Report
@@ -221,7 +222,8 @@ def test_what_could_not_be_stored_stays_in_the_checkpoint(
     with caplog.at_level(logging.WARNING):
         stopper = threading.Thread(target=stop_after_three_failed_flushes)
         stopper.start()
-        Watch(trainer, Report(db, settings, lease, "cpu", stopping), settings, 60.0, stopping).until_end()
+        report, memory = Report(db, settings, lease, "cpu", stopping), MemoryWatch(trainer.pid, 8 << 30)
+        Watch(trainer, report, settings, 60.0, stopping, memory).until_end()
         stopper.join()
     trainer.close()
     store = Artifacts(str(tmp_path))

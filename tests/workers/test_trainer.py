@@ -54,6 +54,7 @@ def job_of(spec: dict[str, Any], folder: Path, **changes: Any) -> Job:
         "no_kernels": None,
         "changed": (),
         "threads": 1,
+        "memory": 8 << 30,
         "datasets_dir": folder / "datasets",
         "artifacts_url": str(folder),
         "checkpoint_seconds": 1e9,

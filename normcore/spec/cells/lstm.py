@@ -30,5 +30,9 @@ class LSTM(RecurrentModel):
     )
 
     @property
+    def kept_of_step(self) -> int:
+        return super().kept_of_step + 1  # c
+
+    @property
     def own_parameters(self) -> int:
         return super().own_parameters + (self.first_cell == "trained") + self.cell_bias

@@ -94,4 +94,5 @@ class AttentiveReaderModel(Model):
             + (MAPS * self.read_size + 3) * self.hidden_size
             + (self.hidden_size + 1) * words,
             reader.products + asker.products + passage * of_text + of_question + words * self.hidden_size,
+            reader.kept + asker.kept + passage * (self.hidden_size + self.read_size) + words,
         )

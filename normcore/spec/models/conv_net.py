@@ -33,12 +33,14 @@ class ConvNet(Model):
         """What it takes to classify an image of ``shape`` (C, H, W), which is square."""
         before, side, _ = shape
         parameters = products = 0
+        kept = before * side**2
 
         def convolve(channels: int, size: int) -> None:
-            nonlocal before, parameters, products
+            nonlocal before, parameters, products, kept
             weights = before * channels * size**2
             parameters += weights + channels
             products += weights * side**2
+            kept += channels * side**2
             before = channels
 
         for channels in self.stage_channels:
@@ -48,7 +50,7 @@ class ConvNet(Model):
         side -= 2
         for size in (3, 1, 1):
             convolve(self.head_channels, size)
-        return Cost(parameters + (before + 1) * outputs, products + before * outputs)
+        return Cost(parameters + (before + 1) * outputs, products + before * outputs, kept)
 
     @property
     def channels(self) -> tuple[int, ...]:

@@ -59,4 +59,5 @@ class DrawModel(Model):
         return Cost(
             encoder.parameters + decoder.parameters + (self.hidden_size + 1) * outputs,
             encoder.products + decoder.products + self.glimpses * (self.hidden_size * outputs + filters),
+            encoder.kept + decoder.kept + self.glimpses * side * side,  # a canvas at each glimpse
         )

@@ -23,7 +23,7 @@ class FeedForward(Model):
         """What it takes to classify a vector of ``inputs`` numbers."""
         sizes = (inputs, *self.hidden_sizes, outputs)
         products = sum(before * after for before, after in pairwise(sizes))
-        return Cost(products + sum(sizes[1:]), products)
+        return Cost(products + sum(sizes[1:]), products, sum(sizes))
 
     @property
     def channels(self) -> tuple[int, ...]:

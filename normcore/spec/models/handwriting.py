@@ -57,4 +57,5 @@ class HandwritingModel(Model):
         return Cost(
             sum(layer.parameters for layer in layers if layer) + read_out + biases,
             sum(layer.products for layer in layers if layer) + points * read_out,
+            sum(layer.kept for layer in layers if layer) + points * self.outputs,
         )

@@ -20,10 +20,13 @@ class Cost(NamedTuple):
     Attributes:
         parameters: trained numbers.
         products: multiply-accumulates of a forward pass over one example.
+        kept: numbers that a forward pass over one example keeps for the backward pass, at least; 0 if that is not
+            known.
     """
 
     parameters: int
     products: int
+    kept: int = 0
 
     def flop_of_update(self, batch_size: int) -> int:
         """Floating-point operations of an update: two a product, and twice as many again for the gradients."""

@@ -38,4 +38,8 @@ class OrderEmbeddingModel(Model):
         reader = self.recurrent.cost(self.embedding_size, steps)
         assert reader is not None
         image = features * self.hidden_size
-        return Cost(reader.parameters + words * self.embedding_size + image + self.hidden_size, reader.products + image)
+        return Cost(
+            reader.parameters + words * self.embedding_size + image + self.hidden_size,
+            reader.products + image,
+            reader.kept + features,
+        )

@@ -71,21 +71,31 @@ class RecurrentModel(Model):
         """Trained numbers a unit besides those of the gates, such as its first state."""
         return int(self.first_state == "trained")
 
+    @property
+    def kept_of_step(self) -> int:
+        """Numbers a unit that a step keeps for the backward pass, at least: as the CPU's fused kernels do, which keep
+        the fewest. The sums of a cell of one gate follow from its output."""
+        return 1 + (self.gates if self.gates and self.gates > 1 else 0)
+
     def cost(self, inputs: int, steps: int) -> Cost | None:
         """What the layers take to read ``steps`` inputs; the readout is the task's."""
         if self.gates is None:
             return None
         directions = 2 if self.bidirectional else 1
         parameters = products = 0
+        kept = inputs * steps
         for layer in range(self.num_layers):
             size = self.hidden_size * directions if layer else inputs
             weights = self.gates * self.hidden_size * (size + self.hidden_size)
             parameters += directions * (weights + (self.gates + self.own_parameters) * self.hidden_size)
             products += directions * weights * steps
-        return Cost(parameters, products)
+            kept += directions * self.kept_of_step * self.hidden_size * steps
+        return Cost(parameters, products, kept)
 
     def with_readout(self, inputs: int, steps: int, outputs: int, read: int) -> Cost | None:
         """The same with a linear readout of ``outputs`` after ``read`` of the steps."""
         own = self.cost(inputs, steps)
         size = self.hidden_size * (2 if self.bidirectional else 1)
-        return own and Cost(own.parameters + (size + 1) * outputs, own.products + read * size * outputs)
+        return own and Cost(
+            own.parameters + (size + 1) * outputs, own.products + read * size * outputs, own.kept + read * outputs
+        )

@@ -44,4 +44,5 @@ class SkipThoughtsModel(Model):
         return Cost(
             NETWORKS * reader.parameters + words * (self.embedding_size + 1) + readout,
             NETWORKS * reader.products + 2 * steps * readout,
+            NETWORKS * reader.kept + 2 * steps * words,
         )

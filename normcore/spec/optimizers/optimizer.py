@@ -11,9 +11,18 @@ class Optimizer(Part):
     name: str
     lr: PositiveFloat = 1e-3
 
+    @property
+    def kept(self) -> int:
+        """Numbers that it keeps for each parameter; 0 if that is not known."""
+        return 0
+
 
 class Moments(Optimizer):
     """Options of optimizers with running averages of the gradient and of its square."""
+
+    @property
+    def kept(self) -> int:
+        return 2
 
     beta1: float = Field(0.9, ge=0, lt=1)
     beta2: float = Field(0.999, ge=0, lt=1)

@@ -13,3 +13,7 @@ class RMSProp(Optimizer):
     name: Literal["rmsprop"] = "rmsprop"
     decay: float = Field(0.9, ge=0, lt=1, description="Weight of the old squared gradient.")
     momentum: float = Field(0.0, ge=0, lt=1, description="Heavy-ball momentum on the scaled step.")
+
+    @property
+    def kept(self) -> int:
+        return 2 if self.momentum else 1

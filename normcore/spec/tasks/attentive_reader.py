@@ -16,6 +16,8 @@ WRONG = Metric("error_rate", "", "minimize", "that of always naming the same ent
 WORDS = {"cnn": 65_830, "cnn_sample": 5_000, "novels": 20_000}
 """About how many a vocabulary has that is not cut short."""
 TEXT, QUESTION = {"four_sentences": 150, "full": 780}, 20  # words on average, of CNN's
+FEWEST = {"cnn": 300_000, "cnn_sample": 100, "novels": 5_000}
+"""Training examples, at least."""
 
 
 class AttentiveReader(Benchmark):
@@ -102,6 +104,9 @@ class AttentiveReader(Benchmark):
 
     def needs(self) -> tuple[Need, ...]:
         return (Need(DATASETS[self.dataset], "dataset"),)
+
+    def least_examples(self) -> int:
+        return FEWEST[self.dataset]
 
     def cost(self, model: Model) -> Cost | None:
         words = min(WORDS[self.dataset], self.vocabulary or WORDS[self.dataset])

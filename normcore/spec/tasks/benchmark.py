@@ -61,6 +61,14 @@ class Benchmark(Task):
         """What a model without normalization takes for one example; None if that is not known."""
         return None
 
+    def least_cost(self, model: Model) -> Cost | None:
+        """What a model without normalization takes for one example, at least; None if not even that is known."""
+        return self.cost(model)
+
+    def least_examples(self) -> int | None:
+        """How many training examples there are, at least: no batch is larger. None if examples are made as needed."""
+        return None
+
     @classmethod
     def metric(cls) -> Metric:
         """The one that ranks."""

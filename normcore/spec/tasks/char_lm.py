@@ -15,6 +15,10 @@ from normcore.spec.task import Need, Profile
 from normcore.spec.tasks.benchmark import Benchmark, Best, LastMean
 
 SYMBOLS = {"ptb": 50, "text8": 27, "text8_prefix": 27}  # of corpora whose alphabet no version of anything changes
+CHARACTERS = {"pydoc": 300_000, "ptb": 5_000_000, "text8": 90_000_000}
+"""Of training text, at least; of other corpora they are not known before the text is read."""
+FEWEST_SYMBOLS = 2  # of a text whose alphabet is not known before it is read
+FEWEST_EXAMPLES = 3  # that a text must hold
 LSTM = {"cell": "lstm", "num_layers": 1, "bidirectional": False, "recurrent_init": "orthogonal", "forget_bias": 1.0}
 ADAM = {"optimizer": {"name": "adam", "lr": 2e-3}, "clip_norm": 1.0}
 
@@ -118,10 +122,18 @@ class CharLM(Benchmark):
             )
 
     def cost(self, model: Model) -> Cost | None:
-        symbols, steps = SYMBOLS.get(self.corpus), self.sequence_length - 1
-        if symbols is None or not isinstance(model, RecurrentModel):
-            return None
-        return model.with_readout(symbols, steps, symbols, read=steps)
+        symbols = SYMBOLS.get(self.corpus)
+        return None if symbols is None else self._cost(model, symbols)
+
+    def least_cost(self, model: Model) -> Cost | None:
+        return self._cost(model, SYMBOLS.get(self.corpus, FEWEST_SYMBOLS))
+
+    def least_examples(self) -> int:
+        return max(CHARACTERS.get(self.corpus, 0) // self.sequence_length, FEWEST_EXAMPLES)
+
+    def _cost(self, model: Model, symbols: int) -> Cost | None:
+        steps = self.sequence_length - 1
+        return model.with_readout(symbols, steps, symbols, read=steps) if isinstance(model, RecurrentModel) else None
 
     def needs(self) -> tuple[Need, ...]:
         return () if self.corpus == "file" else (Need(self.corpus, "corpus"),)

@@ -13,6 +13,8 @@ from normcore.spec.tasks.benchmark import Benchmark, Best, LastMean
 
 SIDES = {"binarized_mnist": 28, "mnist_bits": 28, "digits": 8}
 ADAM = {"optimizer": {"name": "adam", "lr": 1e-3}, "clip_norm": 10.0}
+FEWEST = {"binarized_mnist": 50_000, "mnist_bits": 1_000, "digits": 1_000}
+"""Training examples, at least."""
 
 
 class Draw(Benchmark):
@@ -71,6 +73,10 @@ class Draw(Benchmark):
             if size > side:
                 return Misfit(field, f"{self.dataset} has images of {side} x {side} pixels; use {side} or less")
         return super().misfit(model)
+
+    def least_examples(self) -> int:
+        there_are = FEWEST[self.dataset]
+        return min(there_are, self.examples or there_are)
 
     def cost(self, model: Model) -> Cost | None:
         return model.cost(SIDES[self.dataset]) if isinstance(model, DrawModel) else None

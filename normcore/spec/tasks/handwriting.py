@@ -23,6 +23,8 @@ NATS_OF_LINE = Metric(
     "that of offsets which are normal with the training lines' covariance, and of a pen that is lifted as often as"
     " there",
 )
+FEWEST = {"iam_ondb": 5_000, "iam_ondb_packed": 100}
+"""Training examples, at least."""
 
 
 class Handwriting(Benchmark):
@@ -80,6 +82,10 @@ class Handwriting(Benchmark):
 
     def needs(self) -> tuple[Need, ...]:
         return (Need(self.dataset, "dataset"),)
+
+    def least_examples(self) -> int:
+        there_are = FEWEST[self.dataset]
+        return min(there_are, self.examples or there_are)
 
     def cost(self, model: Model) -> Cost | None:
         return model.cost(KINDS, self.points - 1) if isinstance(model, HandwritingModel) else None

@@ -18,6 +18,8 @@ SHAPES = {"digits": (1, 8, 8), "mnist": (1, 28, 28), "cifar10": (3, 32, 32), "ci
 ADAM = {"optimizer": {"name": "adam", "lr": 1e-3}, "clip_norm": None}
 BATCH_NORM_EVERYWHERE = {"batch_norm": {"sites": ("layer", "output")}}
 """LN section 6.6: "batch normalization is applied to all layers", the logits too; LN to the hidden ones alone."""
+FEWEST = {"digits": 1_197, "mnist": 50_000, "cifar10": 40_000, "cifar10_subset": 1_000}
+"""Training examples, at least."""
 
 
 class ImageClassification(Benchmark):
@@ -32,6 +34,9 @@ class ImageClassification(Benchmark):
 
     def needs(self) -> tuple[Need, ...]:
         return (Need(self.dataset, "dataset"),)
+
+    def least_examples(self) -> int:
+        return FEWEST[self.dataset]
 
     def cost(self, model: Model) -> Cost | None:
         shape = SHAPES[self.dataset]

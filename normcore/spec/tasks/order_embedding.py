@@ -21,6 +21,8 @@ METRICS = (
 WORDS = {"coco_karpathy": 10_000, "flickr8k_1000": 2_000}  # about how many a vocabulary has
 FEATURES = {"coco_karpathy": 4096, "flickr8k_1000": 1000}
 STEPS = 12  # words of a caption on average, and its end
+FEWEST = {"coco_karpathy": 100_000, "flickr8k_1000": 500}
+"""Training examples, at least."""
 
 
 class OrderEmbedding(Benchmark):
@@ -98,6 +100,9 @@ class OrderEmbedding(Benchmark):
 
     def needs(self) -> tuple[Need, ...]:
         return (Need(self.dataset, "dataset"),)
+
+    def least_examples(self) -> int:
+        return FEWEST[self.dataset]
 
     def cost(self, model: Model) -> Cost | None:
         if not isinstance(model, OrderEmbeddingModel):

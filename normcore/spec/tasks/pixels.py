@@ -59,6 +59,9 @@ class PixelSequence(Benchmark):
             return None
         return Misfit("examples", f"{self.images} has {there_are:,} training images; use fewer, or null for all")
 
+    def least_examples(self) -> int:
+        return min(TRAINING_IMAGES[self.images], self.examples or TRAINING_IMAGES[self.images])
+
     def cost(self, model: Model) -> Cost | None:
         return model.with_readout(1, STEPS[self.images], 10, read=1) if isinstance(model, RecurrentModel) else None
 

@@ -20,6 +20,8 @@ METRICS = (
     *(Metric(name, "", "maximize", HALF, 0, 1) for name in OPINIONS),
 )
 STEPS = 14  # words of a sentence on average, and its end
+FEWEST = {"bookcorpus": 1_000_000, "gutenberg_books": 10_000}
+"""Training examples, at least."""
 
 
 class SkipThoughts(Benchmark):
@@ -97,6 +99,9 @@ class SkipThoughts(Benchmark):
     def needs(self) -> tuple[Need, ...]:
         own = (Need(self.dataset, "dataset"), Need("sentence_eval"))
         return (*own, Need("word2vec", "word_vectors")) if self.word_vectors else own
+
+    def least_examples(self) -> int:
+        return FEWEST[self.dataset]
 
     def cost(self, model: Model) -> Cost | None:
         return model.cost(self.vocabulary, STEPS) if isinstance(model, SkipThoughtsModel) else None

@@ -151,6 +151,7 @@ def test_a_dry_run_says_what_it_would_take_and_submits_nothing(api: str, spec_fi
     for name, value in {"measured already": "seed 0", "place in the queue": "2"}.items():
         assert re.search(rf"^  {name} +{value} *$", shown, re.MULTILINE), shown
     assert re.search(r"^  time of a run +[\d.]+ s \(measured: 1 run of this spec on cpu\) *$", shown, re.MULTILINE)
+    assert re.search(r"^  memory of a run +at least \d+ MB; no live worker says what it has *$", shown, re.MULTILINE)
     plan = from_json("submit", spec_file, "--dry-run")
     assert (plan["runs"], plan["measured_seeds"], plan["fingerprint"]) == (2, [0], made["fingerprint"])
     assert len(from_json("status")) == 1

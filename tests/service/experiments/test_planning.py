@@ -1,6 +1,7 @@
 """A dry run says what an experiment would be and stores nothing."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from sqlalchemy import func, select
 from starlette.testclient import TestClient
 
 from normcore.events import Measured
+from normcore.footprint import footprint
 from normcore.own_code import code_of, digests
 from normcore.spec import ExperimentSpec, resolve
 from service.db import Database
@@ -40,6 +42,8 @@ def test_nothing_is_stored_and_nothing_is_known_yet(client: TestClient, db: Data
     body = written("layer_norm", seeds=[3, 4])
     planned = plan(client, "layer_norm", seeds=[3, 4])
     assert planned.pop("code") == {**code_of(resolve(body)), "workers": []}
+    needed = footprint(resolve(body))
+    assert needed is not None
     assert planned == {
         "spec": resolve(body).model_dump(mode="json"),
         "fingerprint": resolve(body).fingerprint(),
@@ -50,6 +54,9 @@ def test_nothing_is_stored_and_nothing_is_known_yet(client: TestClient, db: Data
         "total_seconds_range": None,
         "basis": None,
         "queue_position": 1,
+        "memory_bytes": needed.total,
+        "memory": asdict(needed),
+        "worker_memory_bytes": None,
     }
     with db.snapshot() as session:
         assert session.scalar(select(func.count()).select_from(Experiment)) == 0

@@ -56,3 +56,19 @@ def test_workers_with_other_code_are_named() -> None:
     assert said().code == (
         "node-4 (process 4711) has other code for norm than the API. Its runs would be of that code."
     )
+
+
+@pytest.mark.parametrize(
+    ("needed", "there_is", "words"),
+    [
+        (None, None, ""),
+        (209_715_200, None, "Memory: a run needs at least 209.7 MB; no live worker says what it has."),
+        (
+            209_715_200,
+            16_000_000_000,
+            "Memory: a run needs at least 209.7 MB; the largest live worker gives it 16.0 GB.",
+        ),
+    ],
+)
+def test_memory_is_said_beside_what_there_is(needed: int | None, there_is: int | None, words: str) -> None:
+    assert said(memory_bytes=needed, worker_memory_bytes=there_is).memory == words

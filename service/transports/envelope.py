@@ -1,0 +1,56 @@
+"""The envelope of a message on a broker that stores bytes. Kombu opens it before Celery sees the message, and raises
+what ends a worker if it cannot."""
+
+import base64
+import logging
+from typing import Annotated, Any, Literal
+
+from kombu.utils.json import loads
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+
+log = logging.getLogger(__name__)
+
+
+def _base64(text: str) -> str:
+    base64.b64decode(text.encode())
+    return text
+
+
+class Properties(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    delivery_tag: str
+    delivery_info: dict[str, Any]
+    body_encoding: Literal["base64"]
+
+
+class Envelope(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    body: Annotated[str, AfterValidator(_base64)]
+    headers: dict[str, Any]
+    properties: Properties
+
+
+def is_readable(raw: bytes) -> bool:
+    """Whether kombu can open this envelope. If not, one line of the log says why the message is dropped."""
+    try:
+        Envelope.model_validate(loads(raw))
+    except ValidationError as error:
+        drop(first_fault(error))
+    except Exception as error:  # not UTF-8, not JSON, nested too deeply, or a date of kombu's that is none
+        drop(f"it cannot be read as JSON: {type(error).__name__}: {error}")
+    else:
+        return True
+    return False
+
+
+def first_fault(error: ValidationError) -> str:
+    """The first field that is wrong, and what it should be; without the value, which a stranger chose."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    return f"{'.'.join(map(str, first['loc'])) or 'message'}: {first['msg']}"
+
+
+def drop(fault: str) -> None:
+    """Say in one line that a message is dropped."""
+    log.warning("dropped a message from the broker: %s", " ".join(fault.split())[:300])

@@ -1,0 +1,170 @@
+"""What a training needs, by its sizes: by hand, against what autograd keeps, and which size is to blame."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.autograd.graph import saved_tensors_hooks
+
+from normcore.footprint import PROCESS_BYTES, Excess, excess, footprint
+from normcore.seeding import reproducible
+from normcore.spec import InvalidSpec, SpecError, TrainingSpec, resolve
+from normcore.spec.tasks import BENCHMARKS
+from normcore.training.loop import _prepare
+
+CPU = torch.device("cpu")
+GIB = 1 << 30
+
+
+def spec_of(task: str, profile: str = "smoke", options: dict[str, Any] | None = None, **parts: Any) -> TrainingSpec:
+    written = {"task": {"name": task, "profile": profile, **(options or {})}, "norm": {"method": "none"}, **parts}
+    spec = resolve(written)
+    assert isinstance(spec, TrainingSpec)
+    return spec
+
+
+def test_an_lstm_by_hand() -> None:
+    spec = spec_of(
+        "permuted_digits",
+        model={"cell": "lstm", "hidden_size": 10, "first_state": "zeros", "first_cell": "zeros", "cell_bias": False},
+        training={"batch_size": 32, "optimizer": {"name": "adam"}},
+    )
+    weights = 4 * (4 * 10 * (1 + 10) + 4 * 10 + 10 * 10 + 10)  # float32
+    found = footprint(spec)
+    assert found is not None
+    assert (found.weights, found.gradients, found.optimizer) == (2 * weights, weights, 2 * weights)
+    assert found.backward == 4 * 32 * (64 * (1 + 6 * 10) + 10), "each pixel; four gates, h and c at each step; logits"
+    assert (found.data, found.process) == (0, PROCESS_BYTES)
+    assert found.total == 5 * weights + found.backward + PROCESS_BYTES
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "kept"),
+    [
+        ({"name": "rmsprop", "momentum": 0.0}, 1),
+        ({"name": "rmsprop", "momentum": 0.9}, 2),
+        ({"name": "adam"}, 2),
+        ({"name": "toronto_adam"}, 2),
+    ],
+)
+def test_optimizers_keep_so_many_numbers_a_parameter(optimizer: dict[str, Any], kept: int) -> None:
+    spec = spec_of("permuted_digits", training={"optimizer": optimizer})
+    found = footprint(spec)
+    assert found is not None
+    assert found.optimizer == kept * found.gradients
+    with reproducible(0, CPU, 1):
+        run = _prepare(spec, 0, CPU, None)
+        batch = run.task.batch(run.order.next_batch(), run.draws)
+        run.task.loss(run.model, batch).total.backward()  # type: ignore[no-untyped-call]
+        run.optimizer.step()
+    states = run.optimizer.state.values()
+    large = [part for state in states for part in state.values() if isinstance(part, Tensor) and part.dim()]
+    assert sum(part.numel() for part in large) == kept * sum(
+        p.numel() for p in run.model.parameters() if p.grad is not None
+    )
+
+
+def test_float64_takes_twice_as_much() -> None:
+    single, double = (footprint(spec_of("permuted_digits", training={"precision": p})) for p in ("float32", "float64"))
+    assert single is not None
+    assert double is not None
+    assert double.total - PROCESS_BYTES == 2 * (single.total - PROCESS_BYTES)
+
+
+@pytest.mark.parametrize(
+    ("task", "kernel"),
+    [*((task, "auto") for task in sorted(BENCHMARKS)), ("permuted_digits", "reference"), ("char_lm", "reference")],
+)
+def test_autograd_keeps_at_least_that(task: str, kernel: str, datasets_dir: Path) -> None:
+    options = {"dataset": "digits"} if task in ("draw", "feedforward") else {}
+    spec = spec_of(task, options=options, training={"kernel": kernel})
+    kept: dict[int, int] = {}
+
+    def keep(tensor: Tensor) -> Tensor:
+        kept[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
+        return tensor
+
+    with reproducible(0, CPU, 1):
+        run = _prepare(spec, 0, CPU, datasets_dir)
+        examples = run.order.next_batch()
+        batch = run.task.batch(examples, run.draws)
+        weights = {p.untyped_storage().data_ptr() for p in run.model.parameters()}
+        with saved_tensors_hooks(keep, lambda tensor: tensor):
+            loss = run.task.loss(run.model, batch).total
+        del loss
+        epoch = sum(map(len, run.task.epoch(torch.Generator().manual_seed(0), 10**6)))
+    found = footprint(spec)
+    assert found is not None
+    seen = sum(size for place, size in kept.items() if place not in weights)
+    assert epoch >= (spec.task.least_examples() or 0)
+    assert 0 < found.backward * len(examples) / spec.training.batch_size <= seen <= 12 * found.backward, (found, seen)
+
+
+def test_no_batch_is_larger_than_the_data() -> None:
+    some, more = (footprint(spec_of("permuted_digits", training={"batch_size": size})) for size in (1197, 10**6))
+    assert some == more
+    fewer = footprint(spec_of("permuted_digits", options={"examples": 100}, training={"batch_size": 1000}))
+    assert fewer is not None
+    assert some is not None
+    assert fewer.backward * 1197 == some.backward * 100
+
+
+def test_data_that_is_held_whole_counts() -> None:
+    found = footprint(spec_of("permuted_mnist"))
+    assert found is not None
+    assert found.data == 16 + 60_000 * 784 + 8 + 60_000 + 16 + 10_000 * 784 + 8 + 10_000
+
+
+def test_an_analysis_has_none() -> None:
+    assert footprint(resolve({"task": {"name": "invariances"}, "norm": {"method": "none"}})) is None
+
+
+@pytest.mark.parametrize(
+    ("task", "parts", "field"),
+    [
+        ("char_lm", {"model": {"hidden_size": 65536, "num_layers": 64}}, ("model", "hidden_size")),
+        ("char_lm", {"model": {"hidden_size": 16, "num_layers": 64}}, ("model", "num_layers")),
+        ("permuted_mnist", {"training": {"batch_size": 10**6}}, ("training", "batch_size")),
+        (
+            "char_lm",
+            {"options": {"corpus": "text8", "sequence_length": 90_000, "valid_chars": None, "test_chars": None}},
+            ("task", "sequence_length"),
+        ),
+        ("feedforward", {"model": {"hidden_sizes": [65536] * 3}}, ("model", "hidden_sizes")),
+        ("skip_thoughts", {"options": {"vocabulary": 10**9}}, ("task", "vocabulary")),
+    ],
+)
+def test_the_size_that_matters_most_is_to_blame(task: str, parts: dict[str, Any], field: tuple[str, ...]) -> None:
+    spec = spec_of(task, **parts)
+    found = footprint(spec)
+    assert found is not None
+    bound = min(4 * GIB, found.total - 1)
+    blamed = excess(spec, bound)
+    assert blamed.field == field
+    assert blamed.most is not None
+    part, name = field
+
+    def total(size: int) -> int:
+        options = getattr(spec, part)
+        value = tuple(min(old, size) for old in options.hidden_sizes) if name == "hidden_sizes" else size
+        changed = footprint(spec.model_copy(update={part: options.model_copy(update={name: value})}))
+        assert changed is not None
+        return changed.total
+
+    assert total(blamed.most) <= bound < total(blamed.most + 1)
+
+
+def test_where_nothing_fits_no_size_is_named() -> None:
+    assert excess(spec_of("permuted_digits"), 1000).most is None
+    assert isinstance(excess(spec_of("permuted_digits"), 1000), Excess)
+
+
+def test_evaluations_have_a_bound() -> None:
+    steps = {"max_steps": 1_000_000, "eval_every": 10}
+    assert spec_of("permuted_digits", training=steps).max_steps == 1_000_000
+    with pytest.raises(InvalidSpec) as refused:
+        spec_of("permuted_digits", training={**steps, "eval_every": 9})
+    wrong = "1,000,000 updates with an evaluation every 9 are 111,111 evaluations, over 100,000; use 10 or more"
+    assert refused.value.errors == [SpecError(("training", "eval_every"), wrong, "evaluations")]
