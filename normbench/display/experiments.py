@@ -65,12 +65,39 @@ def runs(experiment: Experiment) -> Table:
             f"{run['progress']['step']}/{run['progress']['max_steps']}",
             None if (value := value_of(run)) is None else f"{value:.3f}",
             _time(run),
-            run["error"] or run["outcome"],
+            run["error"] or (f"diverged at step {divergence_step(run)}" if has_diverged(run) else run["outcome"]),
         )
         for run in experiment["runs"]
     ]
     title = f"{experiment['id']}: {subject(experiment['spec'])}, {experiment['state']}"
     return Table(title, columns, rows, IN_COMPANY if any(map(contended, experiment["runs"])) else None)
+
+
+def has_diverged(run: Run) -> bool:
+    """Whether its training came to values that are not finite."""
+    return run.get("outcome") == "diverged"
+
+
+def divergence_step(run: Run) -> int:
+    """The step at which a run diverged; older services tell only the last one that they heard of."""
+    divergence: Mapping[str, Any] = (run["result"] or {}).get("divergence") or {}
+    step: int = divergence.get("step", run["progress"]["step"])
+    return step
+
+
+def has_diverged_altogether(experiment: Experiment) -> bool:
+    """Whether every seed of it diverged."""
+    return bool(experiment["runs"]) and all(map(has_diverged, experiment["runs"]))
+
+
+def divergences(runs: Sequence[Run]) -> str | None:
+    """How many of the runs diverged, and where: ``2 of 5 diverged at step 10``. None if none did."""
+    steps = sorted({divergence_step(run) for run in runs if has_diverged(run)})
+    if not steps:
+        return None
+    lost = sum(map(has_diverged, runs))
+    which = "" if lost == len(runs) else f"{lost} of {len(runs)} "
+    return f"{which}diverged at step {steps[0]}" + (f" to {steps[-1]}" if len(steps) > 1 else "")
 
 
 def _time(run: Run) -> str | None:

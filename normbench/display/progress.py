@@ -12,14 +12,16 @@ from rich.text import Text
 
 from normbench.answers import ENDED, Experiment, Run, Sweep
 from normbench.client import Client
-from normbench.display.experiments import subject, value_of, waits
+from normbench.display.experiments import divergences, has_diverged, has_diverged_altogether, subject, value_of, waits
 from normbench.display.numbers import counted, duration
 from normbench.display.queue import Queue
+from normbench.display.sweeps import diverged_cells
 from normbench.display.sweeps import title as sweep_title
 from normbench.errors import NormbenchError, Unavailable, Unreachable
 from normbench.waiting import Watched
 
 STATE_STYLES = {"succeeded": "green", "failed": "red", "cancelled": "yellow", "running": "cyan", "queued": "dim"}
+DIVERGED_STYLE = "yellow"
 BAR_WIDTH = 16
 
 
@@ -96,31 +98,39 @@ def _metrics(client: Client) -> dict[str, str]:
 
 def _shown(client: Client, queue: Queue, experiment: Experiment, metric: str | None) -> RenderableType:
     done, total = steps(experiment["runs"])
-    line = _line(done, total, _note(client, queue, experiment, metric))
+    amber = any(map(has_diverged, experiment["runs"]))
+    line = _line(done, total, _note(client, queue, experiment, metric), amber=amber)
     return Group(Text(f"{experiment['id']}  {subject(experiment['spec'])}"), line)
 
 
 def _shown_sweep(sweep: Sweep) -> RenderableType:
     done, total, left = sweep["progress"]["done"], sweep["progress"]["total"], sweep["progress"]["eta_seconds"]
+    lost = len(diverged_cells(sweep))
     note = Text.assemble(
-        (sweep["state"], STATE_STYLES[sweep["state"]]), f"  {duration(left)} left" if left is not None else ""
+        (sweep["state"], STATE_STYLES[sweep["state"]]),
+        f"  {duration(left)} left" if left is not None else "",
+        (f"  {counted(lost, 'experiment')} diverged" if lost else "", DIVERGED_STYLE),
     )
-    return Group(Text(sweep_title(sweep)), _line(done, total, note))
+    return Group(Text(sweep_title(sweep)), _line(done, total, note, amber=lost > 0))
 
 
-def _line(done: int, total: int, note: Text) -> RichTable:
+def _line(done: int, total: int, note: Text, *, amber: bool = False) -> RichTable:
+    """A bar, its numbers and a note; an amber bar for what has diverged."""
+    styles = {"complete_style": DIVERGED_STYLE, "finished_style": DIVERGED_STYLE} if amber else {}
     line = RichTable.grid(padding=(0, 1, 0, 0))
     line.add_column(width=BAR_WIDTH)
     line.add_column(no_wrap=True)
     line.add_column(overflow="fold")
-    line.add_row(ProgressBar(total, done, BAR_WIDTH), f"{done}/{total}", note)
+    line.add_row(ProgressBar(total, done, BAR_WIDTH, **styles), f"{done}/{total}", note)
     return line
 
 
 def steps(runs: Sequence[Run]) -> tuple[int, int]:
-    """Steps done and steps in all, over all seeds; a run that has succeeded needs no more of them."""
+    """Steps done and steps in all, over all seeds; a run that has succeeded needs no more of them. One that diverged
+    never did the others."""
     total = sum(run["progress"]["max_steps"] for run in runs)
-    done = sum(run["progress"]["max_steps" if run["state"] == "succeeded" else "step"] for run in runs)
+    full = [run["state"] == "succeeded" and not has_diverged(run) for run in runs]
+    done = sum(run["progress"]["max_steps" if is_full else "step"] for run, is_full in zip(runs, full, strict=True))
     return done, total
 
 
@@ -149,7 +159,7 @@ def phases(runs: Sequence[Run]) -> list[str]:
 def _note(client: Client, queue: Queue, experiment: Experiment, metric: str | None) -> Text:
     """The state, and what explains it: why it waits, how good it is so far, how good it became."""
     runs, state = experiment["runs"], experiment["state"]
-    parts = [_value(client, runs, metric)]
+    parts, lost = [_value(client, runs, metric)], divergences(runs)
     if state not in ENDED:
         ended = sum(run["state"] in ENDED for run in runs)
         left = seconds_left(runs)
@@ -159,12 +169,16 @@ def _note(client: Client, queue: Queue, experiment: Experiment, metric: str | No
             *phases(runs),
             queue.why(experiment) if waits(experiment) else None,
         ]
-    return Text.assemble((state, STATE_STYLES[state]), *(f"  {part}" for part in parts if part))
+    told = [(state, STATE_STYLES[state]), *([(f"  {lost}", DIVERGED_STYLE)] if lost else [])]
+    if state == "succeeded" and has_diverged_altogether(experiment):
+        told = [(lost or state, DIVERGED_STYLE)]
+    return Text.assemble(*told, *(f"  {part}" for part in parts if part))
 
 
 def _value(client: Client, runs: Sequence[Run], metric: str | None) -> str | None:
-    """The mean test value once there is one of every success; before that the latest validation value of a run."""
-    results = [value for run in runs if (value := value_of(run)) is not None]
+    """The mean test value of the runs that converged, once all have ended; before that the latest validation value of
+    a run."""
+    results = [value for run in runs if not has_diverged(run) and (value := value_of(run)) is not None]
     running = next((run for run in runs if run["state"] == "running"), None)
     if running is None or metric is None:
         return f"test {metric} {sum(results) / len(results):.3f}" if results else None

@@ -1,11 +1,14 @@
 """What the bar and the words beside it say while experiments wait, run and end."""
 
+from io import StringIO
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from normbench import Client
-from normbench.display.progress import phases, seconds_left, steps
+from normbench.display.experiments import divergence_step
+from normbench.display.progress import phases, seconds_left, steps, watch
 from normbench.display.queue import Queue
 from tests.normbench.scripted import Answer, scripted
 from tests.service.given import written
@@ -26,6 +29,7 @@ def experiment(*runs: Any, device: str = "cpu", id: str = "exp_1") -> Any:
         ([run("succeeded", 40), run("running", 20)], 120),
         ([run("cancelled", 40), run("failed", 20)], 60),
         ([run("queued", 0), run("queued", 30)], 30),
+        ([run("succeeded", 40, outcome="completed"), run("succeeded", 20, outcome="diverged")], 120),
     ],
 )
 def test_the_bar_counts_the_steps_of_all_seeds_and_is_full_only_of_success(runs: list[Any], done: int) -> None:
@@ -54,6 +58,30 @@ def test_what_is_going_on_of_evaluations_is_told() -> None:
     older_service = run("running", 50)
     del older_service["progress"]["phase"]
     assert phases([older_service]) == []
+
+
+def bar_of(outcome: str) -> str:
+    """The escape sequences and words of an experiment of one run that has ended so."""
+    ended = run("succeeded", 100, outcome=outcome, result=None)
+    shown = {**experiment(ended), "state": "succeeded"}
+    shown["spec"]["kind"] = "training"
+    console = Console(file=StringIO(), force_terminal=True, color_system="standard", width=100)
+    with scripted(Answer(shown), Answer({"items": []})) as script:
+        watch(Client(script.url), ["exp_1"], console)
+    return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
+
+
+def test_what_diverged_is_amber_and_what_was_completed_is_not() -> None:
+    amber = "\x1b[33m"
+    assert f"{amber}━" in bar_of("diverged")
+    assert f"{amber}diverged at step 100" in bar_of("diverged")
+    assert amber not in bar_of("completed")
+
+
+def test_the_step_of_a_divergence_is_that_of_the_result_where_it_tells_one() -> None:
+    older = run("succeeded", 40, outcome="diverged", result={})
+    newer = run("succeeded", 40, outcome="diverged", result={"divergence": {"step": 7}})
+    assert [divergence_step(older), divergence_step(newer)] == [40, 7]
 
 
 def worker(device: str, run_id: str | None = "run_9") -> dict[str, Any]:
