@@ -3,10 +3,8 @@
 import os
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +14,7 @@ import typer
 
 from normbench.answers import Leaderboard
 from normbench.cli import command, watching
+from normbench.cli.background import Service
 from normbench.cli.command import INTERRUPTED, Json
 from normbench.cli.operators import service_settings
 from normbench.client import DEFAULT_URL, Client
@@ -25,7 +24,6 @@ from normbench.errors import NormbenchError
 
 TASK, PROFILE, SEEDS = "permuted_digits", "small", [0, 1, 2]
 METHODS = ("none", "layer_norm", "recurrent_batch_norm")
-READY_SECONDS = 60.0
 
 
 def demo(
@@ -127,18 +125,10 @@ def _service(data_dir: Path, port: int, as_json: bool) -> Iterator[tuple[Client,
     data_dir.mkdir(parents=True, exist_ok=True)
     log = data_dir / "demo.log"
     typer.echo(f"Starting the service (data in {data_dir}, log in {log.name}) …", err=as_json)
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "normbench", "up", "--port", str(port)], stdout=output, stderr=output
-        )
+    log.unlink(missing_ok=True)
+    service = Service("--port", str(port), log=log, stays=False)
     try:
-        with Client(f"http://127.0.0.1:{port}") as client:
-            deadline = time.monotonic() + READY_SECONDS
-            while not client.is_ready():
-                if process.poll() is not None or time.monotonic() > deadline:
-                    raise NormbenchError(f"the service did not start; {log} says:\n{log.read_text()[-2000:]}")
-                time.sleep(0.1)
-            yield client, process
+        with Client(service.ready()) as client:
+            yield client, service.process
     finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait()
+        service.stop()

@@ -7,8 +7,10 @@ from typing import Annotated
 
 import typer
 
+from normbench.cli.background import Service
 from normbench.cli.command import Json, require, say
 from normbench.cli.operators import service_settings
+from normbench.errors import NormbenchError
 
 
 def _device(named: str | None) -> str | None:
@@ -32,10 +34,21 @@ def up(
     port: Port = 8000,
     workers: Annotated[int, typer.Option(min=1, help="Runs that train at the same time.")] = 1,
     device: Device = None,
+    detach: Annotated[
+        bool, typer.Option("--detach", help="Start it in the background, and return once it can train.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Run API, scheduler and workers on this machine; nothing else is needed."""
+    """Run API, scheduler and workers on this machine; nothing else is needed.
+
+    With --detach: say where it listens, where its log is and how to stop it; exit status 2 with the end of the log if
+    it does not start.
+    """
     require("server", "worker")
+    if detach:
+        options = ["--host", host, "--port", str(port), "--workers", str(workers)]
+        _detach([*options, *(["--device", device] if device else [])], as_json)
+        return
     with service_settings() as settings:
         from service.processes.local import up as run_up
 
@@ -47,6 +60,31 @@ def up(
             say(as_json, {"url": url}, told)
 
         run_up(settings, host, port, workers, device, ready)
+
+
+def _detach(options: list[str], as_json: bool) -> None:
+    """Start ``up`` in the background.
+
+    Raises:
+        NormbenchError: it does not start.
+    """
+    with service_settings() as settings:
+        data_dir = settings.data_dir
+    started = False
+    try:
+        data_dir.mkdir(parents=True, exist_ok=True)
+        service = Service(*options, log=data_dir / "up.log", stays=True)
+    except OSError as error:
+        raise NormbenchError(f"cannot write to the data directory {data_dir}: {error.strerror}") from None
+    try:
+        url = service.ready()
+        started = True
+    finally:
+        if not started:
+            service.stop()
+    told = f"normbench listens: open {url} (API docs: {url}/docs). Data in {data_dir}, log in {service.log}."
+    pid = service.process.pid
+    say(as_json, {"url": url, "pid": pid, "log": str(service.log)}, f"{told}\nstop it:  kill {pid}")
 
 
 def api(host: Host = "127.0.0.1", port: Port = 8000, as_json: Json = False) -> None:

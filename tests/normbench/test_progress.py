@@ -105,7 +105,8 @@ def test_waiting_without_a_worker_for_the_device_says_how_to_start_one() -> None
     [
         ([False, False], "no live worker for it has fused kernels; mend what a worker's log says is missing"),
         ([False, True], "about to start"),
-        ([None], "about to start"),
+        ([None], "the worker is starting: it compiles kernels, once on a machine, which takes some 20 s"),
+        ([None, True], "about to start"),
     ],
 )
 def test_waiting_for_fused_kernels_says_how_to_have_some(fused: list[bool | None], told: str) -> None:
@@ -114,7 +115,9 @@ def test_waiting_for_fused_kernels_says_how_to_have_some(fused: list[bool | None
     workers = [{**worker("cpu", None), "fused": known} for known in fused]
     assert why(waiting, workers) == told
     waiting["spec"]["training"] = {"kernel": "auto"}
-    assert why(waiting, workers) == "about to start"
+    assert why(waiting, workers) == (told if "starting" in told else "about to start")
+    older_service = [worker("cpu", None)]
+    assert why(waiting, older_service) == "about to start"
 
 
 def test_waiting_behind_others_says_how_many_there_are() -> None:
