@@ -30,6 +30,7 @@ DEFAULT_URL = "http://127.0.0.1:8000"
 PATIENCE = 30.0  # seconds
 SILENCE_SECONDS = 60.0  # without even a ping, after which a stream of events counts as broken
 IDEMPOTENCY_KEY = r"[!-~]([ -~]{0,253}[!-~])?"
+FINGERPRINT = r"[0-9a-f]{8,64}"
 FIGURES = "figures/"
 EXPERIMENTS, RESULTS, COMPARISONS = "/v1/experiments", "/v1/results", "/v1/comparisons"
 SWEEPS, OVERALL = "/v1/sweeps", "/v1/leaderboards/overall"
@@ -496,16 +497,58 @@ class Client:
         """The boards that have entries: task, profile and problem."""
         return cast(list[dict[str, Any]], self._get("/v1/leaderboards")["items"])
 
-    def compare(self, *fingerprints: str, baseline: str | None = None, series: str | None = None) -> answers.Comparison:
+    def compare(
+        self,
+        *entries: str,
+        baseline: str | None = None,
+        series: str | None = None,
+        task: str | None = None,
+        profile: str | None = None,
+        problem: str | None = None,
+    ) -> answers.Comparison:
         """Entries of one board side by side: curves, differences and speed-ups.
 
         Args:
-            fingerprints: two or more, or their first 8 or more characters.
+            entries: two or more: fingerprints, or their first 8 or more characters; or methods of ``task``, each of
+                which stands for its best entry, chosen by validation.
             baseline: one of them; the one without normalization if omitted, else the first.
             series: whose curves; that of the metric that ranks, on validation data, if omitted.
+            task: the task on whose board the methods stand.
+            profile: of that board; the service's default if omitted.
+            problem: of that board; the profile's own if omitted.
+
+        Raises:
+            Invalid: a method is named without ``task``, or has no entry there.
         """
-        options = _given(fingerprint=list(fingerprints), baseline=baseline, series=series)
+        named = [name for name in (*entries, baseline) if name is not None and not re.fullmatch(FINGERPRINT, name)]
+        best = self._best_entries(named, task, profile, problem) if named else {}
+        options = _given(
+            fingerprint=[best.get(name, name) for name in entries],
+            baseline=None if baseline is None else best.get(baseline, baseline),
+            series=series,
+        )
         return cast(answers.Comparison, self._get(COMPARISONS, **options))
+
+    def _best_entries(
+        self, methods: Sequence[str], task: str | None, profile: str | None, problem: str | None
+    ) -> dict[str, str]:
+        """The fingerprint of each method's best measured entry on a board.
+
+        Raises:
+            Invalid: no task is named, or a method has no entry there.
+        """
+        if task is None:
+            raise Invalid(
+                f"{methods[0]} is no fingerprint, which has 8 or more of 0-9 and a-f; if it is a method, name the task"
+                " on whose board it stands"
+            )
+        board = self.leaderboard(task, profile=profile, problem=problem, entries="best")
+        found = {e["method"]: e["fingerprint"] for e in board["entries"] if e["source"] == "measured"}
+        absent = [method for method in methods if method not in found]
+        if absent:
+            there = ", ".join(found) or "none"
+            raise Invalid(f"{absent[0]} has no entry at {task} {board['profile']}; methods with entries: {there}")
+        return {method: found[method] for method in methods}
 
     def export(
         self,

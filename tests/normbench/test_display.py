@@ -60,9 +60,9 @@ def test_a_problems_note_stands_in_lines_of_80_columns_under_the_title() -> None
     shown = lines(leaderboard(board))
     head = next(k for k, line in enumerate(shown) if line[:1] == ["#"])
     told = [" ".join(line) for line in shown[:head]]
-    assert " ".join(told).endswith(f"on validation data {note}")
+    assert f"on validation data {note}" in " ".join(told)
     assert max(map(len, told)) <= 80
-    assert told[-2].startswith("A part of CIFAR-10"), "it has lines of its own"
+    assert any(line.startswith("A part of CIFAR-10") for line in told), "it has lines of its own"
 
 
 def test_a_number_that_a_paper_quotes_says_whose_it_is() -> None:
