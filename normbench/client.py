@@ -101,15 +101,18 @@ class Client:
         """
         return cast(answers.Plan, self._post(EXPERIMENTS, spec, params={"dry_run": "true"}))
 
-    def _post(
+    def _post(self, path: str, content: Mapping[str, Any], **request: Any) -> Any:
+        return self._posted(path, content, **request)[1]
+
+    def _posted(
         self, path: str, content: Mapping[str, Any], headers: Mapping[str, str] = {}, what: str = "spec", **request: Any
-    ) -> Any:
+    ) -> tuple[int, Any]:
         try:
             body = json.dumps(content, allow_nan=False)
         except (TypeError, ValueError, RecursionError) as error:
             raise _unsayable(what, content, error) from None
         headers = {**headers, "Content-Type": "application/json"}
-        return self._service.call("POST", path, safe=True, content=body, headers=headers, **request)
+        return self._service.exchange("POST", path, safe=True, content=body, headers=headers, **request)
 
     def experiment(self, experiment_id: str) -> answers.Experiment:
         """An experiment with its runs."""
@@ -354,7 +357,7 @@ class Client:
 
     def claim(self, result: Mapping[str, Any], *, idempotency_key: str | None = None) -> answers.SubmittedResult:
         """Submit a result that was measured elsewhere. Boards show it as claimed until three or more other seeds that
-        the service runs agree.
+        the service runs agree. The same result again is no second one: the answer is the first.
 
         Args:
             result: a spec without seeds, with ``values`` (a seed and a value each) and ``provenance``, whose ``source``
@@ -365,8 +368,14 @@ class Client:
             Invalid: the result is wrong; ``errors`` says where.
             Conflict: the key was used with another result.
         """
-        headers = _keyed(idempotency_key)
-        return cast(answers.SubmittedResult, self._post(RESULTS, result, headers=headers, what="result"))
+        return self.claim_once(result, idempotency_key=idempotency_key)[0]
+
+    def claim_once(
+        self, result: Mapping[str, Any], *, idempotency_key: str | None = None
+    ) -> tuple[answers.SubmittedResult, bool]:
+        """As ``claim``, and whether the result is new: the same spec, values and provenance are one result."""
+        status, found = self._posted(RESULTS, result, headers=_keyed(idempotency_key), what="result")
+        return cast(answers.SubmittedResult, found), status == httpx.codes.CREATED
 
     def claims(
         self,
