@@ -54,13 +54,13 @@ class Client:
     ``Unreachable`` where that does not help, and ``Refused`` or one of its kinds when the service says no.
 
     Args:
-        url: where the service is; NORMBENCH_URL, or http://127.0.0.1:8000, if omitted.
+        url: where the service is; NORMBENCH_URL if omitted, or else NORMBENCH_PORT (8000) of this machine.
         key: the API key; NORMBENCH_API_KEY if omitted.
         patience: for how many seconds a call is tried again.
     """
 
     def __init__(self, url: str | None = None, key: str | None = None, *, patience: float = PATIENCE) -> None:
-        url = url or os.environ.get("NORMBENCH_URL") or DEFAULT_URL
+        url = url or os.environ.get("NORMBENCH_URL") or _own_machine()
         self._service = Connection(url, key or os.environ.get("NORMBENCH_API_KEY"), patience)
 
     def __enter__(self) -> Self:
@@ -615,6 +615,18 @@ class Client:
 
     def _get(self, path: str, **params: Any) -> dict[str, Any]:
         return self._service.call("GET", path, safe=True, params=params)
+
+
+def _own_machine() -> str:
+    """Raises:
+    Unreachable: NORMBENCH_PORT is no port.
+    """
+    from normcore.variables import WrongVariable, default_port  # here, because who names a service needs none of it
+
+    try:
+        return f"http://127.0.0.1:{default_port(os.environ)}"
+    except WrongVariable as error:
+        raise Unreachable(str(error)) from None
 
 
 def _given(**options: Any) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from normbench.cli import command, watching
 from normbench.cli.background import Service
 from normbench.cli.command import INTERRUPTED, Json
 from normbench.cli.operators import service_settings
+from normbench.cli.servers import usual_port
 from normbench.client import DEFAULT_URL, Client
 from normbench.display import progress
 from normbench.display.leaderboard import leaderboard
@@ -27,7 +28,8 @@ METHODS = ("none", "layer_norm", "recurrent_batch_norm")
 
 
 def demo(
-    port: Annotated[int, typer.Option(help="Port of the service that the demo starts.")] = 8000, as_json: Json = False
+    port: Annotated[int, typer.Option(help="Port of the service that the demo starts.", callback=usual_port)] = 8000,
+    as_json: Json = False,
 ) -> None:
     """Start the service, train three methods on real digits, show the leaderboard.
 

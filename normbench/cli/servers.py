@@ -11,6 +11,7 @@ from normbench.cli.background import Service
 from normbench.cli.command import Json, require, say
 from normbench.cli.operators import service_settings
 from normbench.errors import NormbenchError
+from normcore.variables import DEFAULT_PORT, WrongVariable, default_port
 
 
 def _device(named: str | None) -> str | None:
@@ -22,8 +23,31 @@ def _device(named: str | None) -> str | None:
     return named
 
 
+def usual_port(context: typer.Context, parameter: typer.CallbackParam, given: int) -> int:
+    """The port that was given, or else the one of NORMBENCH_PORT.
+
+    Raises:
+        typer.BadParameter: the variable holds no port.
+    """
+    source = context.get_parameter_source(parameter.name or "")
+    if source is not None and source.name != "DEFAULT":
+        return given
+    try:
+        return default_port(os.environ)
+    except WrongVariable as error:
+        raise typer.BadParameter(str(error)) from None
+
+
 Host = Annotated[str, typer.Option(help="Address to listen on; any but 127.0.0.1 needs API keys.")]
-Port = Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 for any that is free.")]
+Port = Annotated[
+    int,
+    typer.Option(
+        min=0,
+        max=65535,
+        help="Port to listen on; 0 for any that is free. NORMBENCH_PORT is another default.",
+        callback=usual_port,
+    ),
+]
 Device = Annotated[
     str | None, typer.Option(help="cpu or cuda:N; a GPU if there is one, else the CPU.", callback=_device)
 ]
@@ -31,7 +55,7 @@ Device = Annotated[
 
 def up(
     host: Host = "127.0.0.1",
-    port: Port = 8000,
+    port: Port = DEFAULT_PORT,
     workers: Annotated[int, typer.Option(min=1, help="Runs that train at the same time.")] = 1,
     device: Device = None,
     detach: Annotated[
@@ -87,7 +111,7 @@ def _detach(options: list[str], as_json: bool) -> None:
     say(as_json, {"url": url, "pid": pid, "log": str(service.log)}, f"{told}\nstop it:  kill {pid}")
 
 
-def api(host: Host = "127.0.0.1", port: Port = 8000, as_json: Json = False) -> None:
+def api(host: Host = "127.0.0.1", port: Port = DEFAULT_PORT, as_json: Json = False) -> None:
     """Run the HTTP API alone."""
     with service_settings() as settings:
         from service.processes.serve import serve

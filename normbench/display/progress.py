@@ -23,6 +23,7 @@ from normbench.waiting import Watched
 STATE_STYLES = {"succeeded": "green", "failed": "red", "cancelled": "yellow", "running": "cyan", "queued": "dim"}
 DIVERGED_STYLE = "yellow"
 BAR_WIDTH = 16
+TELL_SECONDS = 30.0  # between two lines about an experiment where no terminal is
 
 
 def watch(client: Client, experiment_ids: Sequence[str], console: Console) -> list[Experiment]:
@@ -40,7 +41,7 @@ def watch(client: Client, experiment_ids: Sequence[str], console: Console) -> li
         metrics.update({} if metrics else _metrics(client))
         return _shown(client, queue, experiment, metrics.get(experiment["spec"]["task"]["name"]))
 
-    return _watch(client.looks(experiment_ids), show, console)
+    return _watch(client.looks(experiment_ids), show, _experiment_line, console)
 
 
 def watch_sweep(client: Client, sweep_id: str, console: Console) -> Sweep:
@@ -49,21 +50,59 @@ def watch_sweep(client: Client, sweep_id: str, console: Console) -> Sweep:
     Raises:
         NormbenchError: there is no such sweep, or the service was away for ten minutes.
     """
-    [sweep] = _watch(client.looks_at_sweep(sweep_id), _shown_sweep, console)
+    [sweep] = _watch(client.looks_at_sweep(sweep_id), _shown_sweep, _sweep_line, console)
     return sweep
 
 
 def _watch(
     looks: Iterator[list[Watched] | Unreachable | Unavailable],
     show: Callable[[Watched], RenderableType],
+    line: Callable[[Watched], tuple[str, str]],
     console: Console,
 ) -> list[Watched]:
+    """Bars on a terminal; elsewhere lines on standard error while it lasts, and the bars in the end."""
     shown = list[RenderableType]()
+    if not console.is_terminal:
+        looks = _told(looks, line)
     try:
         return _until_ended(looks, show, console, shown)
     finally:
         if shown and not console.is_terminal:
             console.line()  # rich ends a live display with a line only on a terminal
+
+
+def _told(
+    looks: Iterator[list[Watched] | Unreachable | Unavailable], line: Callable[[Watched], tuple[str, str]]
+) -> Iterator[list[Watched] | Unreachable | Unavailable]:
+    """The looks, each told on standard error: at once where a state changed, else every half minute.
+
+    Args:
+        line: what to tell, without and with what changes at every look.
+    """
+    errors = Console(stderr=True, highlight=False, soft_wrap=True)
+    told = dict[str, tuple[str, float]]()
+    for seen in looks:
+        for one in seen if isinstance(seen, list) else ():
+            state, whole = line(one)
+            last, at = told.get(one["id"], ("", 0.0))
+            if one["state"] not in ENDED and (state != last or time.monotonic() > at + TELL_SECONDS):
+                told[one["id"]] = state, time.monotonic()
+                errors.print(Text(whole))
+        yield seen
+
+
+def _experiment_line(experiment: Experiment) -> tuple[str, str]:
+    done, total = steps(experiment["runs"])
+    ended = sum(run["state"] in ENDED for run in experiment["runs"])
+    of = f", {ended} of {counted(len(experiment['runs']), 'run')} ended" if len(experiment["runs"]) > 1 else ""
+    state = f"{experiment['id']}  {subject(experiment['spec'])}: {experiment['state']}{of}"
+    return state, f"{state}, step {done} of {total}"
+
+
+def _sweep_line(sweep: Sweep) -> tuple[str, str]:
+    progress = sweep["progress"]
+    state = f"{sweep_title(sweep)}: {sweep['state']}"
+    return state, f"{state}, {progress['done']} of {counted(progress['total'], 'run')} ended"
 
 
 def _until_ended(

@@ -13,6 +13,8 @@ from normbench.display.queue import Queue
 from tests.normbench.scripted import Answer, scripted
 from tests.service.given import written
 
+TASK = {"name": "permuted_digits", "metric": {"name": "accuracy"}}
+
 
 def run(state: str, step: int, eta: float | None = None, phase: str | None = None, **fields: Any) -> Any:
     progress = {"step": step, "max_steps": 100, "eta_seconds": eta, "phase": phase}
@@ -76,6 +78,29 @@ def test_what_diverged_is_amber_and_what_was_completed_is_not() -> None:
     assert f"{amber}━" in bar_of("diverged")
     assert f"{amber}diverged at step 100" in bar_of("diverged")
     assert amber not in bar_of("completed")
+
+
+def test_where_no_terminal_is_each_change_of_state_is_a_line_on_standard_error(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("normbench.waiting.POLL_SECONDS", 0.01)
+
+    def seen(state: str, *runs: Any) -> Answer:
+        waiting = experiment(*runs)
+        return Answer({**waiting, "state": state, "spec": {**waiting["spec"], "kind": "training"}})
+
+    ended = run("succeeded", 100, outcome="completed", result=None)
+    waits = run("queued", 0, result=None)
+    queued, begun = seen("queued", waits, waits), seen("running", ended, waits)
+    tasks, workers = Answer({"items": [TASK]}), Answer({"items": [worker("cpu", None)]})
+    with scripted(queued, tasks, workers, queued, begun, seen("succeeded", ended, ended)) as script:
+        watch(Client(script.url), ["exp_1"], Console(file=StringIO(), width=100))
+    printed, told = capfd.readouterr()
+    assert printed == ""
+    assert told.splitlines() == [
+        "exp_1  permuted_digits layer_norm: queued, 0 of 2 runs ended, step 0 of 200",
+        "exp_1  permuted_digits layer_norm: running, 1 of 2 runs ended, step 100 of 200",
+    ]
 
 
 def test_the_step_of_a_divergence_is_that_of_the_result_where_it_tells_one() -> None:
