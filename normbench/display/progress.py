@@ -155,12 +155,14 @@ def _shown_sweep(sweep: Sweep) -> RenderableType:
 
 def _line(done: int, total: int, note: Text, *, amber: bool = False) -> RichTable:
     """A bar, its numbers and a note; an amber bar for what has diverged."""
-    styles = {"complete_style": DIVERGED_STYLE, "finished_style": DIVERGED_STYLE} if amber else {}
+    bar = ProgressBar(total, done, BAR_WIDTH)
+    if amber:
+        bar.complete_style = bar.finished_style = DIVERGED_STYLE
     line = RichTable.grid(padding=(0, 1, 0, 0))
     line.add_column(width=BAR_WIDTH)
     line.add_column(no_wrap=True)
     line.add_column(overflow="fold")
-    line.add_row(ProgressBar(total, done, BAR_WIDTH, **styles), f"{done}/{total}", note)
+    line.add_row(bar, f"{done}/{total}", note)
     return line
 
 

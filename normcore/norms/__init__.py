@@ -4,6 +4,8 @@ One file per method. To add one, write its options in the module of its tag in `
 the same name in the module of its tag here, and a test; the registry and the contract suite find both by themselves.
 """
 
+from typing import Any, cast
+
 from normcore.norms.normalization import BiasPlace, Normalization, Size
 from normcore.spec.methods import METHODS
 from normcore.spec.methods.method import Method
@@ -19,9 +21,9 @@ def build(options: Method) -> Normalization:
     Raises:
         CannotRun: its class is no normalization.
     """
-    kind = METHODS.implementation(options)
+    kind: Any = METHODS.implementation(options)
     if not (isinstance(kind, type) and issubclass(kind, Normalization)):
         name = f"{getattr(kind, '__module__', '')}.{getattr(kind, '__qualname__', kind)}"
         base = f"{Normalization.__module__}.{Normalization.__qualname__}"
         raise CannotRun(f"{METHODS.tag_of(options)}: {name} is no subclass of {base}, which says what to implement")
-    return kind(options)
+    return cast(Normalization, kind(options))

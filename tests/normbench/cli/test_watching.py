@@ -47,7 +47,7 @@ def diverging(db: Database, *steps: int | None) -> None:
         lease = claimed(db).lease
         begun(db, lease)
         recorded(db, lease, measured(step or MAX_STEPS))
-        finished(db, lease, *(["diverged"] if step else []))
+        finished(db, lease, "diverged" if step else "completed")
 
 
 def test_an_experiment_that_diverged_altogether_ends_with_status_2_and_no_full_bar(
