@@ -22,7 +22,8 @@ def build(options: Method) -> Normalization:
         CannotRun: its class is no normalization.
     """
     kind: Any = METHODS.implementation(options)
-    if not (isinstance(kind, type) and issubclass(kind, Normalization)):
+    is_normalization = isinstance(kind, type) and issubclass(kind, Normalization)
+    if not is_normalization:
         name = f"{getattr(kind, '__module__', '')}.{getattr(kind, '__qualname__', kind)}"
         base = f"{Normalization.__module__}.{Normalization.__qualname__}"
         raise CannotRun(f"{METHODS.tag_of(options)}: {name} is no subclass of {base}, which says what to implement")

@@ -49,8 +49,8 @@ def test_a_field_of_another_part_or_name_is_answered_with_the_line_to_write(
 
 
 def test_what_an_analysis_does_not_have_is_not_offered() -> None:
-    told = refusal({"task": {"name": "step_cost", "profile": "smoke"}, "batch_size": 8})
-    assert told.startswith("batch_size: unknown field; remove it, or choose from spec_version, kind, task,")
+    told = refusal({"task": {"name": "step_cost", "profile": "smoke"}, "max_steps": 8})
+    assert told.startswith("max_steps: unknown field; remove it, or choose from spec_version, kind, task,")
 
 
 @pytest.mark.parametrize(
