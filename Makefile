@@ -13,7 +13,7 @@ export PYTHONDONTWRITEBYTECODE =
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(INSTALLED)  ## the whole path once: service, nine runs, leaderboard
+demo: $(INSTALLED)  ## the whole path once: service, 15 runs, leaderboard
 	$(BIN)/normbench demo
 
 test: $(INSTALLED)  ## the whole test suite

@@ -30,6 +30,7 @@ DEFAULT_URL = "http://127.0.0.1:8000"
 PATIENCE = 30.0  # seconds
 SILENCE_SECONDS = 60.0  # without even a ping, after which a stream of events counts as broken
 IDEMPOTENCY_KEY = r"[!-~]([ -~]{0,253}[!-~])?"
+FINGERPRINT = r"[0-9a-f]{8,64}"
 FIGURES = "figures/"
 EXPERIMENTS, RESULTS, COMPARISONS = "/v1/experiments", "/v1/results", "/v1/comparisons"
 SWEEPS, OVERALL = "/v1/sweeps", "/v1/leaderboards/overall"
@@ -53,13 +54,13 @@ class Client:
     ``Unreachable`` where that does not help, and ``Refused`` or one of its kinds when the service says no.
 
     Args:
-        url: where the service is; NORMBENCH_URL, or http://127.0.0.1:8000, if omitted.
+        url: where the service is; NORMBENCH_URL if omitted, or else NORMBENCH_PORT (8000) of this machine.
         key: the API key; NORMBENCH_API_KEY if omitted.
         patience: for how many seconds a call is tried again.
     """
 
     def __init__(self, url: str | None = None, key: str | None = None, *, patience: float = PATIENCE) -> None:
-        url = url or os.environ.get("NORMBENCH_URL") or DEFAULT_URL
+        url = url or os.environ.get("NORMBENCH_URL") or _own_machine()
         self._service = Connection(url, key or os.environ.get("NORMBENCH_API_KEY"), patience)
 
     def __enter__(self) -> Self:
@@ -100,15 +101,18 @@ class Client:
         """
         return cast(answers.Plan, self._post(EXPERIMENTS, spec, params={"dry_run": "true"}))
 
-    def _post(
+    def _post(self, path: str, content: Mapping[str, Any], **request: Any) -> Any:
+        return self._posted(path, content, **request)[1]
+
+    def _posted(
         self, path: str, content: Mapping[str, Any], headers: Mapping[str, str] = {}, what: str = "spec", **request: Any
-    ) -> Any:
+    ) -> tuple[int, Any]:
         try:
             body = json.dumps(content, allow_nan=False)
         except (TypeError, ValueError, RecursionError) as error:
             raise _unsayable(what, content, error) from None
         headers = {**headers, "Content-Type": "application/json"}
-        return self._service.call("POST", path, safe=True, content=body, headers=headers, **request)
+        return self._service.exchange("POST", path, safe=True, content=body, headers=headers, **request)
 
     def experiment(self, experiment_id: str) -> answers.Experiment:
         """An experiment with its runs."""
@@ -353,7 +357,7 @@ class Client:
 
     def claim(self, result: Mapping[str, Any], *, idempotency_key: str | None = None) -> answers.SubmittedResult:
         """Submit a result that was measured elsewhere. Boards show it as claimed until three or more other seeds that
-        the service runs agree.
+        the service runs agree. The same result again is no second one: the answer is the first.
 
         Args:
             result: a spec without seeds, with ``values`` (a seed and a value each) and ``provenance``, whose ``source``
@@ -364,8 +368,14 @@ class Client:
             Invalid: the result is wrong; ``errors`` says where.
             Conflict: the key was used with another result.
         """
-        headers = _keyed(idempotency_key)
-        return cast(answers.SubmittedResult, self._post(RESULTS, result, headers=headers, what="result"))
+        return self.claim_once(result, idempotency_key=idempotency_key)[0]
+
+    def claim_once(
+        self, result: Mapping[str, Any], *, idempotency_key: str | None = None
+    ) -> tuple[answers.SubmittedResult, bool]:
+        """As ``claim``, and whether the result is new: the same spec, values and provenance are one result."""
+        status, found = self._posted(RESULTS, result, headers=_keyed(idempotency_key), what="result")
+        return cast(answers.SubmittedResult, found), status == httpx.codes.CREATED
 
     def claims(
         self,
@@ -496,16 +506,58 @@ class Client:
         """The boards that have entries: task, profile and problem."""
         return cast(list[dict[str, Any]], self._get("/v1/leaderboards")["items"])
 
-    def compare(self, *fingerprints: str, baseline: str | None = None, series: str | None = None) -> answers.Comparison:
+    def compare(
+        self,
+        *entries: str,
+        baseline: str | None = None,
+        series: str | None = None,
+        task: str | None = None,
+        profile: str | None = None,
+        problem: str | None = None,
+    ) -> answers.Comparison:
         """Entries of one board side by side: curves, differences and speed-ups.
 
         Args:
-            fingerprints: two or more, or their first 8 or more characters.
+            entries: two or more: fingerprints, or their first 8 or more characters; or methods of ``task``, each of
+                which stands for its best entry, chosen by validation.
             baseline: one of them; the one without normalization if omitted, else the first.
             series: whose curves; that of the metric that ranks, on validation data, if omitted.
+            task: the task on whose board the methods stand.
+            profile: of that board; the service's default if omitted.
+            problem: of that board; the profile's own if omitted.
+
+        Raises:
+            Invalid: a method is named without ``task``, or has no entry there.
         """
-        options = _given(fingerprint=list(fingerprints), baseline=baseline, series=series)
+        named = [name for name in (*entries, baseline) if name is not None and not re.fullmatch(FINGERPRINT, name)]
+        best = self._best_entries(named, task, profile, problem) if named else {}
+        options = _given(
+            fingerprint=[best.get(name, name) for name in entries],
+            baseline=None if baseline is None else best.get(baseline, baseline),
+            series=series,
+        )
         return cast(answers.Comparison, self._get(COMPARISONS, **options))
+
+    def _best_entries(
+        self, methods: Sequence[str], task: str | None, profile: str | None, problem: str | None
+    ) -> dict[str, str]:
+        """The fingerprint of each method's best measured entry on a board.
+
+        Raises:
+            Invalid: no task is named, or a method has no entry there.
+        """
+        if task is None:
+            raise Invalid(
+                f"{methods[0]} is no fingerprint, which has 8 or more of 0-9 and a-f; if it is a method, name the task"
+                " on whose board it stands"
+            )
+        board = self.leaderboard(task, profile=profile, problem=problem, entries="best")
+        found = {e["method"]: e["fingerprint"] for e in board["entries"] if e["source"] == "measured"}
+        absent = [method for method in methods if method not in found]
+        if absent:
+            there = ", ".join(found) or "none"
+            raise Invalid(f"{absent[0]} has no entry at {task} {board['profile']}; methods with entries: {there}")
+        return {method: found[method] for method in methods}
 
     def export(
         self,
@@ -563,6 +615,18 @@ class Client:
 
     def _get(self, path: str, **params: Any) -> dict[str, Any]:
         return self._service.call("GET", path, safe=True, params=params)
+
+
+def _own_machine() -> str:
+    """Raises:
+    Unreachable: NORMBENCH_PORT is no port.
+    """
+    from normcore.variables import WrongVariable, default_port  # here, because who names a service needs none of it
+
+    try:
+        return f"http://127.0.0.1:{default_port(os.environ)}"
+    except WrongVariable as error:
+        raise Unreachable(str(error)) from None
 
 
 def _given(**options: Any) -> dict[str, Any]:

@@ -62,15 +62,21 @@ class Connection:
             Refused: or one of its kinds, when the service says no.
             Unreachable: nothing answers, or no normbench does.
         """
+        return self.exchange(method, path, safe=safe, within=within, **request)[1]
+
+    def exchange(
+        self, method: str, path: str, *, safe: bool, within: float = math.inf, **request: Any
+    ) -> tuple[int, dict[str, Any]]:
+        """The answer's status and its JSON object; arguments and errors as of ``call``."""
         deadline = time.monotonic() + within
 
-        def once() -> dict[str, Any]:
+        def once() -> tuple[int, dict[str, Any]]:
             left = deadline - time.monotonic()
             timeout = min(TIMEOUT_SECONDS, max(left, LEAST_SECONDS))
             with self._translated():
                 answer = self._http.request(method, path, timeout=timeout, **request)
             _raise_for(answer)
-            return self._content(answer)
+            return answer.status_code, self._content(answer)
 
         return self.patiently(once, within) if safe else once()
 

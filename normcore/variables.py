@@ -11,12 +11,20 @@ SERVICE = (  # service.settings
     *("MAX_BODY_BYTES", "ALLOWED_HOSTS"),
 )
 WORKERS = ("DEVICE", "THREADS", "CHECKPOINT_SECONDS", "FLUSH_SECONDS", "GRACE_SECONDS", "STALL_SECONDS", "MEMORY_LIMIT")
-CLIENT = ("URL", "API_KEY")
-OTHERS = ("PORT", "TEST_DATABASE_URL", "TEST_BROKER_URL", "TEST_SCHEMA_CASES")  # tests and compose
+CLIENT = ("URL", "API_KEY", "PORT")  # the port is that of compose, too
+OTHERS = ("TEST_DATABASE_URL", "TEST_BROKER_URL", "TEST_SCHEMA_CASES")  # tests
 KNOWN = frozenset((*SERVICE, *WORKERS, *CLIENT, *OTHERS))
 
 KUBERNETES = re.compile(r"(.*_)?(SERVICE_HOST|SERVICE_PORT(_.*)?|PORT(_\d+_(TCP|UDP|SCTP)(_.*)?)?)")  # of its services
 LOOKS_ALIKE = 0.6  # of difflib's ratio, 1 for two that are equal
+
+
+DEFAULT_PORT = 8000
+MOST_PORTS = 65535
+
+
+class WrongVariable(ValueError):
+    """A variable that holds what nobody can use; the message names it."""
 
 
 class MisspeltVariable(ValueError):
@@ -36,6 +44,21 @@ def check_variables(environment: Mapping[str, str]) -> None:
     misspelt = {name: " or ".join(PREFIX + known for known in names) for name, names in meant.items() if names}
     if misspelt:
         raise MisspeltVariable("; ".join(f"{name}: did you mean {known}?" for name, known in misspelt.items()))
+
+
+def default_port(environment: Mapping[str, str]) -> int:
+    """The port of a service on this machine: ``NORMBENCH_PORT``, or 8000. Kubernetes gives that name to the address of
+    a service called normbench, which says nothing of ours.
+
+    Raises:
+        WrongVariable: it is no port.
+    """
+    written = environment.get(f"{PREFIX}PORT", "")
+    if not written or written.startswith(("tcp://", "udp://", "sctp://")):
+        return DEFAULT_PORT
+    if not written.isascii() or not written.isdigit() or int(written) > MOST_PORTS:
+        raise WrongVariable(f"{PREFIX}PORT={written}: expected a port, a number from 0 to {MOST_PORTS}")
+    return int(written)
 
 
 def _meant(name: str) -> list[str]:

@@ -79,6 +79,7 @@ LONGEST = (  # first, and by turns what waits much and what computes much
     "service/experiments/test_stream.py",
     "service/experiments/lifecycle/test_cancelling.py",
     "normbench/cli/test_servers.py",
+    "normbench/cli/test_background.py",
     "normbench/cli/test_demo.py",
     "normbench/test_terminal.py",
     "test_boundaries.py",

@@ -78,7 +78,7 @@ def test_what_they_add_is_known_without_torch(tree: Path) -> None:
     spec, with_torch = json.loads(run(tree, "-c", code))
     assert spec["task"]["legacy_index_map"] is True
     assert spec["model"]["cell"] == "mgu"
-    assert spec["norm"] == {"method": "scale_norm", "sites": ["input", "recurrent"]}
+    assert spec["norm"] == {"method": "scale_norm", "sites": ["input", "recurrent"], "eps": 1e-5}
     assert not with_torch
 
 
@@ -146,3 +146,30 @@ print(json.dumps([listed, board]))
     assert [(entry["rank"], entry["method"]) for entry in entries] == [(1, "layer_norm")]
     assert entries[0]["value"]["mean"] == last["result"]["value"]
     assert board["problem"]["options"] == {"examples": None, "permutation_seed": 0, "legacy_index_map": True}
+
+
+def test_a_report_card_of_the_method_says_what_its_equation_is_invariant_to(tree: Path, tmp_path: Path) -> None:
+    spec = {"task": {"name": "invariances"}, "norm": {"method": "scale_norm"}}
+    found = {finding["name"]: finding["verdict"] for finding in events(str(tree), tmp_path, spec)[-1]["findings"]}
+    rescaled = {name: verdict for name, verdict in found.items() if name.endswith("rescaling")}
+    assert rescaled == {
+        "weight_matrix_rescaling": "invariant",
+        "weight_vector_rescaling": "not invariant",
+        "dataset_rescaling": "invariant",
+        "single_case_rescaling": "invariant",
+    }
+
+
+def test_the_cost_of_the_cell_is_that_of_its_parameters(tree: Path) -> None:
+    code = """
+import json
+from normcore import cells, norms
+from normcore.spec.cells.mgu import MGU
+from normcore.spec.methods.none import NoNorm
+
+options = MGU(hidden_size=5)
+cell = cells.build(options, 3, norms.build(NoNorm()))
+print(json.dumps([options.cost(3, 7).parameters, sum(p.numel() for p in cell.parameters())]))
+"""
+    known, counted = json.loads(run(tree, "-c", code))
+    assert known == counted == 2 * 5 * (3 + 5) + 3 * 5

@@ -79,8 +79,8 @@ def root(
 ) -> None:
     """Benchmark normalization in recurrent networks.
 
-    NORMBENCH_URL names the service (default http://127.0.0.1:8000), NORMBENCH_API_KEY holds your key where it asks for
-    one.
+    NORMBENCH_URL names the service (default http://127.0.0.1:8000; NORMBENCH_PORT is another port of this machine),
+    NORMBENCH_API_KEY holds your key where it asks for one.
     """
 
 

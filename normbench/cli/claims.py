@@ -9,6 +9,21 @@ from normbench.answers import ResultState
 from normbench.cli import command
 from normbench.cli.command import Json
 from normbench.display import claims as display
+from normbench.display.runs import moment
+from normbench.errors import Invalid
+
+FORMS: list[list[str | int]] = [[], ["values"], ["provenance"]]  # errors of these want an example
+EXAMPLE = """\
+task: {name: permuted_digits, profile: smoke}    # a spec without seeds; the profile has what is omitted
+norm: {method: layer_norm}
+values:                                          # of each seed the test value of the task's first metric
+  - {seed: 0, value: 0.61}
+  - {seed: 1, value: 0.62}
+provenance:
+  source: https://example.org/log                # where to read about it
+  code: 3c90448                                  # may be omitted, as hardware and note
+  hardware: a laptop
+"""
 
 
 def claim(
@@ -21,10 +36,20 @@ def claim(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Submit a result that was measured elsewhere; boards show it as claimed until fresh seeds here agree."""
+    """Submit a result that was measured elsewhere; boards show it as claimed until fresh seeds here agree.
+
+    The same spec, values and provenance again are no second result.
+    """
     written = command.read(command.standard_input_or(file))
-    result = command.client().claim(written, idempotency_key=idempotency_key)
+    try:
+        result, is_new = command.client().claim_once(written, idempotency_key=idempotency_key)
+    except Invalid as refusal:
+        if not any(error["loc"][:1] in FORMS and len(error["loc"]) <= 2 for error in refusal.errors):
+            raise
+        raise Invalid(f"{refusal}\nA claim looks like this:\n\n{EXAMPLE}") from None
     command.show(as_json, result, display.claim(result))
+    if not is_new:
+        command.note(f"{result['id']} of {moment(result['created_at'])} says the same; nothing was added")
 
 
 def claims(

@@ -19,7 +19,7 @@ from normcore.variables import MisspeltVariable, check_variables
 PATIENCE = 2.0  # seconds that a command tries to reach the service
 STANDARD_INPUT = Path("/dev/stdin")
 PIPE_WIDTH = 100_000  # columns of text for another program: whatever it takes
-FAILED, MISUSED, DIFFERS, INTERRUPTED = 1, 2, 3, 130  # exit statuses
+FAILED, MISUSED, DIVERGED, DIFFERS, INTERRUPTED = 1, 2, 2, 3, 130  # exit statuses
 NEEDED = {"server": ("fastapi", "sqlalchemy", "uvicorn"), "worker": ("sklearn", "sqlalchemy", "torch")}
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]

@@ -37,7 +37,8 @@ def submit(
 ) -> None:
     """Submit experiments, one from each file; none if a file is wrong.
 
-    With --json: an object a line for each file; with --only-new, of one that has nothing left to submit, its plan.
+    With --wait, exit status 1 if a run failed or was cancelled, 2 if all seeds of an experiment diverged. With --json:
+    an object a line for each file; with --only-new, of one that has nothing left to submit, its plan.
     """
     if idempotency_key is not None and len(files) > 1:
         raise NormbenchError("--idempotency-key is for one file; each experiment needs a key of its own")

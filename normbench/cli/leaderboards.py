@@ -11,6 +11,7 @@ from normbench.cli.command import Json
 from normbench.client import Client
 from normbench.display.leaderboard import leaderboard as display
 from normbench.display.overall import overall as display_overall
+from normbench.display.report_card import OWN_PROBLEM
 from normbench.errors import NormbenchError
 
 OVERALL = "overall"
@@ -56,7 +57,7 @@ def leaderboard(
     command.show(as_json, board, *([display(board)] if board["entries"] else []))
     if not board["entries"]:
         command.note(_nothing_here(client, board))
-    for other in board["problems"]:
+    for other in board["problems"] if board["entries"] else ():
         if other["id"] != board["problem"]["id"]:
             command.note(f"another problem, with a board of its own: --problem {other['id']} ({other['title']})")
     if published and all(entry["source"] != "published" for entry in board["entries"]):
@@ -76,8 +77,16 @@ def _check_of_a_task(options: Mapping[str, Any]) -> None:
 
 
 def _nothing_here(client: Client, board: Leaderboard) -> str:
-    """That the board is empty, and where the task has entries."""
-    task, profile = board["task"], board["profile"]
-    others = dict.fromkeys(found["profile"] for found in client.leaderboards() if found["task"] == task)
-    elsewhere = f"; there are some at {' and '.join(f'--profile {other}' for other in others)}" if others else ""
-    return f"{task} has no entries at {profile}{elsewhere}"
+    """That the board is empty, and what to type for those of the task's boards that have entries."""
+    task, profile, own = board["task"], board["profile"], board["problems"][0]["id"]
+    title = "" if board["problem"]["id"] == own else f" ({board['problem']['title']})"
+    others = [found for found in client.leaderboards() if found["task"] == task]
+    lines = [f"  normbench leaderboard {task} --profile {found['profile']}{_problem_option(found)}" for found in others]
+    elsewhere = "; there are some here:\n" + "\n".join(lines) if lines else ""
+    return f"{task} has no entries at {profile}{title}{elsewhere}"
+
+
+def _problem_option(found: Mapping[str, Any]) -> str:
+    """What names the problem of a board that is not the profile's own."""
+    problem = found["problem"]
+    return "" if problem["title"] == OWN_PROBLEM else f" --problem {problem['id']}    # {problem['title']}"

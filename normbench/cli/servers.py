@@ -7,8 +7,11 @@ from typing import Annotated
 
 import typer
 
+from normbench.cli.background import Service
 from normbench.cli.command import Json, require, say
 from normbench.cli.operators import service_settings
+from normbench.errors import NormbenchError
+from normcore.variables import DEFAULT_PORT, WrongVariable, default_port
 
 
 def _device(named: str | None) -> str | None:
@@ -20,8 +23,31 @@ def _device(named: str | None) -> str | None:
     return named
 
 
+def usual_port(context: typer.Context, parameter: typer.CallbackParam, given: int) -> int:
+    """The port that was given, or else the one of NORMBENCH_PORT.
+
+    Raises:
+        typer.BadParameter: the variable holds no port.
+    """
+    source = context.get_parameter_source(parameter.name or "")
+    if source is not None and source.name != "DEFAULT":
+        return given
+    try:
+        return default_port(os.environ)
+    except WrongVariable as error:
+        raise typer.BadParameter(str(error)) from None
+
+
 Host = Annotated[str, typer.Option(help="Address to listen on; any but 127.0.0.1 needs API keys.")]
-Port = Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 for any that is free.")]
+Port = Annotated[
+    int,
+    typer.Option(
+        min=0,
+        max=65535,
+        help="Port to listen on; 0 for any that is free. NORMBENCH_PORT is another default.",
+        callback=usual_port,
+    ),
+]
 Device = Annotated[
     str | None, typer.Option(help="cpu or cuda:N; a GPU if there is one, else the CPU.", callback=_device)
 ]
@@ -29,13 +55,24 @@ Device = Annotated[
 
 def up(
     host: Host = "127.0.0.1",
-    port: Port = 8000,
+    port: Port = DEFAULT_PORT,
     workers: Annotated[int, typer.Option(min=1, help="Runs that train at the same time.")] = 1,
     device: Device = None,
+    detach: Annotated[
+        bool, typer.Option("--detach", help="Start it in the background, and return once it can train.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Run API, scheduler and workers on this machine; nothing else is needed."""
+    """Run API, scheduler and workers on this machine; nothing else is needed.
+
+    With --detach: say where it listens, where its log is and how to stop it; exit status 2 with the end of the log if
+    it does not start.
+    """
     require("server", "worker")
+    if detach:
+        options = ["--host", host, "--port", str(port), "--workers", str(workers)]
+        _detach([*options, *(["--device", device] if device else [])], as_json)
+        return
     with service_settings() as settings:
         from service.processes.local import up as run_up
 
@@ -49,7 +86,32 @@ def up(
         run_up(settings, host, port, workers, device, ready)
 
 
-def api(host: Host = "127.0.0.1", port: Port = 8000, as_json: Json = False) -> None:
+def _detach(options: list[str], as_json: bool) -> None:
+    """Start ``up`` in the background.
+
+    Raises:
+        NormbenchError: it does not start.
+    """
+    with service_settings() as settings:
+        data_dir = settings.data_dir
+    started = False
+    try:
+        data_dir.mkdir(parents=True, exist_ok=True)
+        service = Service(*options, log=data_dir / "up.log", stays=True)
+    except OSError as error:
+        raise NormbenchError(f"cannot write to the data directory {data_dir}: {error.strerror}") from None
+    try:
+        url = service.ready()
+        started = True
+    finally:
+        if not started:
+            service.stop()
+    told = f"normbench listens: open {url} (API docs: {url}/docs). Data in {data_dir}, log in {service.log}."
+    pid = service.process.pid
+    say(as_json, {"url": url, "pid": pid, "log": str(service.log)}, f"{told}\nstop it:  kill {pid}")
+
+
+def api(host: Host = "127.0.0.1", port: Port = DEFAULT_PORT, as_json: Json = False) -> None:
     """Run the HTTP API alone."""
     with service_settings() as settings:
         from service.processes.serve import serve

@@ -7,7 +7,7 @@ import typer
 
 from normbench.answers import ENDED, Sweep
 from normbench.cli import command
-from normbench.cli.command import FAILED, INTERRUPTED, Json, naming, read, standard_input_or
+from normbench.cli.command import DIVERGED, FAILED, INTERRUPTED, Json, naming, read, standard_input_or
 from normbench.client import Client
 from normbench.display import progress
 from normbench.display import sweeps as display
@@ -26,7 +26,8 @@ def sweep(
 ) -> None:
     """Submit a sweep: a spec and values for some of its fields, an experiment for every combination; all or none.
 
-    With --wait, its cells in the end; exit status 1 if a run failed or was cancelled.
+    With --wait, its cells in the end; exit status 1 if a run failed or was cancelled, 2 if all seeds of an experiment
+    diverged.
     """
     if dry_run and wait:
         raise NormbenchError("--dry-run submits nothing that --wait could wait for; leave one of them out")
@@ -61,7 +62,7 @@ def wait_for(client: Client, sweep_id: str, as_json: bool) -> None:
     """Show progress, then the cells.
 
     Raises:
-        typer.Exit: a run failed or was cancelled, or somebody pressed Ctrl-C.
+        typer.Exit: a run failed or was cancelled, all seeds of an experiment diverged, or somebody pressed Ctrl-C.
     """
     try:
         ended = progress.watch_sweep(client, sweep_id, command.console(err=as_json))
@@ -75,8 +76,13 @@ def wait_for(client: Client, sweep_id: str, as_json: bool) -> None:
         if cell["state"] != "succeeded":
             id = cell["experiment_id"]
             command.complain(f"{display.name_of(cell['values'])} {cell['state']}; normbench status {id}")
+    lost = display.diverged_cells(ended)
+    for cell in lost:
+        command.complain(f"{display.name_of(cell['values'])} diverged; normbench status {cell['experiment_id']}")
     if ended["state"] != "succeeded":
         raise typer.Exit(FAILED)
+    if lost:
+        raise typer.Exit(DIVERGED)
 
 
 def status(client: Client, sweep_id: str, as_json: bool) -> None:

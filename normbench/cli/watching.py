@@ -7,9 +7,10 @@ import typer
 
 from normbench.answers import Experiment
 from normbench.cli import command, sweeps
-from normbench.cli.command import FAILED, INTERRUPTED, Json
+from normbench.cli.command import DIVERGED, FAILED, INTERRUPTED, Json
 from normbench.client import Client
 from normbench.display import progress
+from normbench.display.experiments import divergence_step, has_diverged, has_diverged_altogether
 from normbench.display.findings import findings
 from normbench.errors import NormbenchError
 
@@ -18,10 +19,10 @@ def watch(
     experiment_ids: Annotated[list[str], typer.Argument(metavar="ID", help="Experiments, exp_…, or a sweep, swp_…")],
     as_json: Json = False,
 ) -> None:
-    """Show the progress of experiments or of a sweep until every run has ended; exit status 1 if one failed or was
-    cancelled.
+    """Show the progress of experiments or of a sweep until every run has ended.
 
-    Ctrl-C stops the watching, not the training. With --json: an object a line for each experiment.
+    Exit status 1 if a run failed or was cancelled, 2 if all seeds of an experiment diverged. Ctrl-C stops the watching,
+    not the training. With --json: an object a line for each experiment.
     """
     if any(map(command.is_sweep, experiment_ids)):
         if len(experiment_ids) > 1:
@@ -35,7 +36,7 @@ def wait(client: Client, experiment_ids: list[str], as_json: bool) -> None:
     """Show progress, then what came of it.
 
     Raises:
-        typer.Exit: a run failed or was cancelled, or somebody pressed Ctrl-C.
+        typer.Exit: a run failed or was cancelled, all seeds of an experiment diverged, or somebody pressed Ctrl-C.
     """
     ended = ended_with_progress(client, experiment_ids, as_json)
     for experiment in ended:
@@ -46,6 +47,8 @@ def wait(client: Client, experiment_ids: list[str], as_json: bool) -> None:
         complain(experiment)
     if any(experiment["state"] != "succeeded" for experiment in ended):
         raise typer.Exit(FAILED)
+    if any(map(has_diverged_altogether, ended)):
+        raise typer.Exit(DIVERGED)
 
 
 def ended_with_progress(client: Client, experiment_ids: list[str], as_json: bool) -> list[Experiment]:
@@ -72,6 +75,8 @@ def complain(experiment: Experiment) -> None:
             command.complain(f"{run['id']} (seed {run['seed']}) failed: {run['error']}")
         elif run["state"] == "cancelled":
             command.complain(f"{run['id']} (seed {run['seed']}) was cancelled")
+        elif has_diverged(run):
+            command.complain(f"{run['id']} (seed {run['seed']}) diverged at step {divergence_step(run)}")
 
 
 def _show_findings(experiment: Experiment) -> None:

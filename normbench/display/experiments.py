@@ -1,7 +1,9 @@
 """Experiments and runs as tables, and plans as lines."""
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 from rich.console import Group
@@ -9,18 +11,22 @@ from rich.text import Text
 
 from normbench.answers import ENDED, Experiment, ExperimentSummary, Plan, Run
 from normbench.display.numbers import age, counted, duration, seeds, size
+from normbench.display.sweeps import name_of
 from normbench.display.table import Column, Table, block
 
 IN_COMPANY = "* not alone on its machine: these seconds count on no board (normbench logs RUN says why)."
+DECISIVE = ("task", "model", "norm", "training", "seeds")  # parts of a spec that tell experiments apart
 SHORT_FINGERPRINT = 12  # characters, enough to ask for it
 
 
 def experiments(summaries: Sequence[ExperimentSummary], now: datetime) -> Table:
-    """The newest experiments, one a row, each with its age."""
+    """The newest experiments, one a row, each with its age, and in what it differs from others of its kind."""
+    differences = _differences([e["spec"] for e in summaries])
     columns = (
         Column("id"),
         Column("task", words=True),
         Column("method"),
+        *([Column("differs in", words=True)] if any(differences) else []),
         Column("state"),
         Column("age", optional=1),
         Column("runs", optional=2),
@@ -30,13 +36,40 @@ def experiments(summaries: Sequence[ExperimentSummary], now: datetime) -> Table:
             e["id"],
             f"{e['spec']['task']['name']} {e['spec']['task']['profile']}",
             method_of(e["spec"]),
+            *([difference] if any(differences) else []),
             e["state"],
             age((now - datetime.fromisoformat(e["created_at"])).total_seconds()),
             _counts(e["runs_by_state"]),
         )
-        for e in summaries
+        for e, difference in zip(summaries, differences, strict=True)
     ]
     return Table("Experiments, newest first", columns, rows)
+
+
+def _differences(specs: Sequence[Mapping[str, Any]]) -> list[str | None]:
+    """In what each spec differs from the others of its task, profile and method; None of one that does not."""
+    groups = defaultdict[tuple[str, ...], list[dict[str, Any]]](list)
+    flat = [dict(_fields("", {part: spec.get(part) for part in DECISIVE})) for spec in specs]
+    kinds = [(spec["task"]["name"], spec["task"]["profile"], method_of(spec) or "") for spec in specs]
+    for kind, fields in zip(kinds, flat, strict=True):
+        groups[kind].append(fields)
+    differing = {
+        kind: [path for path in dict.fromkeys(chain(*alike)) if any(f.get(path) != alike[0].get(path) for f in alike)]
+        for kind, alike in groups.items()
+    }
+    return [
+        name_of({path: fields[path] for path in differing[kind] if path in fields}) or None
+        for kind, fields in zip(kinds, flat, strict=True)
+    ]
+
+
+def _fields(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Each field below a part of a spec, by its dotted path."""
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield from _fields(f"{path}.{name}" if path else name, inner)
+    else:
+        yield path, value
 
 
 def waits(experiment: Experiment) -> bool:
@@ -65,12 +98,39 @@ def runs(experiment: Experiment) -> Table:
             f"{run['progress']['step']}/{run['progress']['max_steps']}",
             None if (value := value_of(run)) is None else f"{value:.3f}",
             _time(run),
-            run["error"] or run["outcome"],
+            run["error"] or (f"diverged at step {divergence_step(run)}" if has_diverged(run) else run["outcome"]),
         )
         for run in experiment["runs"]
     ]
     title = f"{experiment['id']}: {subject(experiment['spec'])}, {experiment['state']}"
     return Table(title, columns, rows, IN_COMPANY if any(map(contended, experiment["runs"])) else None)
+
+
+def has_diverged(run: Run) -> bool:
+    """Whether its training came to values that are not finite."""
+    return run.get("outcome") == "diverged"
+
+
+def divergence_step(run: Run) -> int:
+    """The step at which a run diverged; older services tell only the last one that they heard of."""
+    divergence: Mapping[str, Any] = (run["result"] or {}).get("divergence") or {}
+    step: int = divergence.get("step", run["progress"]["step"])
+    return step
+
+
+def has_diverged_altogether(experiment: Experiment) -> bool:
+    """Whether every seed of it diverged."""
+    return bool(experiment["runs"]) and all(map(has_diverged, experiment["runs"]))
+
+
+def divergences(runs: Sequence[Run]) -> str | None:
+    """How many of the runs diverged, and where: ``2 of 5 diverged at step 10``. None if none did."""
+    steps = sorted({divergence_step(run) for run in runs if has_diverged(run)})
+    if not steps:
+        return None
+    lost = sum(map(has_diverged, runs))
+    which = "" if lost == len(runs) else f"{lost} of {len(runs)} "
+    return f"{which}diverged at step {steps[0]}" + (f" to {steps[-1]}" if len(steps) > 1 else "")
 
 
 def _time(run: Run) -> str | None:

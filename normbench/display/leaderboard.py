@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from normbench.answers import Leaderboard
-from normbench.display.numbers import counted, interval
+from normbench.display.numbers import counted, interval, short_fingerprints
 from normbench.display.table import Column, Table
 
 
@@ -14,6 +14,7 @@ def leaderboard(board: Leaderboard) -> Table:
     differs = any(_differs(entry) for entry in board["entries"])
     kernels = {entry["kernel"] for entry in board["entries"]} - {None}
     marked = len(kernels) > 1 or "mixed" in kernels  # so that nobody compares their times
+    short = short_fingerprints(entry["fingerprint"] for entry in board["entries"] if entry["fingerprint"])
     columns = [
         Column("#"),
         Column("method"),
@@ -24,6 +25,7 @@ def leaderboard(board: Leaderboard) -> Table:
         Column("time", optional=4),
         *([Column("kernel", optional=4)] if marked else []),
         Column(f"vs {board['baseline']}", optional=1),
+        Column("entry", optional=5),
     ]
     rows = [
         (
@@ -36,6 +38,7 @@ def leaderboard(board: Leaderboard) -> Table:
             _seconds(entry),
             *([entry["kernel"]] if marked else []),
             _speedup(entry["speedup"], board["rank_by"]),
+            short.get(entry["fingerprint"]),
         )
         for entry in board["entries"]
     ]

@@ -1,7 +1,9 @@
 """Numbers as people read them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+
+SHORTEST_FINGERPRINT = 8  # characters that the service takes
 
 
 def interval(value: Mapping[str, Any] | None) -> str | None:
@@ -45,3 +47,12 @@ def counted(number: int, noun: str) -> str:
 def seeds(numbers: Sequence[int]) -> str:
     """``seed 3`` or ``seeds 0, 1, 2``."""
     return ("seed " if len(numbers) == 1 else "seeds ") + ", ".join(map(str, numbers))
+
+
+def short_fingerprints(fingerprints: Iterable[str]) -> dict[str, str]:
+    """Each fingerprint with its first characters: so many that no two are the same, and that can be asked for."""
+    full = set(fingerprints)
+    length = SHORTEST_FINGERPRINT
+    while len({fingerprint[:length] for fingerprint in full}) < len(full):
+        length += 1
+    return {fingerprint: fingerprint[:length] for fingerprint in full}

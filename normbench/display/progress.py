@@ -12,15 +12,18 @@ from rich.text import Text
 
 from normbench.answers import ENDED, Experiment, Run, Sweep
 from normbench.client import Client
-from normbench.display.experiments import subject, value_of, waits
+from normbench.display.experiments import divergences, has_diverged, has_diverged_altogether, subject, value_of, waits
 from normbench.display.numbers import counted, duration
 from normbench.display.queue import Queue
+from normbench.display.sweeps import diverged_cells
 from normbench.display.sweeps import title as sweep_title
 from normbench.errors import NormbenchError, Unavailable, Unreachable
 from normbench.waiting import Watched
 
 STATE_STYLES = {"succeeded": "green", "failed": "red", "cancelled": "yellow", "running": "cyan", "queued": "dim"}
+DIVERGED_STYLE = "yellow"
 BAR_WIDTH = 16
+TELL_SECONDS = 30.0  # between two lines about an experiment where no terminal is
 
 
 def watch(client: Client, experiment_ids: Sequence[str], console: Console) -> list[Experiment]:
@@ -38,7 +41,7 @@ def watch(client: Client, experiment_ids: Sequence[str], console: Console) -> li
         metrics.update({} if metrics else _metrics(client))
         return _shown(client, queue, experiment, metrics.get(experiment["spec"]["task"]["name"]))
 
-    return _watch(client.looks(experiment_ids), show, console)
+    return _watch(client.looks(experiment_ids), show, _experiment_line, console)
 
 
 def watch_sweep(client: Client, sweep_id: str, console: Console) -> Sweep:
@@ -47,21 +50,59 @@ def watch_sweep(client: Client, sweep_id: str, console: Console) -> Sweep:
     Raises:
         NormbenchError: there is no such sweep, or the service was away for ten minutes.
     """
-    [sweep] = _watch(client.looks_at_sweep(sweep_id), _shown_sweep, console)
+    [sweep] = _watch(client.looks_at_sweep(sweep_id), _shown_sweep, _sweep_line, console)
     return sweep
 
 
 def _watch(
     looks: Iterator[list[Watched] | Unreachable | Unavailable],
     show: Callable[[Watched], RenderableType],
+    line: Callable[[Watched], tuple[str, str]],
     console: Console,
 ) -> list[Watched]:
+    """Bars on a terminal; elsewhere lines on standard error while it lasts, and the bars in the end."""
     shown = list[RenderableType]()
+    if not console.is_terminal:
+        looks = _told(looks, line)
     try:
         return _until_ended(looks, show, console, shown)
     finally:
         if shown and not console.is_terminal:
             console.line()  # rich ends a live display with a line only on a terminal
+
+
+def _told(
+    looks: Iterator[list[Watched] | Unreachable | Unavailable], line: Callable[[Watched], tuple[str, str]]
+) -> Iterator[list[Watched] | Unreachable | Unavailable]:
+    """The looks, each told on standard error: at once where a state changed, else every half minute.
+
+    Args:
+        line: what to tell, without and with what changes at every look.
+    """
+    errors = Console(stderr=True, highlight=False, soft_wrap=True)
+    told = dict[str, tuple[str, float]]()
+    for seen in looks:
+        for one in seen if isinstance(seen, list) else ():
+            state, whole = line(one)
+            last, at = told.get(one["id"], ("", 0.0))
+            if one["state"] not in ENDED and (state != last or time.monotonic() > at + TELL_SECONDS):
+                told[one["id"]] = state, time.monotonic()
+                errors.print(Text(whole))
+        yield seen
+
+
+def _experiment_line(experiment: Experiment) -> tuple[str, str]:
+    done, total = steps(experiment["runs"])
+    ended = sum(run["state"] in ENDED for run in experiment["runs"])
+    of = f", {ended} of {counted(len(experiment['runs']), 'run')} ended" if len(experiment["runs"]) > 1 else ""
+    state = f"{experiment['id']}  {subject(experiment['spec'])}: {experiment['state']}{of}"
+    return state, f"{state}, step {done} of {total}"
+
+
+def _sweep_line(sweep: Sweep) -> tuple[str, str]:
+    progress = sweep["progress"]
+    state = f"{sweep_title(sweep)}: {sweep['state']}"
+    return state, f"{state}, {progress['done']} of {counted(progress['total'], 'run')} ended"
 
 
 def _until_ended(
@@ -96,31 +137,41 @@ def _metrics(client: Client) -> dict[str, str]:
 
 def _shown(client: Client, queue: Queue, experiment: Experiment, metric: str | None) -> RenderableType:
     done, total = steps(experiment["runs"])
-    line = _line(done, total, _note(client, queue, experiment, metric))
+    amber = any(map(has_diverged, experiment["runs"]))
+    line = _line(done, total, _note(client, queue, experiment, metric), amber=amber)
     return Group(Text(f"{experiment['id']}  {subject(experiment['spec'])}"), line)
 
 
 def _shown_sweep(sweep: Sweep) -> RenderableType:
     done, total, left = sweep["progress"]["done"], sweep["progress"]["total"], sweep["progress"]["eta_seconds"]
+    lost = len(diverged_cells(sweep))
     note = Text.assemble(
-        (sweep["state"], STATE_STYLES[sweep["state"]]), f"  {duration(left)} left" if left is not None else ""
+        (sweep["state"], STATE_STYLES[sweep["state"]]),
+        f"  {duration(left)} left" if left is not None else "",
+        (f"  {counted(lost, 'experiment')} diverged" if lost else "", DIVERGED_STYLE),
     )
-    return Group(Text(sweep_title(sweep)), _line(done, total, note))
+    return Group(Text(sweep_title(sweep)), _line(done, total, note, amber=lost > 0))
 
 
-def _line(done: int, total: int, note: Text) -> RichTable:
+def _line(done: int, total: int, note: Text, *, amber: bool = False) -> RichTable:
+    """A bar, its numbers and a note; an amber bar for what has diverged."""
+    bar = ProgressBar(total, done, BAR_WIDTH)
+    if amber:
+        bar.complete_style = bar.finished_style = DIVERGED_STYLE
     line = RichTable.grid(padding=(0, 1, 0, 0))
     line.add_column(width=BAR_WIDTH)
     line.add_column(no_wrap=True)
     line.add_column(overflow="fold")
-    line.add_row(ProgressBar(total, done, BAR_WIDTH), f"{done}/{total}", note)
+    line.add_row(bar, f"{done}/{total}", note)
     return line
 
 
 def steps(runs: Sequence[Run]) -> tuple[int, int]:
-    """Steps done and steps in all, over all seeds; a run that has succeeded needs no more of them."""
+    """Steps done and steps in all, over all seeds; a run that has succeeded needs no more of them. One that diverged
+    never did the others."""
     total = sum(run["progress"]["max_steps"] for run in runs)
-    done = sum(run["progress"]["max_steps" if run["state"] == "succeeded" else "step"] for run in runs)
+    full = [run["state"] == "succeeded" and not has_diverged(run) for run in runs]
+    done = sum(run["progress"]["max_steps" if is_full else "step"] for run, is_full in zip(runs, full, strict=True))
     return done, total
 
 
@@ -149,7 +200,7 @@ def phases(runs: Sequence[Run]) -> list[str]:
 def _note(client: Client, queue: Queue, experiment: Experiment, metric: str | None) -> Text:
     """The state, and what explains it: why it waits, how good it is so far, how good it became."""
     runs, state = experiment["runs"], experiment["state"]
-    parts = [_value(client, runs, metric)]
+    parts, lost = [_value(client, runs, metric)], divergences(runs)
     if state not in ENDED:
         ended = sum(run["state"] in ENDED for run in runs)
         left = seconds_left(runs)
@@ -159,12 +210,16 @@ def _note(client: Client, queue: Queue, experiment: Experiment, metric: str | No
             *phases(runs),
             queue.why(experiment) if waits(experiment) else None,
         ]
-    return Text.assemble((state, STATE_STYLES[state]), *(f"  {part}" for part in parts if part))
+    told = [(state, STATE_STYLES[state]), *([(f"  {lost}", DIVERGED_STYLE)] if lost else [])]
+    if state == "succeeded" and has_diverged_altogether(experiment):
+        told = [(lost or state, DIVERGED_STYLE)]
+    return Text.assemble(*told, *(f"  {part}" for part in parts if part))
 
 
 def _value(client: Client, runs: Sequence[Run], metric: str | None) -> str | None:
-    """The mean test value once there is one of every success; before that the latest validation value of a run."""
-    results = [value for run in runs if (value := value_of(run)) is not None]
+    """The mean test value of the runs that converged, once all have ended; before that the latest validation value of
+    a run."""
+    results = [value for run in runs if not has_diverged(run) and (value := value_of(run)) is not None]
     running = next((run for run in runs if run["state"] == "running"), None)
     if running is None or metric is None:
         return f"test {metric} {sum(results) / len(results):.3f}" if results else None

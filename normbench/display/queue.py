@@ -12,6 +12,8 @@ from normbench.errors import NormbenchError
 
 LOOK_SECONDS = 3.0  # between two looks at the queue
 MOST = 200  # experiments that are looked at
+STARTING = "the worker is starting: it compiles kernels, once on a machine, which takes some 20 s"
+NOBODY = "no worker is alive; `normbench up` has one within seconds of its start, `normbench worker` is one more"
 
 
 class Queue:
@@ -46,6 +48,8 @@ class Queue:
         listening = _listening(device, workers)
         if not listening:
             return _no_worker(device, workers)
+        if all(map(_is_starting, listening)):
+            return STARTING
         if _needs_fused(experiment) and all(worker.get("fused") is False for worker in listening):
             return "no live worker for it has fused kernels; mend what a worker's log says is missing"
         waiting = (run for run in experiment["runs"] if run["state"] == "queued")
@@ -78,6 +82,11 @@ def _listening(device: str, workers: list[dict[str, Any]]) -> list[dict[str, Any
     return [worker for worker in workers if device in worker["queues"]]
 
 
+def _is_starting(worker: dict[str, Any]) -> bool:
+    """Whether it does not know yet whether it has fused kernels, since it compiles them; older services say nothing."""
+    return "fused" in worker and worker["fused"] is None
+
+
 def _busy(workers: int, device: str) -> str:
     whom = "" if device == "auto" else f" for {device}"
     return f"the only worker{whom} is busy" if workers == 1 else f"all {workers} workers{whom} are busy"
@@ -85,7 +94,7 @@ def _busy(workers: int, device: str) -> str:
 
 def _no_worker(device: str, workers: list[dict[str, Any]]) -> str:
     if not workers:
-        return "no worker is alive; start one with `normbench worker`"
+        return NOBODY
     there = ", ".join(sorted({worker["device"] for worker in workers}))
     wanted = "cuda:0" if device == "cuda" else device
     return f"no live worker for {device}, only for {there}; start one with `normbench worker --device {wanted}`"

@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from normbench.answers import Sweep, SweepPlan, SweepSummary
+from normbench.answers import Sweep, SweepCell, SweepPlan, SweepSummary
 from normbench.display.numbers import age, counted, duration, interval
 from normbench.display.table import Column, Table, block
 
@@ -75,13 +75,22 @@ def name_of(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{short[path]}={_value(value)}" for path, value in values.items())
 
 
+def diverged_cells(found: Sweep) -> list[SweepCell]:
+    """The cells of which every seed diverged."""
+    return [
+        cell
+        for cell in found["cells"]
+        if cell["state"] == "succeeded" and cell["entry"] and cell["entry"]["n_diverged"] == cell["entry"]["n_seeds"]
+    ]
+
+
 def _task(found: SweepSummary) -> str:
     tasks = [f"{task['name']} {task['profile']}" for task in found["tasks"]]
     return tasks[0] if len(tasks) == 1 else "several tasks"
 
 
 def _cells(found: Sweep) -> Table:
-    best = found["best"] and found["best"]["fingerprint"]
+    best, lost = found["best"] and found["best"]["fingerprint"], diverged_cells(found)
     columns = (
         Column("cell", words=True),
         Column("state"),
@@ -92,7 +101,7 @@ def _cells(found: Sweep) -> Table:
     rows = [
         (
             name_of(cell["values"]) + (" *" if cell["fingerprint"] == best else ""),
-            cell["state"],
+            "diverged" if cell in lost else cell["state"],
             interval(cell["entry"]["value"]) if cell["entry"] else None,
             len(cell["seeds"]),
             cell["experiment_id"],

@@ -12,6 +12,14 @@ from torch import Tensor
 from normcore.norms import Normalization
 from normcore.spec.cells import CELLS
 from normcore.spec.models.recurrent import RecurrentModel
+from normcore.spec.plug_ins import CannotRun
+
+INTERFACE = {
+    "initial_state": "initial_state(batch_size)",
+    "input_term": "input_term(x, t, mask=None)",
+    "step": "step(term, state, t)",
+}
+"""What every cell has; see ``Cell``."""
 
 
 class State(Protocol):
@@ -52,5 +60,16 @@ class Cell(Protocol[S]):
 
 
 def build(options: RecurrentModel, input_size: int, norm: Normalization) -> Cell[State]:
-    """One layer of the cell that the options describe."""
-    return cast(Cell[State], CELLS.implementation(options)(options, input_size, norm))
+    """One layer of the cell that the options describe.
+
+    Raises:
+        CannotRun: its class lacks something that every cell has.
+    """
+    kind = CELLS.implementation(options)
+    missing = [name for name in INTERFACE if not callable(getattr(kind, name, None))]
+    if missing:
+        raise CannotRun(
+            f"{CELLS.tag_of(options)}: {kind.__module__}.{kind.__qualname__} has no {' and no '.join(missing)}; a cell"
+            f" has {', '.join(INTERFACE.values())}"
+        )
+    return cast(Cell[State], kind(options, input_size, norm))

@@ -1,5 +1,6 @@
 """Read a spec as a user writes it, in YAML or JSON: a number is a number, and nothing is said twice."""
 
+import codecs
 import json
 import math
 import re
@@ -9,10 +10,18 @@ from typing import Any
 
 import yaml
 
+from normcore.spec.yaml_errors import in_one_line
+
 MAX_NODES = 100_000  # values, keys and what aliases repeat of them; a spec with 1,000 seeds has some 1,100
 MAX_LEVELS = 50
 MERGE = "tag:yaml.org,2002:merge"
 NUMBER = re.compile(r"^[-+]?(\d[\d_]*\.?[\d_]*|\.\d[\d_]*)[eE][-+]?\d+$")
+MARKS = (  # the longer ones first: UTF-32's begins as UTF-16's does
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
 NOT_JSON = {"tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:value"}  # a date is text, as in JSON
 
 _Trail = tuple[Any, str | int] | None
@@ -80,11 +89,25 @@ def read_spec(path: Path) -> Any:
         OSError: the file cannot be read.
     """
     try:
-        return load_yaml(path.read_text(encoding="utf-8"))
-    except (NotYaml, UnicodeDecodeError) as error:
+        return load_yaml(_text(path.read_bytes()))
+    except NotYaml as error:
         raise ValueError(f"{path} is neither YAML nor JSON: {error}") from error
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
+
+
+def _text(content: bytes) -> str:
+    """The text of a file: UTF-8, or UTF-16 and UTF-32 that begin with their mark, as Windows saves them.
+
+    Raises:
+        NotYaml: it is in another encoding.
+    """
+    encoding = next((name for mark, name in MARKS if content.startswith(mark)), "utf-8")
+    try:
+        return content.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise NotYaml(f"line {line}: the text is not encoded in UTF-8; save it as UTF-8") from error
 
 
 def load_json(text: str | bytes) -> Any:
@@ -110,7 +133,7 @@ def load_yaml(text: str) -> Any:
     try:
         return yaml.load(text, Loader=_Loader)
     except yaml.YAMLError as error:
-        raise NotYaml(str(error)) from error
+        raise NotYaml(in_one_line(error, text)) from error
 
 
 def not_json(written: Any) -> Iterator[tuple[tuple[str | int, ...], Any]]:

@@ -2,8 +2,9 @@
 
 import difflib
 import json
+import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,15 +20,38 @@ PLAIN = {
     "dict_type": "expected an object of names and values",
     "model_type": "expected an object of fields",
     "model_attributes_type": "expected an object of fields",
-    "bool_type": "expected true or false",
+    "bool_type": "expected true or false, without quotes",
     "bool_parsing": "expected true or false",
     "timezone_aware": f"say in which time zone it is, as {A_MOMENT}",
     "datetime_parsing": f"expected a moment with its time zone, as {A_MOMENT}",
     "datetime_from_date_parsing": f"expected a moment with its time zone, as {A_MOMENT}",
     "extra_forbidden": "unknown field; remove it",
     "string_unicode": "expected text; it has characters that are none",
+    "invalid_key": "a field's name must be text; is there a comma inside a number, as in 1,000?",
 }
 """By pydantic's code, in place of a message that speaks of Python or says no repair."""
+ALSO_CALLED = {
+    **dict.fromkeys(("tags", "tag"), "labels"),
+    **dict.fromkeys(("randomseed", "randomseeds"), "seeds"),
+    **dict.fromkeys(("gpu", "nvidia"), "cuda"),
+    **dict.fromkeys(("learningrate", "stepsize"), "lr"),
+    **dict.fromkeys(("epochs", "iterations", "updates", "steps", "numsteps"), "max_steps"),
+    **dict.fromkeys(("gradclip", "clipgrad", "clipgradnorm", "gradientclipping", "maxgradnorm"), "clip_norm"),
+    **dict.fromkeys(("dtype", "float"), "precision"),
+    **dict.fromkeys(("hidden", "units", "hiddenunits", "hiddendim", "dhidden"), "hidden_size"),
+    **dict.fromkeys(("layers", "nlayers", "depth"), "num_layers"),
+    **dict.fromkeys(("rnntype", "celltype", "architecture"), "cell"),
+    **dict.fromkeys(("gamma", "initialgain"), "gain_init"),
+    "epsilon": "eps",
+    "ln": "layer_norm",
+    "rbn": "recurrent_batch_norm",
+    "wn": "weight_norm",
+}
+"""Other people's words for our names; in small letters, with nothing between them."""
+SHORT = 4  # letters; a shorter word is close to too many others, so one edit must do
+LEAST_WORD = 3  # letters of a word that stands for the name which has it
+LONGEST_LINE = 100  # characters of a line to write
+FEW_SEEDS = 20  # that a message writes out
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +68,77 @@ class Form:
 
 def message(error: Any) -> str:
     """The message of one of pydantic's errors, with a repair."""
-    if error["type"] == "literal_error":
+    kind = error["type"]
+    if kind == "literal_error":
         choices = QUOTED.findall(error["ctx"]["expected"])
-        meant = suggestion(error["input"], choices).strip()
-        return f"{error['msg']}; {meant}" if meant else str(error["msg"])
-    if error["type"] == "too_short":
+        return f"expected {error['ctx']['expected']}; {suggestion(error['input'], choices)}".rstrip("; ")
+    if kind == "too_short":
         return f"give {error['ctx']['min_length']:,} or more"
-    if error["type"] == "too_long":
+    if kind == "too_long":
         return f"give {error['ctx']['max_length']:,} or fewer"
-    if error["type"] in ("value_error", "assertion_error"):
+    if kind in ("value_error", "assertion_error"):
         return str(error["ctx"]["error"])  # as a package's own validator has it
-    return PLAIN.get(error["type"], str(error["msg"]))
+    if kind in ("int_type", "float_type"):
+        return _a_number(error, whole=kind == "int_type")
+    if kind == "string_type":
+        return _a_text(error)
+    if kind in ("list_type", "tuple_type"):
+        return _a_list(error)
+    if kind == "dict_type" and error["loc"] == ("labels",):
+        return f"{PLAIN[kind]}; write {line(error['loc'], {'team': 'vision'})}"
+    return PLAIN.get(kind, str(error["msg"]))
+
+
+def _a_number(error: Any, *, whole: bool) -> str:
+    """What to write where no number stands: the same without quotes, or without a fraction."""
+    given, expected = error["input"], "expected a whole number" if whole else "expected a number"
+    try:
+        number = float(given) if isinstance(given, str | float) else math.nan
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number) or (whole and not number.is_integer()):
+        return f"{expected}, not {quoted(given)}"
+    quotes = " without quotes" if isinstance(given, str) else ""
+    return f"{expected}{quotes}; write {line(error['loc'], int(number) if whole else number)}"
+
+
+def _a_text(error: Any) -> str:
+    given = error["input"]
+    if not isinstance(given, int | float):
+        return "expected text"
+    return f"expected text; put it in quotes: {line(error['loc'], json.dumps(given))}"
+
+
+def _a_list(error: Any) -> str:
+    given, loc = error["input"], error["loc"]
+    if loc == ("seeds",):
+        return f"expected a list; write {' or '.join(line(loc, seeds) for seeds in _seeds(given))}"
+    if not isinstance(given, str | int | float):
+        return PLAIN[error["type"]]
+    return f"expected a list; write {line(loc, [given])}"
+
+
+def _seeds(given: Any) -> list[list[int]]:
+    """The seeds that may be meant: by a number that seed or so many, by a text those that stand in it."""
+    whole = isinstance(given, int) and not isinstance(given, bool)
+    if whole and 1 < given <= FEW_SEEDS:
+        return [list(range(given)), [given]]
+    numbers = [int(digits) for digits in re.findall(r"\d{1,9}", given)] if isinstance(given, str) else []
+    if len(numbers) == 2 and "-" in given and 0 < numbers[1] - numbers[0] < FEW_SEEDS:
+        return [list(range(numbers[0], numbers[1] + 1))]
+    return [numbers[:FEW_SEEDS] or [given if whole and given >= 0 else 0]]
+
+
+def line(path: Sequence[str | int], value: Any) -> str:
+    """A field with its value as it is typed, in JSON and in YAML: ``"norm": {"method": "none"}``."""
+    for name in reversed(path):
+        if isinstance(name, int):  # in a list: the item alone
+            break
+        value = {name: value}
+    written = json.dumps(value, default=str)
+    if isinstance(value, dict):
+        written = written[1:-1]
+    return written if len(written) <= LONGEST_LINE else f"{written[:LONGEST_LINE]}…"
 
 
 def choose(given: Any, known: Iterable[str]) -> str:
@@ -64,9 +148,46 @@ def choose(given: Any, known: Iterable[str]) -> str:
 
 
 def suggestion(given: Any, known: Iterable[str]) -> str:
-    """The known name that is close to the given one, as a question; empty if none is."""
-    close = difflib.get_close_matches(given, list(known), n=1) if isinstance(given, str) else []
-    return f"did you mean '{close[0]}'? " if close else ""
+    """The known names that are close to the given one, as a question; empty if none is."""
+    meant = " or ".join(f"'{name}'" for name in nearest(given, known))
+    return f"did you mean {meant}? " if meant else ""
+
+
+def nearest(given: Any, known: Iterable[str]) -> list[str]:
+    """The known names that are meant: the same in other letters, under another word for it, nearly the same, or with
+    this word in them."""
+    if not isinstance(given, str):
+        return []
+    known = list(known)
+    same = same_name(given, known)
+    if same is not None:
+        return [same]
+    with_word = [name for name in known if len(given) >= LEAST_WORD and given.lower() in name.split("_")]
+    close = [
+        name
+        for name in difflib.get_close_matches(given, known, n=1)
+        if len(given) > SHORT or _one_edit(given, name) or name.startswith(given.lower())
+    ]
+    return close or (with_word if len(with_word) <= 2 else [])
+
+
+def same_name(given: str, known: Iterable[str]) -> str | None:
+    """The known name that differs in capitals, hyphens or underscores alone, or that others call so."""
+    bare = {_bare(name): name for name in known}
+    return bare.get(_bare(given)) or bare.get(_bare(ALSO_CALLED.get(_bare(given), "")))
+
+
+def _bare(name: str) -> str:
+    return re.sub(r"[\W_]", "", name).lower()
+
+
+def _one_edit(a: str, b: str) -> bool:
+    """Whether one letter was added, left out or changed, or two that stand side by side were swapped."""
+    while a and b and a[0] == b[0]:
+        a, b = a[1:], b[1:]
+    while a and b and a[-1] == b[-1]:
+        a, b = a[:-1], b[:-1]
+    return (len(a) <= 1 and len(b) <= 1) or (len(a) == 2 and a == b[::-1])
 
 
 def quoted(given: Any) -> str:

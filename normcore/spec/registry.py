@@ -21,7 +21,7 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from normcore.spec.messages import choose, quoted
+from normcore.spec.messages import choose, nearest, quoted
 from normcore.spec.part import Part
 from normcore.spec.plug_ins import CannotRun, PlugInWithTorch, Unfit, UnusablePlugIn, in_words, noticing_ctrl_c
 
@@ -147,7 +147,8 @@ class Registry(Mapping[str, type[P]], Generic[P]):
         return f"{where} has it, which this process has not loaded; restart it (API and workers)"
 
     def _meant(self, value: Any) -> str:
-        return value if isinstance(value, str) and value in self else next(iter(self))
+        """The class that a text means; else that which changes nothing, or the first."""
+        return next(iter([*nearest(value, self), *(tag for tag in self if tag == "none"), *self]))
 
     def _unknown(self, message: str) -> PydanticCustomError:
         return _error(f"unknown_{self.tag}", message, self.tag)

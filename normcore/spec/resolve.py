@@ -11,7 +11,7 @@ from normcore.spec.analyses.analysis import Analysis
 from normcore.spec.errors import InvalidSpec, SpecError
 from normcore.spec.evolution import SPEC_VERSION, upgrade
 from normcore.spec.experiment import HASHED, AnalysisSpec, ExperimentSpec, TrainingSpec
-from normcore.spec.messages import choose, message, quoted, suggestion
+from normcore.spec.messages import choose, message, nearest, quoted
 from normcore.spec.methods import METHODS
 from normcore.spec.models.model import Model
 from normcore.spec.models.recurrent import RecurrentModel
@@ -21,11 +21,12 @@ from normcore.spec.task import DEFAULT_PROFILE, Need, Profile, Task
 from normcore.spec.tasks import BENCHMARKS
 from normcore.spec.tasks.benchmark import Benchmark
 from normcore.spec.training import Training
+from normcore.spec.unknown_fields import USUAL_TASK, unknown_field, where_the_task_is
 
 TASKS: Mapping[str, type[Task]] = ChainMap(ANALYSES, BENCHMARKS)  # type: ignore[arg-type]
 """Everything that a spec's ``task.name`` may say."""
 MOST_EVALUATIONS = 100_000  # of a run
-SHORTEST = '{"task": {"name": "permuted_digits"}}'
+SHORTEST = f'{{"task": {{"name": "{USUAL_TASK}"}}}}'
 
 
 def resolve(written: Any) -> ExperimentSpec:
@@ -140,9 +141,9 @@ def _of_this_version(written: Mapping[str, Any]) -> Mapping[str, Any]:
 def _no_task(written: Mapping[str, Any]) -> SpecError:
     task = written.get("task")
     if "task" not in written:
-        return SpecError(("task",), f'it is required; add it, as {{"name": "{next(iter(TASKS))}"}}', "missing")
+        return SpecError(("task",), f"it is required; {where_the_task_is(written, TASKS)}", "missing")
     if not isinstance(task, Mapping):
-        meant = task if isinstance(task, str) and task in TASKS else next(iter(TASKS))
+        meant = next(iter([*nearest(task, TASKS), USUAL_TASK]))
         return SpecError(("task",), f'expected an object, as {{"name": "{meant}"}}', "model_type")
     name = task.get("name")
     wrong = "it is required" if name is None else f"unknown {quoted(name)}"
@@ -239,16 +240,8 @@ def _spec_error(error: Any, written: Mapping[str, Any]) -> SpecError:
     if error["type"] == "extra_forbidden" and loc == ("training",):
         return SpecError(loc, "an analysis trains nothing; remove it", "unknown_field")
     if error["type"] == "extra_forbidden":
-        return SpecError(loc, _unknown_field(loc, written), "unknown_field")
+        return SpecError(loc, unknown_field(loc, error["input"], dict(_classes(written)), TASKS), "unknown_field")
     return SpecError(loc, message(error), error["type"])
-
-
-def _unknown_field(loc: tuple[str | int, ...], written: Mapping[str, Any]) -> str:
-    part = dict(_classes(written)).get(loc[:-1])
-    if part is None:
-        return "unknown field; remove it"
-    meant = suggestion(str(loc[-1]), part.model_fields).strip()
-    return f"unknown field; {meant or 'remove it, or choose from ' + ', '.join(part.model_fields)}"
 
 
 def _classes(written: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], type[BaseModel]]]:
@@ -257,7 +250,8 @@ def _classes(written: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...]
     profile = task.profiles.get(_tag(written.get("task"), "profile", DEFAULT_PROFILE))  # type: ignore[call-overload]
     yield (), TrainingSpec if issubclass(task, Benchmark) else AnalysisSpec
     yield ("task",), task
-    yield ("training",), Training
+    if issubclass(task, Benchmark):
+        yield ("training",), Training
     if profile is None:
         return
     model = task.model and _chosen_model(task.model, profile, written)

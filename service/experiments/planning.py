@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, Protocol, TypeVar, cast
 from sqlalchemy import Row, select
 from sqlalchemy.orm import Session
 
-from normcore.own_code import code_of, present_code, tags_of
 from normcore.footprint import footprint
+from normcore.own_code import code_of, present_code, tags_of
 from normcore.spec import ExperimentSpec, digest
 from service.experiments import fused_kernels, schemas
 from service.experiments.certificates import PARTS
@@ -62,7 +62,8 @@ def measured_by(code: str, runs: Sequence[R]) -> list[R]:
 def _succeeded(session: Session, fingerprint: str) -> Sequence[Row[Any]]:
     """Seed and code of a spec's succeeded runs."""
     runs = select(Run.seed, Run.code).join(Experiment).distinct()
-    return session.execute(runs.where(Experiment.fingerprint == fingerprint, Run.state == "succeeded")).all()
+    found = session.execute(runs.where(Experiment.fingerprint == fingerprint, Run.state == "succeeded"))
+    return cast(Sequence[Row[Any]], found.all())
 
 
 def _with_other_code(

@@ -1,14 +1,19 @@
 """What the bar and the words beside it say while experiments wait, run and end."""
 
+from io import StringIO
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from normbench import Client
-from normbench.display.progress import phases, seconds_left, steps
+from normbench.display.experiments import divergence_step
+from normbench.display.progress import phases, seconds_left, steps, watch
 from normbench.display.queue import Queue
 from tests.normbench.scripted import Answer, scripted
 from tests.service.given import written
+
+TASK = {"name": "permuted_digits", "metric": {"name": "accuracy"}}
 
 
 def run(state: str, step: int, eta: float | None = None, phase: str | None = None, **fields: Any) -> Any:
@@ -26,6 +31,7 @@ def experiment(*runs: Any, device: str = "cpu", id: str = "exp_1") -> Any:
         ([run("succeeded", 40), run("running", 20)], 120),
         ([run("cancelled", 40), run("failed", 20)], 60),
         ([run("queued", 0), run("queued", 30)], 30),
+        ([run("succeeded", 40, outcome="completed"), run("succeeded", 20, outcome="diverged")], 120),
     ],
 )
 def test_the_bar_counts_the_steps_of_all_seeds_and_is_full_only_of_success(runs: list[Any], done: int) -> None:
@@ -56,6 +62,53 @@ def test_what_is_going_on_of_evaluations_is_told() -> None:
     assert phases([older_service]) == []
 
 
+def bar_of(outcome: str) -> str:
+    """The escape sequences and words of an experiment of one run that has ended so."""
+    ended = run("succeeded", 100, outcome=outcome, result=None)
+    shown = {**experiment(ended), "state": "succeeded"}
+    shown["spec"]["kind"] = "training"
+    console = Console(file=StringIO(), force_terminal=True, color_system="standard", width=100)
+    with scripted(Answer(shown), Answer({"items": []})) as script:
+        watch(Client(script.url), ["exp_1"], console)
+    return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
+
+
+def test_what_diverged_is_amber_and_what_was_completed_is_not() -> None:
+    amber = "\x1b[33m"
+    assert f"{amber}━" in bar_of("diverged")
+    assert f"{amber}diverged at step 100" in bar_of("diverged")
+    assert amber not in bar_of("completed")
+
+
+def test_where_no_terminal_is_each_change_of_state_is_a_line_on_standard_error(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("normbench.waiting.POLL_SECONDS", 0.01)
+
+    def seen(state: str, *runs: Any) -> Answer:
+        waiting = experiment(*runs)
+        return Answer({**waiting, "state": state, "spec": {**waiting["spec"], "kind": "training"}})
+
+    ended = run("succeeded", 100, outcome="completed", result=None)
+    waits = run("queued", 0, result=None)
+    queued, begun = seen("queued", waits, waits), seen("running", ended, waits)
+    tasks, workers = Answer({"items": [TASK]}), Answer({"items": [worker("cpu", None)]})
+    with scripted(queued, tasks, workers, queued, begun, seen("succeeded", ended, ended)) as script:
+        watch(Client(script.url), ["exp_1"], Console(file=StringIO(), width=100))
+    printed, told = capfd.readouterr()
+    assert printed == ""
+    assert told.splitlines() == [
+        "exp_1  permuted_digits layer_norm: queued, 0 of 2 runs ended, step 0 of 200",
+        "exp_1  permuted_digits layer_norm: running, 1 of 2 runs ended, step 100 of 200",
+    ]
+
+
+def test_the_step_of_a_divergence_is_that_of_the_result_where_it_tells_one() -> None:
+    older = run("succeeded", 40, outcome="diverged", result={})
+    newer = run("succeeded", 40, outcome="diverged", result={"divergence": {"step": 7}})
+    assert [divergence_step(older), divergence_step(newer)] == [40, 7]
+
+
 def worker(device: str, run_id: str | None = "run_9") -> dict[str, Any]:
     return {"device": device, "queues": ["auto", device.partition(":")[0]], "run_id": run_id}
 
@@ -77,7 +130,8 @@ def test_waiting_without_a_worker_for_the_device_says_how_to_start_one() -> None
     [
         ([False, False], "no live worker for it has fused kernels; mend what a worker's log says is missing"),
         ([False, True], "about to start"),
-        ([None], "about to start"),
+        ([None], "the worker is starting: it compiles kernels, once on a machine, which takes some 20 s"),
+        ([None, True], "about to start"),
     ],
 )
 def test_waiting_for_fused_kernels_says_how_to_have_some(fused: list[bool | None], told: str) -> None:
@@ -86,7 +140,9 @@ def test_waiting_for_fused_kernels_says_how_to_have_some(fused: list[bool | None
     workers = [{**worker("cpu", None), "fused": known} for known in fused]
     assert why(waiting, workers) == told
     waiting["spec"]["training"] = {"kernel": "auto"}
-    assert why(waiting, workers) == "about to start"
+    assert why(waiting, workers) == (told if "starting" in told else "about to start")
+    older_service = [worker("cpu", None)]
+    assert why(waiting, older_service) == "about to start"
 
 
 def test_waiting_behind_others_says_how_many_there_are() -> None:

@@ -2,7 +2,17 @@
 
 import pytest
 
-from normcore.variables import CLIENT, KNOWN, OTHERS, SERVICE, WORKERS, MisspeltVariable, check_variables
+from normcore.variables import (
+    CLIENT,
+    KNOWN,
+    OTHERS,
+    SERVICE,
+    WORKERS,
+    MisspeltVariable,
+    WrongVariable,
+    check_variables,
+    default_port,
+)
 from service.settings import Settings
 from workers.settings import WorkerSettings
 
@@ -46,3 +56,17 @@ KUBERNETES = (
 @pytest.mark.parametrize("name", [*sorted(KNOWN), *KUBERNETES, "BIN", "url"])
 def test_a_variable_that_is_read_or_looks_like_none_of_ours_is_let_be(name: str) -> None:
     check_variables({f"NORMBENCH_{name}": "", "ENCH_URLL": ""})
+
+
+@pytest.mark.parametrize(
+    ("written", "port"),
+    [(None, 8000), ("", 8000), ("8100", 8100), ("0", 0), ("65535", 65535), ("tcp://10.0.0.1:8000", 8000)],
+)
+def test_the_port_is_that_of_its_variable_but_for_what_kubernetes_writes_there(written: str | None, port: int) -> None:
+    assert default_port({} if written is None else {"NORMBENCH_PORT": written}) == port
+
+
+@pytest.mark.parametrize("written", ["65536", "-1", "http", "80.5", "８０"])
+def test_a_port_that_is_none_is_refused(written: str) -> None:
+    with pytest.raises(WrongVariable, match=rf"NORMBENCH_PORT={written}: expected a port, a number from 0 to 65535"):
+        default_port({"NORMBENCH_PORT": written})

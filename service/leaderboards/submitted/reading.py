@@ -1,5 +1,6 @@
 """From what somebody wrote to a checked result, or to all that is wrong with it."""
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -7,13 +8,19 @@ from pydantic import ValidationError
 
 from normcore.spec import InvalidSpec, SpecError, TrainingSpec, resolve
 from normcore.spec.experiment import HASHED, ExperimentSpec
-from normcore.spec.messages import choose, message, suggestion
+from normcore.spec.messages import choose, line, message, suggestion
 from normcore.spec.tasks.char_lm import CharLM
 from service.errors import Invalid
 from service.leaderboards.submitted.schemas import Evidence, Provenance, SeedValue
 
 OF_SPEC = (*HASHED, "spec_version")
 FIELDS = (*OF_SPEC, *Evidence.model_fields)
+A_VALUE = 0.61
+NO_OBJECT = ("model_type", "model_attributes_type", "dict_type")
+EXAMPLE: dict[str, Any] = {
+    "values": [{"seed": 0, "value": A_VALUE}, {"seed": 1, "value": 0.62}],
+    "provenance": {"source": "https://example.org/log"},
+}
 AN_OBJECT = 'a result is an object, as {"task": …, "norm": …, "values": [{"seed": 0, "value": 0.9}], "provenance": …}'
 
 
@@ -65,7 +72,26 @@ def _wrong(error: Any) -> SpecError:
     if error["type"] == "extra_forbidden":
         part = Provenance if error["loc"][0] == "provenance" else SeedValue
         return SpecError(error["loc"], f"unknown field; {choose(error['loc'][-1], part.model_fields)}", "unknown_field")
-    return SpecError(error["loc"], message(error), error["type"])
+    return SpecError(error["loc"], _form(error) or message(error), error["type"])
+
+
+def _form(error: Any) -> str | None:
+    """What values and provenance look like, where no list or object stands; None of any other error."""
+    loc, given = error["loc"], error["input"]
+    if error["type"] == "missing" and len(loc) == 1:
+        return f"it is required; add {line(loc, EXAMPLE[loc[0]])}"
+    value = given if isinstance(given, int | float) and not isinstance(given, bool) else A_VALUE
+    if loc[0] == "values" and len(loc) == 2 and error["type"] in NO_OBJECT:
+        expected = f"expected a seed and its value, as {json.dumps({'seed': loc[1], 'value': value})}"
+        return f"{expected}; write {line(['values'], EXAMPLE['values'])}"
+    if loc == ("values",) and error["type"] == "list_type":
+        return f"expected a list of seeds and their values; write {line(loc, [{'seed': 0, 'value': value}])}"
+    if loc == ("values",) and error["type"] == "too_short":
+        return f"{message(error)}, as {line(loc, EXAMPLE['values'])}"
+    if loc == ("provenance",) and error["type"] in NO_OBJECT:
+        source = given if isinstance(given, str) and given.startswith("http") else EXAMPLE["provenance"]["source"]
+        return f"expected an object; write {line(loc, {'source': source})}"
+    return None
 
 
 def _unranked(spec: ExperimentSpec) -> Iterator[SpecError]:

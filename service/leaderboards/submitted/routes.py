@@ -37,7 +37,7 @@ BODY = {
     "example": verbatim(examples.WRITTEN),
 }
 RESULT_BODY: Document = {"requestBody": {"required": True, "content": dict.fromkeys((JSON, *YAML_TYPES), BODY)}}
-KNOWN_ALREADY = "With an `Idempotency-Key` that was used before: that result."
+KNOWN_ALREADY = "Of an `Idempotency-Key` that was used before, or the same result again: the one that is known."
 SUBMITTED: Responses = {
     200: {"model": ResultOut, **answers(examples.RESULT, description=KNOWN_ALREADY, headers=headers("Location"))[200]},
     **answers(examples.RESULT, status=201, description="The result, on its board.", headers=headers("Location")),
@@ -50,7 +50,8 @@ def submit_result(body: SpecBody, db: DatabaseDep, idempotency_key: parameters.I
     """Submit a result that was measured elsewhere: a spec, the test value of each seed, and where they come from.
 
     Boards show it as claimed until runs of this service with three or more other seeds agree, and no statistic of
-    measured entries contains it. The task's data need not be here."""
+    measured entries contains it. The task's data need not be here. The same spec, values and provenance again are no
+    second result: the answer is the first."""
     result, created = _store(db, read(body), digest(body), idempotency_key)
     return Response(
         result.model_dump_json(),

@@ -1,12 +1,13 @@
 """Store submitted results, and withdraw them."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from normcore.problem import problem_of
-from normcore.spec import TrainingSpec, changes
+from normcore.spec import TrainingSpec, changes, digest
 from service.db import utc_now
 from service.errors import Conflict, NotFound
 from service.experiments import submission
@@ -21,7 +22,8 @@ def store(
     """Store a result.
 
     Returns:
-        Its row, and whether it is new: the same key with the same request finds the first one.
+        Its row, and whether it is new: the same key with the same request finds the first one, and so does the same
+        result unless that was withdrawn.
 
     Raises:
         Conflict: the key was used with another request.
@@ -33,6 +35,9 @@ def store(
                 raise Conflict("this Idempotency-Key was used with another body; use a new key for a new result")
             return known, False
     evidence = submitted.evidence.model_dump(mode="json")
+    twin = _same(session, submitted.spec.fingerprint(), evidence)
+    if twin is not None:
+        return twin, False
     row = SubmittedResult(
         id=new_id("res"),
         **columns_of(submitted.spec),
@@ -45,6 +50,20 @@ def store(
     session.add(row)
     session.flush()
     return row, True
+
+
+def _same(session: Session, fingerprint: str, evidence: Mapping[str, Any]) -> SubmittedResult | None:
+    """The result on a board that says the same: spec, values in whatever order, and provenance."""
+    row = SubmittedResult
+    rows = session.scalars(
+        select(row).where(row.fingerprint == fingerprint, row.withdrawn_at.is_(None)).order_by(row.id)
+    )
+    wanted = _content(evidence["values"], evidence["provenance"])
+    return next((known for known in rows if _content(known.values, known.provenance) == wanted), None)
+
+
+def _content(values: Sequence[Mapping[str, Any]], provenance: Mapping[str, Any]) -> str:
+    return digest([sorted((one["seed"], one["value"]) for one in values), dict(provenance)])
 
 
 def columns_of(spec: TrainingSpec) -> dict[str, Any]:

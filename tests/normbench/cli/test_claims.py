@@ -1,11 +1,17 @@
 """Results that were measured elsewhere, on the terminal and in Python."""
 
+import json
+import re
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from normbench import Client
+from normbench.cli import app
+from normbench.cli.claims import EXAMPLE
 from normbench.errors import Conflict, Invalid
+from normcore.spec.files import load_yaml
 from service.db import Database
 from tests.normbench.cli.commands import from_json, normbench
 from tests.service.given import claimed, finished, submitted
@@ -82,3 +88,50 @@ def test_the_client_claims_with_the_same_errors_as_it_submits(api: str) -> None:
         with pytest.raises(Invalid):
             client.claim(body, idempotency_key=" ")
         assert client.withdraw(got["id"])["state"] == "withdrawn"
+
+
+def test_the_same_claim_is_one_result_however_its_file_is_written(api: str, claim_file: Path) -> None:
+    id = from_json("claim", claim_file)["id"]
+    again = claim_file.with_name("again.json")
+    again.write_text(json.dumps(dict(reversed(load_yaml(CLAIM).items()))))
+    result = CliRunner().invoke(app, ["claim", str(again), "--idempotency-key", "another"])
+    assert result.exit_code == 0
+    assert result.stdout.startswith(f"{id}: claimed\n")
+    assert re.fullmatch(rf"note: {id} of [-0-9]+ [:0-9]+ says the same; nothing was added\n", result.stderr)
+    assert [claim["id"] for claim in from_json("claims")] == [id]
+    claim_file.write_text(CLAIM.replace("0.88", "0.87"))
+    assert from_json("claim", claim_file)["id"] != id
+    normbench("withdraw", id)
+    assert from_json("claim", again)["id"] != id, "what was withdrawn may be claimed anew"
+
+
+def test_the_example_of_a_refusal_is_that_of_the_examples_and_is_accepted(api: str) -> None:
+    example = Path(__file__).parents[3] / "examples" / "claims" / "permuted_digits.yaml"
+    assert example.read_text() == EXAMPLE
+    assert [one["value"] for one in from_json("claim", example)["values"]] == [0.61, 0.62]
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        (
+            "values: [0.61, 0.62]",
+            'values.1: expected a seed and its value, as {"seed": 1, "value": 0.62}; write "values": [{"seed": 0,',
+        ),
+        (
+            "values: 0.61",
+            'values: expected a list of seeds and their values; write "values": [{"seed": 0, "value": 0.',
+        ),
+        ("values: {0: 0.61}", 'values: expected a list of seeds and their values; write "values": [{"seed": 0,'),
+        ("values: []", 'values: give 1 or more, as "values": [{"seed": 0, "value": 0.61}'),
+        ("", 'values: it is required; add "values": [{"seed": 0, "value": 0.61}'),
+        ("provenance: http://a.org", 'provenance: expected an object; write "provenance": {"source": "http://a.org"}'),
+        ("provenance: {source: http://a.org, code: 12}", "provenance.code: expected text; put it in quotes"),
+    ],
+)
+def test_a_wrong_claim_is_told_what_its_values_look_like(api: str, tmp_path: Path, written: str, told: str) -> None:
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text(f"task: {{name: permuted_digits, profile: smoke}}\n{written}\n")
+    lines = normbench("claim", wrong, status=2).removeprefix("normbench: ")
+    assert any(line.startswith(told) for line in lines.splitlines()), lines
+    assert lines.rstrip().endswith(EXAMPLE.rstrip())

@@ -48,3 +48,22 @@ def test_an_entry_that_is_not_there_is_named(api: str, db: Database) -> None:
     result = CliRunner().invoke(app, ["compare", none, "0" * 8])
     assert result.exit_code != 0
     assert "no entry has a fingerprint that begins with 00000000" in result.stderr
+
+
+def test_methods_of_a_board_stand_for_their_best_entries(api: str, db: Database) -> None:
+    none = trained(db, "none", [0.70, 0.72], [20, 22])
+    norm = trained(db, "layer_norm", [0.80, 0.82], [10, 11])
+    tuned = trained(db, "layer_norm", [0.90, 0.92], [10, 11], training={"optimizer": {"lr": 0.004}})
+    board = Client(api).leaderboard("permuted_digits", profile="smoke", entries="best")
+    best = {entry["method"]: entry["fingerprint"] for entry in board["entries"]}
+    assert best["layer_norm"] in (norm, tuned)
+    of = ["--task", "permuted_digits", "--profile", "smoke"]
+    found = from_json("compare", "none", "layer_norm", *of, "--baseline", "layer_norm")
+    assert {entry["method"]: entry["fingerprint"] for entry in found["entries"]} == {**best, "none": none}
+    assert found["baseline"] == best["layer_norm"]
+    mixed = from_json("compare", "none", tuned[:10], *of)
+    assert [entry["fingerprint"] for entry in mixed["entries"]] == [none, tuned]
+    assert "rms_norm has no entry at permuted_digits smoke; methods with entries: " in normbench(
+        "compare", "none", "rms_norm", *of, status=2
+    )
+    assert "name the task on whose board it stands" in normbench("compare", "none", "layer_norm", status=2)

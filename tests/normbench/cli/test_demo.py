@@ -54,6 +54,8 @@ def test_without_a_compiler_it_goes_on_as_it_does_with_one(tmp_path: Path, monke
     for method in demo.METHODS:
         assert method in result.stdout
         assert re.search(rf"http://127\.0\.0\.1:\d+/experiments/exp_\w+  {method}\n", result.stdout)
+    last = result.stdout.rstrip().splitlines()[-1]
+    assert re.fullmatch(r"(layer_norm|recurrent_batch_norm) .* none: accuracy 0\.\d+ against 0\.\d+, .*1 seed\)?", last)
     log = (tmp_path / "data" / "demo.log").read_text()
     assert log.count("there is no g++; install it") == 1
     assert not re.search(r"Traceback|ERROR", log)

@@ -1,5 +1,6 @@
 """Leaderboards, report cards and the catalogue are shown."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ from typer.testing import CliRunner
 
 from normbench import Client
 from normbench.cli import app
+from normbench.display.numbers import short_fingerprints
 from normcore.data.registry import DATASETS
 from normcore.events import Analysed
 from normcore.run import run
@@ -33,7 +35,42 @@ def test_a_leaderboard_is_shown_as_a_table_or_as_json(api: str, spec_file: Path,
     assert "no paper has published numbers for this problem of permuted_digits at smoke" in result.stderr
     empty = CliRunner().invoke(app, ["leaderboard", "permuted_digits", "--profile", "paper"])
     assert (empty.exit_code, empty.stdout) == (0, "")
-    assert "no entries at paper; there are some at --profile smoke" in empty.stderr
+    lines = "normbench leaderboard permuted_digits --profile smoke\n"
+    assert empty.stderr == f"note: permuted_digits has no entries at paper; there are some here:\n  {lines}"
+
+
+def test_a_board_that_is_empty_names_the_problems_that_have_entries(api: str, db: Database) -> None:
+    corpus = {"task": {"name": "char_lm", "profile": "smoke", "sequence_length": 40}}
+    measured(db, corpus, 2.5, "bits_per_char")
+    empty = CliRunner().invoke(app, ["leaderboard", "char_lm", "--profile", "smoke"])
+    assert empty.stdout == ""
+    told = r"note: char_lm has no entries at smoke; there are some here:\n  (.*) --problem (\w+)    # (.*)\n"
+    found = re.fullmatch(told, empty.stderr)
+    assert found, empty.stderr
+    assert found[1] == "normbench leaderboard char_lm --profile smoke"
+    assert "sequence_length" in found[3]
+    assert "2.500" in normbench(*f"{found[1]} --problem {found[2]}".split()[1:])
+
+
+def test_fingerprints_are_shown_where_the_width_allows_as_short_as_they_can_be_told_apart(
+    api: str, spec_file: Path, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fingerprint = from_json("submit", spec_file)["fingerprint"]
+    for value in (0.8, 0.9):
+        finished(db, claimed(db).lease, value=value)
+    [row] = [
+        line
+        for line in normbench("leaderboard", "permuted_digits", "--profile", "smoke").splitlines()
+        if "layer_norm" in line
+    ]
+    assert row.split()[-1] == fingerprint[:8]
+    monkeypatch.setattr("normbench.cli.command.PIPE_WIDTH", 60)
+    assert fingerprint[:8] not in normbench("leaderboard", "permuted_digits", "--profile", "smoke")
+    assert short_fingerprints(["0123456789ab", "0123456789cd", "f" * 12]) == {
+        "0123456789ab": "0123456789a",
+        "0123456789cd": "0123456789c",
+        "f" * 12: "f" * 11,
+    }
 
 
 def test_a_board_of_a_moment_or_of_the_best_of_each_method(api: str, spec_file: Path, db: Database) -> None:

@@ -53,6 +53,30 @@ def test_the_api_tells_where_it_listens_and_stops_when_told_to(environment: dict
     assert complaint == ""
 
 
+def test_the_port_of_the_environment_is_that_of_the_service_and_of_who_asks_it(environment: dict[str, str]) -> None:
+    port = free_port()
+    process = command_process({**environment, "NORMBENCH_PORT": str(port)}, "api", "--json")
+    try:
+        assert process.stdout is not None
+        assert json.loads(process.stdout.readline()) == {"url": f"http://127.0.0.1:{port}"}
+        asking = command_process({**environment, "NORMBENCH_PORT": str(port)}, "status", "--json")
+        assert asking.communicate(timeout=SECONDS) == ("[]\n", "")
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=SECONDS)
+
+
+@pytest.mark.parametrize("command", ["up", "api", "demo", "status"])
+def test_a_port_that_is_none_is_named_with_its_variable(
+    nobody: None, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setenv("NORMBENCH_PORT", "http")
+    monkeypatch.delenv("NORMBENCH_URL")
+    result = CliRunner().invoke(app, [command])
+    assert result.exit_code == 2
+    assert "NORMBENCH_PORT=http: expected a port" in " ".join(result.stderr.replace("│", " ").split())
+
+
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
 def test_any_free_port_can_be_asked_for_and_the_url_that_is_told_answers(
     environment: dict[str, str], host: str

@@ -110,6 +110,25 @@ def test_a_sweep_of_which_a_run_failed_ends_with_status_1_and_names_the_cell(
     assert re.search(r"normbench: method=none, lr=0.001 failed; normbench status exp_\w+\n", result.stderr)
 
 
+def test_a_sweep_with_a_cell_that_diverged_altogether_ends_with_status_2_and_names_it(
+    api: str, sweep_file: Path, db: Database
+) -> None:
+    id = from_json("sweep", sweep_file)["id"]
+    run_all(db, lambda spec, seed: None if spec["training"]["optimizer"]["lr"] == 1e-2 and seed == 0 else 0.5)
+    assert "diverged" not in normbench("watch", id), "one seed of two"
+    sweep_file.write_text(
+        "spec: {task: {name: sequential_digits, profile: smoke}}\ngrid: {norm.method: [none, rms_norm]}"
+    )
+    lost = from_json("sweep", sweep_file)["id"]
+    run_all(db, lambda spec, seed: None if spec["norm"]["method"] == "none" else 0.5)
+    result = CliRunner().invoke(app, ["watch", lost])
+    assert result.exit_code == 2
+    assert re.fullmatch(r"normbench: method=none diverged; normbench status exp_\w+\n", result.stderr)
+    assert "2/2 succeeded  1 experiment diverged" in result.stdout
+    assert re.search(r"method=none +diverged ", result.stdout)
+    assert re.search(r"method=rms_norm \* +succeeded ", result.stdout)
+
+
 def test_what_is_wrong_names_the_file_and_the_cells(api: str, sweep_file: Path, tmp_path: Path) -> None:
     sweep_file.write_text(sweep_file.read_text().replace("training.optimizer.lr", "norm.eps"))
     told = normbench("sweep", sweep_file, status=2).removeprefix("normbench: ").splitlines()
@@ -145,6 +164,7 @@ def test_ctrl_c_says_that_the_sweep_goes_on_and_how_to_come_back() -> None:
         "n_experiments": 2,
         "tasks": [{"name": "permuted_digits", "profile": "smoke"}],
         "progress": {"done": 1, "total": 2, "eta_seconds": 3.0},
+        "cells": [],
     }
     with scripted(Answer(sweep)) as script:
         waiting = command_process({"NORMBENCH_URL": script.url}, "watch", "swp_1", "--json")

@@ -15,7 +15,7 @@ from service.experiments import lifecycle
 from tests.normbench.cli.commands import SECONDS, command_process, from_json, normbench
 from tests.normbench.scripted import AWAY, HANG_UP, Answer, scripted
 from tests.processes import until
-from tests.service.given import claimed, failed, finished, written
+from tests.service.given import MAX_STEPS, begun, claimed, failed, finished, measured, recorded, written
 
 TASK = {"name": "char_lm", "metric": {"name": "bits_per_char"}}
 
@@ -39,6 +39,42 @@ def test_waiting_for_what_was_cancelled_says_so_and_fails(api: str, spec_file: P
     assert made["id"] in result.stdout
     assert re.search(r"0/80 +cancelled", result.stdout), "no full bar for what was cancelled"
     assert "(seed 0) was cancelled" in result.stderr
+
+
+def diverging(db: Database, *steps: int | None) -> None:
+    """The next runs diverge at these steps; one is completed for each None."""
+    for step in steps:
+        lease = claimed(db).lease
+        begun(db, lease)
+        recorded(db, lease, measured(step or MAX_STEPS))
+        finished(db, lease, "diverged" if step else "completed")
+
+
+def test_an_experiment_that_diverged_altogether_ends_with_status_2_and_no_full_bar(
+    api: str, spec_file: Path, db: Database
+) -> None:
+    made = from_json("submit", spec_file)
+    diverging(db, 10, 12)
+    result = CliRunner().invoke(app, ["watch", made["id"]])
+    assert result.exit_code == 2
+    assert re.search(r" 22/80 diverged at step 10 to 12\n", result.stdout), result.stdout
+    assert "succeeded" not in result.stdout
+    assert re.search(r"run_\w+ \(seed 0\) diverged at step 10\n", result.stderr)
+    assert re.search(r"run_\w+ \(seed 1\) diverged at step 12\n", result.stderr)
+    assert "diverged at step 10" in normbench("status", made["id"])
+
+
+def test_one_of_several_that_diverged_altogether_is_enough_and_one_seed_is_not(
+    api: str, spec_file: Path, db: Database
+) -> None:
+    partly, lost = (from_json("submit", spec_file)["id"] for _ in range(2))
+    diverging(db, 10, 20, None, 20)
+    by_id = {id: [run["outcome"] for run in from_json("status", id)["runs"]] for id in (partly, lost)}
+    assert by_id == {partly: ["diverged", "completed"], lost: ["diverged", "diverged"]}
+    result = CliRunner().invoke(app, ["watch", partly])
+    assert result.exit_code == 0
+    assert re.search(r" 50/80 succeeded  1 of 2 diverged at step 10  test accuracy 0\.500\n", result.stdout)
+    assert CliRunner().invoke(app, ["watch", partly, lost]).exit_code == 2
 
 
 def test_the_id_is_said_before_the_waiting_begins(api: str, environment: dict[str, str], spec_file: Path) -> None:

@@ -5,7 +5,10 @@ from typing import Any
 import pytest
 from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
 
-from normcore.spec.messages import message
+from normcore.spec import InvalidSpec, resolve
+from normcore.spec.messages import message, nearest, suggestion
+
+DIGITS: dict[str, Any] = {"task": {"name": "permuted_digits", "profile": "smoke"}}
 
 
 class Moment(BaseModel):
@@ -27,3 +30,73 @@ def test_what_is_wrong_is_said_with_a_repair(written: Any, said: str) -> None:
     with pytest.raises(ValidationError) as refusal:
         Moment.model_validate(written)
     assert [message(error) for error in refusal.value.errors()] == [said]
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        ({"device": "gpu"}, "device: expected 'auto', 'cpu' or 'cuda'; did you mean 'cuda'?"),
+        ({"device": "CPU"}, "device: expected 'auto', 'cpu' or 'cuda'; did you mean 'cpu'?"),
+        ({"device": "tpu!"}, "device: expected 'auto', 'cpu' or 'cuda'"),
+        ({"seeds": 5}, 'seeds: expected a list; write "seeds": [0, 1, 2, 3, 4] or "seeds": [5]'),
+        ({"seeds": 0}, 'seeds: expected a list; write "seeds": [0]'),
+        ({"seeds": 40_000}, 'seeds: expected a list; write "seeds": [40000]'),
+        ({"seeds": "3-5"}, 'seeds: expected a list; write "seeds": [3, 4, 5]'),
+        ({"seeds": "7, 9"}, 'seeds: expected a list; write "seeds": [7, 9]'),
+        ({"seeds": [1.0]}, "seeds.0: expected a whole number; write 1"),
+        ({"labels": {"try": 3}}, 'labels.try: expected text; put it in quotes: "labels": {"try": "3"}'),
+        ({"labels": {"ok": True}}, 'labels.ok: expected text; put it in quotes: "labels": {"ok": "true"}'),
+        ({"labels": ["a"]}, 'labels: expected an object of names and values; write "labels": {"team": "vision"}'),
+        ({"priority": "high"}, "priority: expected a whole number, not 'high'"),
+        (
+            {"model": {"hidden_size": "10"}},
+            'model.hidden_size: expected a whole number without quotes; write "model": {"hidden_size": 10}',
+        ),
+        (
+            {"training": {"optimizer": {"lr": "1e-3"}}},
+            'training.optimizer.lr: expected a number without quotes; write "training": {"optimizer": {"lr": 0.001}}',
+        ),
+        (
+            {"training": {"max_steps": 1e3}},
+            'training.max_steps: expected a whole number; write "training": {"max_steps": 1000}',
+        ),
+        ({"training": {"max_steps": 0.5}}, "training.max_steps: expected a whole number, not 0.5"),
+        ({"training": {"target": "inf"}}, "training.target: expected a number, not 'inf'"),
+        (
+            {"norm": {"method": "layer_norm", "sites": "input"}},
+            'norm.sites: expected a list; write "norm": {"sites": ["input"]}',
+        ),
+        ({"norm": "LayerNorm"}, 'norm: expected an object, as {"method": "layer_norm"}'),
+        ({"norm": None}, 'norm: expected an object, as {"method": "none"}'),
+        ({"model": {"bidirectional": "True"}}, "model.bidirectional: expected true or false, without quotes"),
+    ],
+)
+def test_a_value_of_the_wrong_kind_is_told_what_to_write(written: dict[str, Any], told: str) -> None:
+    with pytest.raises(InvalidSpec) as caught:
+        resolve({**DIGITS, **written})
+    assert str(caught.value) == told
+
+
+@pytest.mark.parametrize(
+    ("given", "known", "meant"),
+    [
+        ("LayerNorm", ["batch_norm", "layer_norm"], ["layer_norm"]),
+        ("ln", ["none", "layer_norm"], ["layer_norm"]),
+        ("taks", ["task", "seeds"], ["task"]),
+        ("lstn", ["lstm", "gru"], ["lstm"]),
+        ("tags", ["task", "seeds"], []),
+        ("mnist", ["permuted_mnist", "char_lm", "sequential_mnist"], ["permuted_mnist", "sequential_mnist"]),
+        ("norm", ["layer_norm", "batch_norm", "rms_norm"], []),
+        (3, ["3"], []),
+    ],
+)
+def test_what_is_meant_is_found_by_its_letters_its_other_names_and_its_words(
+    given: Any, known: list[str], meant: list[str]
+) -> None:
+    assert nearest(given, known) == meant
+
+
+def test_several_that_may_be_meant_stand_in_one_question() -> None:
+    assert suggestion("mnist", ["permuted_mnist", "sequential_mnist"]) == (
+        "did you mean 'permuted_mnist' or 'sequential_mnist'? "
+    )

@@ -177,9 +177,9 @@ def test_a_mapping_becomes_the_class_of_its_tag() -> None:
     ("value", "message", "loc"),
     [
         ("layer_norm", 'expected an object, as {"method": "layer_norm"}', []),
-        ("later_norm", 'expected an object, as {"method": "batch_norm"}', []),
-        (None, 'expected an object, as {"method": "batch_norm"}', []),
-        ([], 'expected an object, as {"method": "batch_norm"}', []),
+        ("later_norm", 'expected an object, as {"method": "layer_norm"}', []),
+        (None, 'expected an object, as {"method": "none"}', []),
+        ([], 'expected an object, as {"method": "none"}', []),
         ({}, "it is required; choose from batch_norm, ", ["method"]),
         ({"eps": 1.0}, "it is required; choose from batch_norm, ", ["method"]),
         ({"method": "layernorm"}, "unknown 'layernorm'; did you mean 'layer_norm'? choose from", ["method"]),

@@ -89,7 +89,7 @@ def test_changes_tell_what_departs_from_the_profile() -> None:
 DIGITS = {"task": {"name": "permuted_digits"}}
 WRONG: list[tuple[Any, tuple[str | int, ...], str]] = [
     ("permuted_digits", (), 'as {"task": {"name": "permuted_digits"}}'),
-    ({}, ("task",), 'it is required; add it, as {"name": '),
+    ({}, ("task",), 'it is required; add "task": {"name": '),
     ({"task": "char_lm"}, ("task",), 'expected an object, as {"name": "char_lm"}'),
     ({"task": None}, ("task",), 'expected an object, as {"name": '),
     (
@@ -121,7 +121,7 @@ WRONG: list[tuple[Any, tuple[str | int, ...], str]] = [
     ),
     ({**DIGITS, "model": {"identity_gates": ["if"]}}, ("model", "identity_gates", 0), "'i', 'f', 'g' or 'o'"),
     ({**DIGITS, "model": {"cell": "transformer"}}, ("model", "cell"), "choose from gru, lstm, rnn"),
-    ({**DIGITS, "model": {"hidden_size": "7"}}, ("model", "hidden_size"), "valid integer"),
+    ({**DIGITS, "model": {"hidden_size": "7"}}, ("model", "hidden_size"), "whole number without quotes"),
     ({**DIGITS, "norm": {"method": "layer_norm", "gain": 1}}, ("norm", "gain"), "did you mean 'gain_init'?"),
     ({**DIGITS, "norm": {"method": "batch_norm"}}, ("norm", "method"), "batch_norm has no place in lstm"),
     ({**DIGITS, "norm": {"method": "layer_norm", "eps": 0.0}}, ("norm", "eps"), "greater than 0"),

@@ -99,7 +99,7 @@ def test_errors_of_three_fields_all_stand_at_theirs(fresh_site: Site, new_page: 
         field(page, name).fill(text)
     page.get_by_role("button", name="Submit", exact=True).click()
     expect(page.locator("#wrong")).to_contain_text("3 things to repair")
-    told = {"norm.eps": "valid number", "training.batch_size": "greater than or equal to 1", "seeds": "every seed once"}
+    told = {"norm.eps": "a number", "training.batch_size": "greater than or equal to 1", "seeds": "every seed once"}
     for name, words in told.items():
         expect(page.locator(f'[id="e-{name}"]')).to_contain_text(words)
         expect(field(page, name)).to_have_attribute("aria-invalid", "true")

@@ -45,7 +45,11 @@ def refused(body: Any) -> list[tuple[str, str]]:
         (posted(random={LR: {"log_unifrom": [1, 2]}}, samples=1), f"random/{LR}/log_unifrom", "mean 'log_uniform'?"),
         (posted(random={LR: {"log_uniform": [0, 1]}}, samples=1), f"random/{LR}/log_uniform/0", "greater than 0"),
         (posted(random={LR: {"uniform": [2, 1]}}, samples=1), f"random/{LR}", "give the least first"),
-        (posted(random={LR: {"int_uniform": [1.5, 2]}}, samples=1), f"random/{LR}/int_uniform/0", "valid integer"),
+        (
+            posted(random={LR: {"int_uniform": [1.5, 2]}}, samples=1),
+            f"random/{LR}/int_uniform/0",
+            "expected a whole number, not 1.5",
+        ),
         (posted(random={LR: {"uniform": [-1e308, 1e308]}}, samples=3), f"random/{LR}", "wider than any number"),
         ({"spec": SPEC, "grid": {1: [2]}}, "grid/1", "a field's name is text, as norm.eps"),
         ({"spec": SPEC, "random": {1: RATE}, "samples": 1}, "random/1", "a field's name is text"),

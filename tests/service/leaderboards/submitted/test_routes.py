@@ -104,9 +104,9 @@ def test_the_same_key_finds_the_same_result(client: TestClient) -> None:
         ({"values": [{"seed": 0, "value": 2}]}, "values.0.value", "accuracy is 0 to 1, and cannot be 2"),
         ({"values": [{"seed": 0, "value": 0.9}, {"seed": 0, "value": 0.9}]}, "values.1.seed", "seed 0 is given twice"),
         ({"values": [{"seed": -1, "value": 0.9}]}, "values.0.seed", "greater than or equal to 0"),
-        ({"values": [{"seed": True, "value": 0.9}]}, "values.0.seed", "valid integer"),
-        ({"values": [{"seed": 0, "value": "0.9"}]}, "values.0.value", "valid number"),
-        ({"values": [{"seed": 0, "value": None}]}, "values.0.value", "valid number"),
+        ({"values": [{"seed": True, "value": 0.9}]}, "values.0.seed", "expected a whole number, not true"),
+        ({"values": [{"seed": 0, "value": "0.9"}]}, "values.0.value", "expected a number"),
+        ({"values": [{"seed": 0, "value": None}]}, "values.0.value", "expected a number"),
         (
             {"values": [{"seed": 0, "value": 0.9, "valid": 0.9}]},
             "values.0.valid",
@@ -142,7 +142,7 @@ def test_what_is_wrong_is_named_with_its_field(
 
 @pytest.mark.parametrize("missing", ["task", "values", "provenance"])
 def test_what_is_missing_is_named(client: TestClient, missing: str) -> None:
-    assert "it is required; add it" in errors_of(client, {k: v for k, v in claim().items() if k != missing})[missing]
+    assert "it is required; add" in errors_of(client, {k: v for k, v in claim().items() if k != missing})[missing]
 
 
 def test_all_that_is_wrong_is_named_at_once(client: TestClient) -> None:

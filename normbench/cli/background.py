@@ -1,0 +1,93 @@
+"""``normbench up`` as a process beside this one: start it, and wait until it can train."""
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from normbench.client import Client
+from normbench.errors import NormbenchError, Unauthorized
+
+READY_SECONDS = 120.0
+LOOK_SECONDS = 0.1  # between two looks
+TAIL_CHARACTERS = 2000  # of a log
+
+
+class Service:
+    """A service of our own.
+
+    Args:
+        options: of ``normbench up``.
+        log: what it prints is added to this file.
+        stays: it outlives this process and its terminal.
+    """
+
+    def __init__(self, *options: str, log: Path, stays: bool) -> None:
+        self.log = log
+        with log.open("ab") as output:
+            self._begins = output.tell()
+            self.process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "normbench", "up", "--json", *options],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=stays,
+            )
+
+    def ready(self) -> str:
+        """Its address, once it answers there and has a worker.
+
+        Raises:
+            NormbenchError: it has ended, or is not ready in time; the message has the end of its log.
+        """
+        deadline = time.monotonic() + READY_SECONDS
+        while time.monotonic() < deadline:
+            if self.process.poll() is not None:
+                raise NormbenchError(self._told(f"the service ended with status {self.process.returncode}"))
+            url = self._address()
+            if url is not None and _can_train(url):
+                return url
+            time.sleep(LOOK_SECONDS)
+        raise NormbenchError(self._told(f"the service was not ready in {READY_SECONDS:g} s"))
+
+    def stop(self) -> None:
+        """Tell it to end, and wait until it has."""
+        self.process.terminate()
+        self.process.wait()
+
+    def _address(self) -> str | None:
+        """Where it listens, as it has printed it: what answers there is this process, and no other service."""
+        for line in self._printed().splitlines():
+            told = _object(line)
+            if "url" in told:
+                return str(told["url"])
+        return None
+
+    def _printed(self) -> str:
+        with self.log.open("rb") as log:
+            log.seek(self._begins)
+            return log.read().decode(errors="replace")
+
+    def _told(self, what: str) -> str:
+        return f"{what}; {self.log} says:\n{self._printed()[-TAIL_CHARACTERS:].rstrip()}"
+
+
+def _object(line: str) -> dict[str, Any]:
+    try:
+        told = json.loads(line)
+    except ValueError:
+        return {}
+    return told if isinstance(told, dict) else {}
+
+
+def _can_train(url: str) -> bool:
+    """Whether the service is ready and a worker has registered, which may still compile its kernels."""
+    with Client(url, patience=0) as client:
+        try:
+            return client.is_ready() and bool(client.catalogue("workers"))
+        except Unauthorized:  # it asks for a key that this shell does not have
+            return True
+        except NormbenchError:
+            return False

@@ -1,0 +1,32 @@
+"""What a comparison shows, in a sentence."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from normbench.answers import Comparison
+from normbench.display.numbers import counted
+
+CLAIMS = {"better": "is better than", "worse": "is worse than", "not shown": "is not shown to differ from"}
+
+
+def verdict(found: Comparison, metric: str) -> str:
+    """The best of the entries beside the baseline: which is better, by how much, and how sure that is.
+
+    Args:
+        metric: the name of what ranks them.
+    """
+    [baseline] = [entry for entry in found["entries"] if entry["fingerprint"] == found["baseline"]]
+    others = [entry for entry in found["entries"] if entry is not baseline]
+    best = min(others, key=lambda entry: entry["rank"] or len(others) + 2)
+    claim = CLAIMS.get(best["outcome"] or "", "cannot be told from")
+    values = f"{metric} {_worth(best)} against {_worth(baseline)}"
+    difference: Mapping[str, Any] | None = best["difference"]
+    seeds = counted(min(len(best["seeds"]), len(baseline["seeds"])), "seed")
+    sure = f"p = {difference['p_holm']:.2g} ({seeds})" if difference else seeds
+    return f"{best['method']} {claim} {baseline['method']}: {values}, {sure}"
+
+
+def _worth(entry: Mapping[str, Any]) -> str:
+    """The test value, of all seeds; one that diverged counts as chance level."""
+    lost = f" ({entry['n_diverged']} of {len(entry['seeds'])} diverged)" if entry["n_diverged"] else ""
+    return f"{entry['score']:.3f}{lost}" if entry["score"] is not None else f"–{lost}"

@@ -1,0 +1,60 @@
+"""What is wrong with a text that is no YAML, in one line: where, and what to write."""
+
+import yaml
+
+HINTS = {
+    "cannot start any token": "a value that begins with this character stands in quotes",
+    "mapping values are not allowed here": "a colon stands too deep; indent the line as its neighbours, and give no"
+    " value to a key that has lines below it",
+    "expected a single document": "a second document begins with ---; write each spec into a file of its own",
+    "special characters are not allowed": "a character that cannot be seen stands here; save the text as UTF-8, and"
+    " remove it",
+    "could not find expected ':'": "put a colon and a space between a key and its value",
+    "undefined alias": "a value that begins with * stands in quotes",
+}
+COMMENT = "neither YAML nor JSON has comments with // or /*; remove them, or write # in YAML"
+
+
+def in_one_line(error: yaml.YAMLError, text: str) -> str:
+    """The error as ``line 2: …``, with a repair where the cause is common."""
+    place, problem = _place(error, text), _problem(error)
+    if place is None:
+        return problem
+    row, column = place
+    lines = text.splitlines() or [""]
+    said = lines[min(row, len(lines) - 1)]
+    if "\t" in said[: len(said) - len(said.lstrip())] or (said[column : column + 1] == "\t"):
+        return f"line {row + 1}: a tab stands before the text, and YAML is indented with spaces; replace it by spaces"
+    if "flow" in str(getattr(error, "context", "")):
+        return _in_brackets(error, text, row)
+    hint = next((hint for part, hint in HINTS.items() if part in problem), None)
+    return f"line {row + 1}: {hint or problem}"
+
+
+def _in_brackets(error: yaml.YAMLError, text: str, row: int) -> str:
+    """What is wrong between brackets: a comment, a missing comma, or that they are not closed."""
+    mark = getattr(error, "context_mark", None)
+    opened = mark.line + 1 if mark else row + 1
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.lstrip().startswith(("//", "/*")) or " //" in line:
+            return f"line {number}: {COMMENT}"
+    if "stream end" in str(getattr(error, "problem", "")):
+        return f"line {opened}: the bracket that opens here is not closed"
+    return f"line {row + 1}: expected a comma or a closing bracket; the bracket was opened in line {opened}"
+
+
+def _place(error: yaml.YAMLError, text: str) -> tuple[int, int] | None:
+    """Line and column, from 0."""
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    if mark is not None:
+        return mark.line, mark.column
+    if isinstance(error, yaml.reader.ReaderError):
+        before = text[: error.position]
+        return before.count("\n"), 0
+    return None
+
+
+def _problem(error: yaml.YAMLError) -> str:
+    context = getattr(error, "context", None) or ""
+    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
+    return problem if "single document" not in context else context

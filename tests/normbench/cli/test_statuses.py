@@ -1,0 +1,92 @@
+"""Exit statuses, one line for each that a command's help documents, against a real service."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from normbench.cli import app
+from normbench.cli.command import DIFFERS, DIVERGED, FAILED, INTERRUPTED, MISUSED
+from service.db import Database
+from tests.normbench.cli.commands import from_json
+from tests.service.given import claimed, failed, finished
+
+GOOD, BAD = "task: {name: permuted_digits, profile: smoke}\n", "task: {name: permuted_digit}\n"
+SWEEP = f"spec: {{{GOOD.strip()}}}\ngrid: {{norm.method: [none, layer_norm]}}\n"
+
+
+def test_the_statuses_have_their_numbers() -> None:
+    assert (FAILED, MISUSED, DIVERGED, DIFFERS, INTERRUPTED) == (1, 2, 2, 3, 130)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    for name, content in {"good": GOOD, "bad": BAD, "sweep": SWEEP}.items():
+        (tmp_path / f"{name}.yaml").write_text(content)
+    return tmp_path
+
+
+def status(*arguments: object) -> int:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments]).exit_code
+
+
+def test_what_is_answered_ends_with_0_and_what_is_refused_with_2(api: str, files: Path) -> None:
+    id = from_json("submit", files / "good.yaml")["id"]
+    run = from_json("status", id)["runs"][0]["id"]
+    sweep = from_json("sweep", files / "sweep.yaml")["id"]
+    statuses = {
+        command: status(*command.replace("DIR", str(files)).split())
+        for command in (
+            *(f"status {id}", "status", f"status {sweep}", "status --sweeps", f"logs {run}", "tasks", "methods"),
+            *("submit DIR/good.yaml --dry-run", "sweep DIR/sweep.yaml --dry-run", "leaderboard permuted_digits"),
+            *("leaderboard overall", "claims", "report-card none --no-measure", f"cancel {id}", f"retry {id}"),
+            *(f"cancel {sweep}", f"retry {sweep}", "data list", "--version", "migrate"),
+        )
+    }
+    refused = {
+        command: status(*command.replace("DIR", str(files)).split())
+        for command in (
+            *("submit DIR/bad.yaml", "submit DIR/none.yaml", "sweep DIR/good.yaml", "status exp_1", "logs run_1"),
+            *("watch exp_1", "cancel exp_1", "retry exp_1", "leaderboard permuted_digit", "compare none layer_norm"),
+            *("compare 00000000 11111111", "claim DIR/good.yaml", "withdraw res_1", "replay run_1", f"watch {run}"),
+            *("report-card norm", "open nothing", "submit", "no-such-command", "data list no_such", "export board x"),
+            *("submit DIR/good.yaml --wait --dry-run", "up --device gpu", "data fetch no_such"),
+        )
+    }
+    assert {command: found for command, found in statuses.items() if found != 0} == {}
+    assert {command: found for command, found in refused.items() if found != 2} == {}
+
+
+@pytest.mark.parametrize(
+    ("ends", "expected"),
+    [
+        (("completed", "completed"), 0),
+        (("completed", "diverged"), 0),
+        (("diverged", "diverged"), DIVERGED),
+        (("failed", "diverged"), FAILED),
+        (("failed", "completed"), FAILED),
+        (("cancelled",), FAILED),
+    ],
+)
+def test_waiting_ends_with_what_came_of_the_runs(
+    api: str, files: Path, db: Database, ends: tuple[str, ...], expected: int
+) -> None:
+    (files / "two.yaml").write_text(f"{GOOD}seeds: [0, 1]\n")
+    id = from_json("submit", files / "two.yaml")["id"]
+    for end in ends:
+        if end == "cancelled":
+            assert status("cancel", id) == 0
+        elif end == "failed":
+            failed(db, claimed(db).lease)
+        else:
+            finished(db, claimed(db).lease, "diverged" if end == "diverged" else "completed")
+    assert status("watch", id) == expected
+
+
+def test_without_a_service_each_command_that_asks_one_once_ends_with_2(nobody: None, files: Path) -> None:
+    commands = (
+        *(["status"], ["logs", "run_1"], ["cancel", "exp_1"], ["retry", "exp_1"], ["tasks"]),
+        *(["submit", files / "good.yaml"], ["sweep", files / "sweep.yaml"], ["leaderboard", "overall"], ["claims"]),
+        *(["replay", "run_1"], ["report-card", "none"], ["compare", "0" * 8, "1" * 8], ["withdraw", "res_1"]),
+    )
+    assert {str(command[0]): status(*command) for command in commands} == {str(c[0]): MISUSED for c in commands}

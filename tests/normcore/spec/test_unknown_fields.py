@@ -1,0 +1,70 @@
+"""A field that stands in the wrong place, or has another name here, is answered with the line to write."""
+
+from typing import Any
+
+import pytest
+
+from normcore.spec import InvalidSpec, resolve
+from normcore.spec.files import load_yaml
+
+DIGITS: dict[str, Any] = {"task": {"name": "permuted_digits", "profile": "smoke"}}
+
+
+def refusal(written: Any) -> str:
+    with pytest.raises(InvalidSpec) as caught:
+        resolve(written)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("written", "field", "line"),
+    [
+        ({"tags": {"team": "vision"}}, "tags", '"labels": {"team": "vision"}'),
+        ({"seed": 0}, "seed", '"seeds": [0]'),
+        ({"method": "none"}, "method", '"norm": {"method": "none"}'),
+        ({"profile": "small"}, "profile", '"task": {"profile": "small"}'),
+        ({"hidden_size": 10}, "hidden_size", '"model": {"hidden_size": 10}'),
+        ({"lr": 0.001}, "lr", '"training": {"optimizer": {"lr": 0.001}}'),
+        ({"learning_rate": 0.001}, "learning_rate", '"training": {"optimizer": {"lr": 0.001}}'),
+        ({"training": {"lr": 0.001}}, "training.lr", '"training": {"optimizer": {"lr": 0.001}}'),
+        ({"training": {"hidden_size": 8}}, "training.hidden_size", '"model": {"hidden_size": 8}'),
+        ({"training": {"iterations": 50}}, "training.iterations", '"training": {"max_steps": 50}'),
+        ({"training": {"epochs": 5}}, "training.epochs", '"training": {"max_steps": 1000}'),
+        ({"training.optimizer.lr": 0.1}, "training.optimizer.lr", '"training": {"optimizer": {"lr": 0.1}}'),
+        ({"norm": {"name": "layer_norm"}}, "norm.name", '"norm": {"method": "layer_norm"}'),
+        ({"norm": {"method": "layer_norm", "gamma": 0.1}}, "norm.gamma", '"norm": {"gain_init": 0.1}'),
+        ({"norm": {"method": "layer_norm", "Eps": 0.1}}, "norm.Eps", '"norm": {"eps": 0.1}'),
+        ({"model": {"type": "lstm"}}, "model.type", '"model": {"cell": "lstm"}'),
+        ({"name": "my first run"}, "name", '"labels": {"name": "my first run"}'),
+        ({"grid": {"norm.eps": [1]}}, "grid", "`normbench sweep`"),
+        ({"values": []}, "values", "`normbench claim`"),
+    ],
+)
+def test_a_field_of_another_part_or_name_is_answered_with_the_line_to_write(
+    written: dict[str, Any], field: str, line: str
+) -> None:
+    told = refusal({**DIGITS, **written})
+    assert told.startswith(f"{field}: unknown field; ")
+    assert line in told
+
+
+def test_what_an_analysis_does_not_have_is_not_offered() -> None:
+    told = refusal({"task": {"name": "step_cost", "profile": "smoke"}, "max_steps": 8})
+    assert told.startswith("max_steps: unknown field; remove it, or choose from spec_version, kind, task,")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("name: permuted_digits", 'name stands in it; write "task": {"name": "permuted_digits"}'),
+        ("name: my first run", 'name stands in it; write "task": {"name": "permuted_digits"}'),
+        ("tsk: {name: char_lm}", 'did you mean \'task\' by \'tsk\'? write "task": {"name": "char_lm"}'),
+        ("task:{name: char_lm}", 'put a space after the colon, as "task": {"name": "permuted_digits"}'),
+        ("experiment: {task: {name: char_lm}}", "what stands in 'experiment' belongs at the top"),
+        ("spec: {task: {name: char_lm}}\ngrid: {norm.method: [none]}", "submit the file with `normbench sweep`"),
+        ("seeds: [0]", 'add "task": {"name": "permuted_digits"}'),
+    ],
+)
+def test_a_spec_without_a_task_is_told_what_stands_in_its_place(text: str, told: str) -> None:
+    assert refusal(load_yaml(text)).startswith("task: it is required; ")
+    assert told in refusal(load_yaml(text))

@@ -1,0 +1,41 @@
+"""A file that cannot be read is told its line and what to change."""
+
+from pathlib import Path
+
+import pytest
+
+from normcore.spec import read_spec
+
+SPEC = "task: {name: permuted_digits}\nseeds: [0]\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("task:\n\tname: char_lm\n", "line 2: a tab stands before the text"),
+        (f"{SPEC}---\n{SPEC}", "line 3: a second document begins with ---; write each spec into a file of its own"),
+        ("task:\n  name: char_lm\n   profile: smoke\n", "line 3: a colon stands too deep"),
+        ("seeds: [0]\ntask: {name: char_lm\n", "line 2: the bracket that opens here is not closed"),
+        ('{"seeds": [0], // the first\n "task": {}}', "line 1: neither YAML nor JSON has comments with //"),
+        ("task: {name: a b: c}\nseeds: [0", "line 1: expected a comma or a closing bracket"),
+        ("note: *\nseeds: [0]", "line 1: "),
+        (b"task: {name: char_lm}\nlabels: {who: Jos\xe9}\n", "line 2: the text is not encoded in UTF-8"),
+        (SPEC.encode("utf-16-le"), "line 1: a character that cannot be seen stands here; save the text as UTF-8"),
+        (SPEC.encode() + b"\0", "line 3: a character that cannot be seen"),
+    ],
+)
+def test_a_file_that_is_no_yaml_is_told_its_line(tmp_path: Path, content: str | bytes, told: str) -> None:
+    path = tmp_path / "spec.yaml"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(ValueError, match="is neither YAML nor JSON") as caught:
+        read_spec(path)
+    assert f"{path} is neither YAML nor JSON: {told}" in str(caught.value)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_file_that_windows_saved_is_read(tmp_path: Path, encoding: str, end: str) -> None:
+    path = tmp_path / "spec.yaml"
+    path.write_bytes(f"{SPEC}labels: {{who: José}}\n".replace("\n", end).encode(encoding))
+    assert read_spec(path) == {"task": {"name": "permuted_digits"}, "seeds": [0], "labels": {"who": "José"}}
