@@ -63,10 +63,11 @@ class Run(TypedDict):
 
 
 class ExperimentSummary(TypedDict):
-    """An experiment as a list shows it."""
+    """An experiment as a list shows it; ``name`` is its method with what differs from the profile."""
 
     id: str
     fingerprint: str
+    name: str | None
     state: State
     spec: Spec
     runs_by_state: dict[State, int]
@@ -74,10 +75,12 @@ class ExperimentSummary(TypedDict):
 
 
 class Experiment(TypedDict):
-    """An experiment with its runs, in the order of its seeds; ``sweep_id`` is None of one that is of no sweep."""
+    """An experiment with its runs, in the order of its seeds; ``sweep_id`` is None of one that is of no sweep, ``name``
+    is its method with what differs from the profile."""
 
     id: str
     fingerprint: str
+    name: str | None
     state: State
     sweep_id: str | None
     spec: Spec
@@ -90,6 +93,7 @@ class Plan(TypedDict):
 
     spec: Spec
     fingerprint: str
+    name: str | None
     runs: int
     measured_seeds: list[int]
     seconds_per_run: float | None
@@ -273,6 +277,7 @@ class SubmittedResult(TypedDict):
 
     id: str
     fingerprint: str
+    name: str
     state: ResultState
     problem: str
     budget: int

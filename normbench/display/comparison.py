@@ -16,11 +16,9 @@ BOUNDS = {"at least": "≥ ", "at most": "≤ ", None: ""}
 
 def comparison(found: Comparison) -> Table:
     """Each entry beside the baseline: the difference of its test value, and how many times sooner it is there."""
-    differs = any(_differs(entry) for entry in found["entries"])
     columns = [
-        Column("entry"),
-        Column("method"),
-        *([Column("differs in", words=True)] if differs else []),
+        Column("fingerprint"),
+        Column("entry", words=True),
         Column("test [95%]", words=True),
         Column("minus the baseline's [95%]", words=True),
         Column("p", optional=5),
@@ -32,8 +30,7 @@ def comparison(found: Comparison) -> Table:
     rows = [
         (
             entry["fingerprint"][:8] + ("*" if entry["fingerprint"] == found["baseline"] else ""),
-            entry["method"],
-            *([_differs(entry)] if differs else []),
+            entry["name"] + (", over budget" if entry["over_budget"] else ""),
             _value(entry),
             _difference(entry["difference"], entry["outcome"]),
             entry["difference"] and f"{entry['difference']['p_holm']:.2g}",
@@ -48,12 +45,6 @@ def comparison(found: Comparison) -> Table:
 def _title(found: Comparison) -> str:
     board = f"{found['task']} ({found['profile']})"
     return f"{board}: {'higher' if found['direction'] == 'maximize' else 'lower'} is better"
-
-
-def _differs(entry: Mapping[str, Any]) -> str | None:
-    """In what it departs from the profile."""
-    changes = [f"{path}={value}" for path, value in entry["changes"].items()]
-    return ", ".join([*changes, *(["over budget"] if entry["over_budget"] else [])]) or None
 
 
 def _rank(entry: Mapping[str, Any]) -> str | None:

@@ -20,7 +20,7 @@ def experiments(summaries: Sequence[ExperimentSummary], now: datetime) -> Table:
     columns = (
         Column("id"),
         Column("task", words=True),
-        Column("method"),
+        Column("method", words=True),
         Column("state"),
         Column("age", optional=1),
         Column("runs", optional=2),
@@ -29,7 +29,7 @@ def experiments(summaries: Sequence[ExperimentSummary], now: datetime) -> Table:
         (
             e["id"],
             f"{e['spec']['task']['name']} {e['spec']['task']['profile']}",
-            method_of(e["spec"]),
+            e["name"],
             e["state"],
             age((now - datetime.fromisoformat(e["created_at"])).total_seconds()),
             _counts(e["runs_by_state"]),
@@ -69,7 +69,7 @@ def runs(experiment: Experiment) -> Table:
         )
         for run in experiment["runs"]
     ]
-    title = f"{experiment['id']}: {subject(experiment['spec'])}, {experiment['state']}"
+    title = f"{experiment['id']}: {subject(experiment)}, {experiment['state']}"
     return Table(title, columns, rows, IN_COMPANY if any(map(contended, experiment["runs"])) else None)
 
 
@@ -95,19 +95,14 @@ def plan(found: Plan) -> Group:
         "place in the queue": found["queue_position"],
         "fingerprint": found["fingerprint"][:SHORT_FINGERPRINT],
     }
-    return Group(Text(f"{subject(found['spec'])} (nothing is submitted)", "bold"), block(lines))
+    return Group(Text(f"{subject(found)} (nothing is submitted)", "bold"), block(lines))
 
 
-def method_of(spec: Mapping[str, Any]) -> str | None:
-    """The method of an experiment's spec; some analyses have none."""
-    method: str | None = spec["norm"] and spec["norm"]["method"]
-    return method
-
-
-def subject(spec: Mapping[str, Any]) -> str:
-    """What an experiment is about: task, of an analysis the cell, and method."""
+def subject(found: Experiment | Plan) -> str:
+    """What an experiment is about: task, of an analysis the cell, and the method with what differs from the profile."""
+    spec = found["spec"]
     cell = spec["model"]["cell"] if spec["kind"] == "analysis" and spec["model"] else None
-    return " ".join(filter(None, (spec["task"]["name"], cell, method_of(spec))))
+    return " ".join(filter(None, (spec["task"]["name"], cell, found["name"])))
 
 
 def value_of(run: Run) -> float | None:
@@ -117,7 +112,7 @@ def value_of(run: Run) -> float | None:
 
 def runs_of(experiment: Experiment) -> str:
     """``2 runs of permuted_digits layer_norm``."""
-    return f"{counted(len(experiment['runs']), 'run')} of {subject(experiment['spec'])}"
+    return f"{counted(len(experiment['runs']), 'run')} of {subject(experiment)}"
 
 
 def _counts(by_state: Mapping[Any, int]) -> str:

@@ -11,13 +11,13 @@ from normbench.display.table import Column, Table
 def leaderboard(board: Leaderboard) -> Table:
     """Ranked entries with their intervals and times to the target."""
     unit = f", {board['unit']}" if board["unit"] else ""
-    differs = any(_differs(entry) for entry in board["entries"])
+    elsewhere = any(_source(entry) for entry in board["entries"])
     kernels = {entry["kernel"] for entry in board["entries"]} - {None}
     marked = len(kernels) > 1 or "mixed" in kernels  # so that nobody compares their times
     columns = [
         Column("#"),
-        Column("method"),
-        *([Column("differs in", words=True)] if differs else []),
+        Column("entry", words=True),
+        *([Column("source", words=True)] if elsewhere else []),
         Column(f"test {board['metric']}{unit} [95%]"),
         Column("seeds", optional=2),
         Column("steps", optional=3),
@@ -28,8 +28,8 @@ def leaderboard(board: Leaderboard) -> Table:
     rows = [
         (
             _rank(entry),
-            entry["method"],
-            *([_differs(entry)] if differs else []),
+            entry["name"],
+            *([_source(entry)] if elsewhere else []),
             _value(entry, board["metric"]),
             _seeds(entry),
             _time(entry, "steps_to_target", "{:.4g}"),
@@ -56,7 +56,7 @@ def _note(board: Leaderboard) -> str | None:
     uncertain = any(entry["rank_ci"] and entry["rank_ci"][0] < entry["rank_ci"][1] for entry in board["entries"])
     of_ranks = "In brackets the ranks that an entry may truly have, 95% for all at once." if uncertain else None
     conflicts = [
-        f"Seeds {', '.join(map(str, entry['conflicting_seeds']))} of {entry['method']} ({entry['fingerprint'][:8]})"
+        f"Seeds {', '.join(map(str, entry['conflicting_seeds']))} of {entry['name']} ({entry['fingerprint'][:8]})"
         " gave different numbers on one machine."
         for entry in board["entries"]
         if entry["conflicting_seeds"]
@@ -67,7 +67,7 @@ def _note(board: Leaderboard) -> str | None:
 def _company(board: Leaderboard) -> str | None:
     """Which entries lack seconds because something else ran on their machine."""
     runs = [
-        f"{entry['contended']} of {counted(entry['n_seeds'], 'run')} of {entry['method']} ({entry['fingerprint'][:8]})"
+        f"{entry['contended']} of {counted(entry['n_seeds'], 'run')} of {entry['name']} ({entry['fingerprint'][:8]})"
         for entry in board["entries"]
         if entry["contended"]
     ]
@@ -88,15 +88,14 @@ def _rank(entry: Mapping[str, Any]) -> str | None:
     return f"{entry['rank']} [{low}, {high}]" if low < high else f"{entry['rank']}"
 
 
-def _differs(entry: Mapping[str, Any]) -> str | None:
-    """What an entry is, besides its method: whose number, or in what it departs from the profile."""
-    changes = [f"{path}={value}" for path, value in entry["changes"].items()]
+def _source(entry: Mapping[str, Any]) -> str | None:
+    """Who measured an entry elsewhere, or that it is over the budget; None of one that the board ranks."""
     if entry["source"] == "submitted":
-        return ", ".join([f"{entry['state']}: {entry['provenance']['source']}", *changes])
+        source: str = entry["provenance"]["source"]
+        return source
     if entry["citation"]:
-        quoted = f", quoted from {entry['origin']}" if entry["origin"] else ""
-        return f"{entry['model']}: {entry['citation']}{quoted}"
-    return ", ".join([*changes, *(["over budget"] if entry["over_budget"] else [])]) or None
+        return f"published, quoted from {entry['origin']}" if entry["origin"] else "published"
+    return "over budget" if entry["over_budget"] else None
 
 
 def _value(entry: Mapping[str, Any], metric: str) -> str | None:

@@ -97,7 +97,7 @@ def _metrics(client: Client) -> dict[str, str]:
 def _shown(client: Client, queue: Queue, experiment: Experiment, metric: str | None) -> RenderableType:
     done, total = steps(experiment["runs"])
     line = _line(done, total, _note(client, queue, experiment, metric))
-    return Group(Text(f"{experiment['id']}  {subject(experiment['spec'])}"), line)
+    return Group(Text(f"{experiment['id']}  {subject(experiment)}"), line)
 
 
 def _shown_sweep(sweep: Sweep) -> RenderableType:

@@ -102,10 +102,17 @@ def _flow(measured: Mapping[str, Any] | None) -> str | None:
 def _standings(card: ReportCard) -> Table | None:
     if not card["standings"]:
         return None
-    columns = (Column("leaderboard"), Column("rank"), Column("test"), Column("seeds", optional=1))
+    columns = (
+        Column("leaderboard"),
+        Column("entry", words=True),
+        Column("rank"),
+        Column("test"),
+        Column("seeds", optional=1),
+    )
     rows = [
         (
             f"{s['task']} ({_board(s)})",
+            s["name"],
             "over budget" if s["rank"] is None else f"{s['rank']} of {s['of']}",
             None if s["mean"] is None else f"{s['metric']} {s['mean']:.3f}{bounds(s['ci95'])}",
             s["n_seeds"],

@@ -1,6 +1,5 @@
 """Sweeps and their cells as tables, and plans as lines."""
 
-import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -11,6 +10,7 @@ from rich.text import Text
 from normbench.answers import Sweep, SweepPlan, SweepSummary
 from normbench.display.numbers import age, counted, duration, interval
 from normbench.display.table import Column, Table, block
+from normcore.spec.names import cell_names, option, shared
 
 NUMBERS_SHOWN = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500)  # of cells to choose from
 BEST = "* the best cell by its validation value, which chooses; shown are test values"
@@ -30,7 +30,7 @@ def sweeps(summaries: Sequence[SweepSummary], now: datetime) -> Table:
         (
             sweep["id"],
             _task(sweep),
-            ", ".join(_short([*sweep["grid"], *sweep["random"]]).values()),
+            ", ".join(map(option, [*sweep["grid"], *sweep["random"]])),
             sweep["state"],
             f"{sweep['progress']['done']} of {sweep['progress']['total']}",
             age((now - datetime.fromisoformat(sweep["created_at"])).total_seconds()),
@@ -69,10 +69,9 @@ def title(found: SweepSummary) -> str:
     return f"{found['id']}  {_task(found)}, {counted(found['n_experiments'], 'experiment')}"
 
 
-def name_of(values: Mapping[str, Any]) -> str:
-    """A cell by its values: ``method=layer_norm, lr=0.001``."""
-    short = _short(values)
-    return ", ".join(f"{short[path]}={_value(value)}" for path, value in values.items())
+def names_of(found: Sweep) -> list[str]:
+    """The cells by their values: ``method layer_norm, lr 0.001``."""
+    return cell_names([cell["values"] for cell in found["cells"]])
 
 
 def _task(found: SweepSummary) -> str:
@@ -91,15 +90,22 @@ def _cells(found: Sweep) -> Table:
     )
     rows = [
         (
-            name_of(cell["values"]) + (" *" if cell["fingerprint"] == best else ""),
+            name + (" *" if cell["fingerprint"] == best else ""),
             cell["state"],
             interval(cell["entry"]["value"]) if cell["entry"] else None,
             len(cell["seeds"]),
             cell["experiment_id"],
         )
-        for cell in found["cells"]
+        for cell, name in zip(found["cells"], names_of(found), strict=True)
     ]
-    return Table(f"{title(found)}, {found['state']}", columns, rows, BEST if best else None)
+    return Table(f"{title(found)}, {found['state']}{_alike(found)}", columns, rows, BEST if best else None)
+
+
+def _alike(found: Sweep) -> str:
+    """What all cells have changed alike."""
+    changed = [cell["entry"]["changes"] for cell in found["cells"] if cell["entry"]]
+    alike = shared(changed, {path for cell in found["cells"] for path in cell["values"]})
+    return f"; all cells: {alike}" if alike else ""
 
 
 def _budgets(curves: Mapping[str, Sequence[Sequence[float]]]) -> Table:
@@ -116,16 +122,3 @@ def _budgets(curves: Mapping[str, Sequence[Sequence[float]]]) -> Table:
 def _flip(flip: Mapping[str, Any]) -> str:
     doubt = " (few choices are left to tell)" if flip["is_uncertain"] else ""
     return f"From {counted(flip['k'], 'cell')} on {flip['better']} is better than {flip['worse']}{doubt}."
-
-
-def _short(paths: Sequence[str] | Mapping[str, Any]) -> dict[str, str]:
-    """For each path its last name, or the whole where two end alike."""
-    last = {path: path.rpartition(".")[2] for path in paths}
-    names = list(last.values())
-    return {path: name if names.count(name) == 1 else path for path, name in last.items()}
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    return value if isinstance(value, str) else json.dumps(value)

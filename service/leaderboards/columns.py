@@ -23,6 +23,7 @@ def board_table(board: Leaderboard) -> Table:
             *interval("rank_ci", "integer"),
             Column("tie_group", "integer"),
             Column("method", "text"),
+            Column("name", "text"),
             Column("source", "text"),
             Column("split", "text"),
             Column("fingerprint", "text"),

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, TypeAdapter
 
+from normcore.spec import names
 from service.leaderboards.pooling import Estimate
 from service.leaderboards.ranking import RankBy, TimeBy
 from service.leaderboards.submitted.schemas import Provenance
@@ -63,6 +64,8 @@ class Entry:
             from its first.
         split: the data that a paper's numbers are of; ours are of the test data.
         method: None for a paper's number of a model that no method of ours describes.
+        name: the method with every option in which the spec differs from the profile; of a paper its model and where
+            the number stands, of a submitted result also its state. No two measured entries of a board share one.
         result_id, state, provenance: of a submitted result; it is claimed until runs of this service agree.
         citation, model: where the number stands, and what the paper calls its model.
         origin: the work that the paper quotes the number from; None if the number is its own.
@@ -84,6 +87,7 @@ class Entry:
     rank_ci: tuple[int, int] | None = None
     tie_group: int | None = None
     method: str | None
+    name: str = ""
     source: Literal["measured", "published", "submitted"]
     split: Literal["test", "valid"] = "test"
     fingerprint: str | None = None
@@ -113,6 +117,16 @@ class Entry:
     seconds_to_target: TimeToTarget | None = None
     speedup: Speedup | None = None
     experiments: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.name = self.name or _name(self)
+
+
+def _name(entry: Entry) -> str:
+    if entry.source == "published":
+        return f"{entry.model or entry.method} ({entry.citation})"
+    own = names.name(entry.method or "", entry.changes)
+    return f"{own}, {entry.state}" if entry.source == "submitted" else own
 
 
 @dataclass(slots=True)

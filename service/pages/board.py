@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from service.comparisons.figures import described
+from normcore.spec.names import differences
 from service.leaderboards.schemas import Entry, Leaderboard
 from service.pages import axes, formats
 from service.pages.axes import Axis
@@ -70,7 +70,7 @@ def table(board: Leaderboard, entries: Sequence[Entry], seeds: Seeds, published:
             mark=_mark(axis, entry, seeds),
             bracket=brackets.get(id(entry)),
             few=few[id(entry)],
-            changed=described(entry.changes),
+            changed=differences(entry.changes),
             baseline=entry is baseline,
         )
         sections[_section(entry, published)].append(row)

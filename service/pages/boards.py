@@ -13,7 +13,7 @@ from normcore.spec.methods import METHODS
 from normcore.spec.task import DEFAULT_PROFILE, ProfileName
 from normcore.spec.tasks import BENCHMARKS
 from service.comparisons import queries as comparisons
-from service.comparisons.figures import AXES, By, drawn, labels, thinned
+from service.comparisons.figures import AXES, By, drawn, thinned
 from service.comparisons.schemas import Curve, Curved
 from service.db import utc_now
 from service.http.parts import PartsDep
@@ -145,8 +145,12 @@ def figure_address(asked: Asked, by: By) -> str:
 def curves_as_table(curved: Sequence[Curved], by: By) -> list[tuple[str, str, list[tuple[float, float]]]]:
     """Name, method, and some points of each curve: where it is, and its mean."""
     return [
-        (label, entry.method, points(entry.curve if by == "steps" else entry.curve_by_seconds, entry.first_end, by))
-        for entry, label in zip(curved, labels(curved), strict=True)
+        (
+            entry.name,
+            entry.method,
+            points(entry.curve if by == "steps" else entry.curve_by_seconds, entry.first_end, by),
+        )
+        for entry in curved
     ]
 
 

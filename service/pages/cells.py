@@ -1,12 +1,12 @@
 """The cells of a sweep as they are shown: a table over two axes, or a list, best first."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from normcore.spec.metric import Metric
-from service.pages import formats
+from normcore.spec.names import cell_names, option, text
 from service.sweeps.schemas import Sweep, SweepCell
 
 SHADES = 5  # of a heat table, the last one for the best cells
@@ -67,13 +67,13 @@ def arranged(sweep: Sweep, metric: Metric | None) -> Arranged:
     shown = [
         ShownCell(
             cell=cell,
-            name=cell_name(cell.values),
+            name=name,
             value=_value(cell),
             shade=_shade(_value(cell), ends),
             is_best=cell.fingerprint == best,
             diverged=has_diverged(cell),
         )
-        for cell in sweep.cells
+        for cell, name in zip(sweep.cells, cell_names([cell.values for cell in sweep.cells]), strict=True)
     ]
     return Arranged(_heat(sweep, shown), _sorted(shown, metric), ends)
 
@@ -81,19 +81,6 @@ def arranged(sweep: Sweep, metric: Metric | None) -> Arranged:
 def has_diverged(cell: SweepCell) -> bool:
     """Whether it has results, and every seed has diverged."""
     return cell.entry is not None and cell.entry.n_runs > 0 and cell.entry.n_diverged == cell.entry.n_runs
-
-
-def cell_name(values: Mapping[str, Any]) -> str:
-    """A cell by its values: ``method layer_norm, lr 0.001``."""
-    names = short_names(list(values))
-    return ", ".join(f"{names[path]} {formats.option(value)}" for path, value in values.items())
-
-
-def short_names(paths: Sequence[str]) -> dict[str, str]:
-    """For each path its last name, or the whole where two end alike."""
-    last = {path: path.rpartition(".")[2] for path in paths}
-    names = list(last.values())
-    return {path: name if names.count(name) == 1 else path for path, name in last.items()}
 
 
 def _value(cell: SweepCell) -> float | None:
@@ -122,14 +109,13 @@ def _heat(sweep: Sweep, shown: Sequence[ShownCell]) -> Heat | None:
     if len(sweep.grid) != 2 or sweep.random:
         return None
     columns, rows = sorted(sweep.grid, key=lambda path: len(sweep.grid[path]))
-    names = short_names([rows, columns])
     at = {(_key(one.cell.values[rows]), _key(one.cell.values[columns])): one for one in shown}
     return Heat(
-        row_name=names[rows],
-        column_name=names[columns],
-        columns=[formats.option(value) for value in sweep.grid[columns]],
+        row_name=option(rows),
+        column_name=option(columns),
+        columns=[text(value) for value in sweep.grid[columns]],
         rows=[
-            (formats.option(row), [at.get((_key(row), _key(column))) for column in sweep.grid[columns]])
+            (text(row), [at.get((_key(row), _key(column))) for column in sweep.grid[columns]])
             for row in sweep.grid[rows]
         ],
     )

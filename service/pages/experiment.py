@@ -115,7 +115,6 @@ def _page(
         "experiments/one.html",
         experiment=experiment,
         spec=spec,
-        method=(spec["norm"] or {}).get("method"),
         metric=benchmark.metric().name if benchmark else None,
         answer=answer(experiment, backlog),
         cancelling=cancelling,

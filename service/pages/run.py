@@ -65,7 +65,8 @@ def _waits_for_nobody(session: Session, parts: Parts, run: RunOut) -> str | None
 def _page(
     request: Request, session: Session, run: RunOut, position: str, stored: Sequence[File], alone: str | None
 ) -> str:
-    spec = queries.experiment(session, run.experiment_id).spec
+    experiment = queries.experiment(session, run.experiment_id)
+    spec = experiment.spec
     benchmark = BENCHMARKS.get(spec["task"]["name"])
     metric = benchmark.metric().name if benchmark else None
     measured = queries.measurements(session, run.id, series=(), max_points=None)
@@ -74,7 +75,7 @@ def _page(
         "runs/one.html",
         run=run,
         spec=spec,
-        method=(spec["norm"] or {}).get("method"),
+        name=experiment.name,
         metric=metric,
         answer=answer(run, metric, alone),
         ended=run.state in ENDED,

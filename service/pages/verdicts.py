@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from service.comparisons.figures import described
 from service.leaderboards.pooling import By, RunResult, times_of
 from service.leaderboards.schemas import Entry, Leaderboard, Overall
 from service.pages import formats
@@ -48,7 +47,7 @@ def _order(board: Leaderboard, enough: Sequence[Entry], untested: int, seeds: Se
     """
     first, *others = enough
     if not others:
-        return Verdict(f"{_named(first)} is alone here:", f"{_worth(board, first)}; nothing to hold it against yet.")
+        return Verdict(f"{first.name} is alone here:", f"{_worth(board, first)}; nothing to hold it against yet.")
     tied = [entry for entry in others if entry.tie_group == first.tie_group]
     if tied:
         return _ties(board, first, tied)
@@ -61,7 +60,7 @@ def _order(board: Leaderboard, enough: Sequence[Entry], untested: int, seeds: Se
 def _too_few(board: Leaderboard, ranked: Sequence[Entry]) -> Verdict:
     told = formats.listed(
         [
-            f"{_named(entry)} has {_worth(board, entry)} over {formats.count(that_count(entry, board.rank_by), 'seed')}"
+            f"{entry.name} has {_worth(board, entry)} over {formats.count(that_count(entry, board.rank_by), 'seed')}"
             for entry in ranked[:2]
         ]
     )
@@ -70,7 +69,7 @@ def _too_few(board: Leaderboard, ranked: Sequence[Entry]) -> Verdict:
 
 def _besides(board: Leaderboard, found: Verdict, few: Sequence[Entry]) -> Verdict:
     """The verdict of those with seeds enough, and who is not among them."""
-    left_out = [f"{_named(entry)} ({counted(that_count(entry, board.rank_by))})" for entry in few]
+    left_out = [f"{entry.name} ({counted(that_count(entry, board.rank_by))})" for entry in few]
     return Verdict(
         f"Of the entries with {FEWEST} seeds or more, {found.claim}",
         f"{found.detail} Too few seeds to rank: {formats.listed(left_out)}.",
@@ -84,7 +83,7 @@ def ties(board: Leaderboard) -> list[str]:
         if entry.tie_group is not None and not too_few(entry, board.rank_by):
             groups.setdefault(entry.tie_group, []).append(entry)
     return [
-        f"{formats.listed([_named(entry) for entry in group])}: no difference is shown"
+        f"{formats.listed([entry.name for entry in group])}: no difference is shown"
         for group in groups.values()
         if len(group) > 1
     ]
@@ -112,9 +111,9 @@ def _without_rank(measured: Sequence[Entry]) -> Verdict:
 
 
 def _ties(board: Leaderboard, first: Entry, tied: Sequence[Entry]) -> Verdict:
-    names = formats.listed([_named(entry) for entry in tied])
+    names = formats.listed([entry.name for entry in tied])
     return Verdict(
-        f"{_named(first)} has the best {_ranked_by(board)}, and {names} {'ties' if len(tied) == 1 else 'tie'} with it:",
+        f"{first.name} has the best {_ranked_by(board)}, and {names} {'ties' if len(tied) == 1 else 'tie'} with it:",
         f"{_worth(board, first)}, but the seeds show no difference.",
     )
 
@@ -122,13 +121,13 @@ def _ties(board: Leaderboard, first: Entry, tied: Sequence[Entry]) -> Verdict:
 def _may_lead(board: Leaderboard, first: Entry, others: int) -> Verdict:
     be = "is" if others == 1 else "are"
     return Verdict(
-        f"{_named(first)} has the best {_ranked_by(board)}, and may not be first:",
+        f"{first.name} has the best {_ranked_by(board)}, and may not be first:",
         f"{_worth(board, first)}, but {formats.count(others, 'entry', 'entries')} {be} not shown to be worse.",
     )
 
 
 def _leads(board: Leaderboard, first: Entry, second: Entry, seeds: Seeds) -> Verdict:
-    claim = f"{_named(first)} is first, and nothing ties with it:"
+    claim = f"{first.name} is first, and nothing ties with it:"
     if board.rank_by != "metric":
         return Verdict(claim, _sooner(board, first, second, seeds))
     values = [_converged(seeds.get(entry.fingerprint or "", ())) for entry in (first, second)]
@@ -141,7 +140,7 @@ def _leads(board: Leaderboard, first: Entry, second: Entry, seeds: Seeds) -> Ver
     between = formats.difference_interval(limits, board.metric).replace("+", "")
     return Verdict(
         claim,
-        f"{_worth(board, first)}, {apart} {side} the next, {_named(second)} (95% interval {between},"
+        f"{_worth(board, first)}, {apart} {side} the next, {second.name} (95% interval {between},"
         f" {formats.p_value(found.p_value)}, {formats.count(found.seeds, 'shared seed')}).",
     )
 
@@ -150,18 +149,13 @@ def _converged(results: Sequence[RunResult]) -> dict[int, float]:
     return {run.seed: run.converged for run in results if run.converged is not None}
 
 
-def _named(entry: Entry) -> str:
-    """The method, and what else tells the entry apart."""
-    return f"{entry.method} ({described(entry.changes)})" if entry.changes else f"{entry.method}"
-
-
 def _sooner(board: Leaderboard, first: Entry, second: Entry, seeds: Seeds) -> str:
     """The times of the two best, each with its interval, and how sure their order is."""
     by: By = "steps" if board.rank_by == "steps_to_target" else "seconds"
     own = [times_of(seeds.get(entry.fingerprint or "", ()), by) for entry in (first, second)]
     found = time_pair(*own)
     sure = f" ({formats.p_value(found.p_value)}, {formats.count(found.seeds, 'shared seed')})" if found else ""
-    return f"{_worth(board, first)}; the next, {_named(second)}: {_worth(board, second)}{sure}."
+    return f"{_worth(board, first)}; the next, {second.name}: {_worth(board, second)}{sure}."
 
 
 def _ranked_by(board: Leaderboard) -> str:

@@ -33,6 +33,7 @@ REPORT_CARD = ReportCard(
             ci95=None,
             n_seeds=1,
             fingerprint=FINGERPRINT,
+            name="layer_norm",
         )
     ],
     not_applicable={},

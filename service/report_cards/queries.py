@@ -134,4 +134,5 @@ def _standing(board: Leaderboard, own: Entry) -> StandingOut:
         ci95=own.value.ci95 if own.value else None,
         n_seeds=own.n_seeds,
         fingerprint=own.fingerprint,
+        name=own.name,
     )

@@ -44,6 +44,7 @@ class StandingOut(BaseModel):
     ci95: tuple[float, float] | None
     n_seeds: int
     fingerprint: str
+    name: str = Field(description="The entry's name: the method with what differs from the profile.")
 
 
 class ReportCard(BaseModel):

@@ -45,6 +45,7 @@ def sweep_table(sweep: Sweep) -> Table:
             Column("reused_runs", "integer"),
             Column("best", "truth", lambda cell: sweep.best is not None and cell.values == sweep.best.values),
             Column("entry.method", "text"),
+            Column("entry.name", "text"),
             Column("entry.rank", "integer"),
             *interval("entry.rank_ci", "integer"),
             Column("entry.tie_group", "integer"),

@@ -66,14 +66,14 @@ def test_cells_are_a_table_of_eighty_columns_with_the_best_one_marked(
     shown = normbench("status", id)
     assert shown.splitlines()[0] == f"{id}  permuted_digits smoke, 4 experiments, succeeded"
     [best] = [line for line in shown.splitlines() if " * " in line]
-    assert best.startswith("method=layer_norm, lr=0.01 *  succeeded  0.905 [")
+    assert best.startswith("method layer_norm, lr 0.01 *  succeeded  0.905 [")
     rows = {line.split()[0]: line.split()[1:] for line in shown.splitlines() if re.match(r"(none|layer_norm) ", line)}
     assert rows == {"none": ["0.555", "0.605"], "layer_norm": ["0.505", "0.905"]}
     assert "From 2 cells on layer_norm is better than none (few choices are left to tell)." in shown
     monkeypatch.setattr("normbench.cli.command.PIPE_WIDTH", 80)
     narrow = normbench("status", id)
     assert max(map(len, narrow.splitlines())) <= 80
-    assert "method=layer_norm, lr=0.01 *" in narrow
+    assert "method layer_norm, lr 0.01 *" in narrow
     assert "Too narrow for: experiment" in narrow
 
 
@@ -94,7 +94,7 @@ def test_waiting_shows_progress_then_the_cells(api: str, sweep_file: Path, db: D
         worker.join()
     assert result.exit_code == 0, result.output
     assert "8/8" in result.stdout
-    assert "method=none, lr=0.001" in result.stdout
+    assert "method none, lr 0.001" in result.stdout
     assert (ended["state"], len(ended["cells"])) == ("succeeded", 4)
     assert normbench("watch", ended["id"]).splitlines()[0].startswith(ended["id"])
 
@@ -107,7 +107,7 @@ def test_a_sweep_of_which_a_run_failed_ends_with_status_1_and_names_the_cell(
     run_all(db, lambda spec, seed: 0.5)
     result = CliRunner().invoke(app, ["watch", id])
     assert result.exit_code == 1
-    assert re.search(r"normbench: method=none, lr=0.001 failed; normbench status exp_\w+\n", result.stderr)
+    assert re.search(r"normbench: method none, lr 0.001 failed; normbench status exp_\w+\n", result.stderr)
 
 
 def test_what_is_wrong_names_the_file_and_the_cells(api: str, sweep_file: Path, tmp_path: Path) -> None:

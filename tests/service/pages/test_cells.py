@@ -5,7 +5,7 @@ from typing import Any
 
 from normcore.spec.tasks import BENCHMARKS
 from service.leaderboards.pooling import Estimate
-from service.pages.cells import arranged, cell_name
+from service.pages.cells import arranged
 from service.sweeps.examples import MEASURED, RUNNING, SWEEP
 from service.sweeps.schemas import Sweep, SweepCell
 
@@ -32,7 +32,7 @@ def test_a_grid_over_two_fields_is_a_table_the_shorter_axis_across() -> None:
     cells = [cell(value, **{LR: lr, EPS: eps}) for (lr, eps), value in values.items()]
     heat = arranged(sweep_of(grid, cells), ACCURACY).heat
     assert heat is not None
-    assert (heat.row_name, heat.column_name, heat.columns) == ("lr", "eps", ["1", "2"])
+    assert (heat.row_name, heat.column_name, heat.columns) == ("lr", "norm.eps", ["1", "2"])
     assert [(name, [one and one.value for one in row]) for name, row in heat.rows] == [
         ("0.1", [1.1, 2.1]),
         ("0.2", [1.2, 2.2]),
@@ -56,8 +56,3 @@ def test_draws_and_values_that_do_not_compare_are_a_list_as_it_is() -> None:
     assert drawn.heat is None
     assert [one.value for one in drawn.cells] == [1.0, 2.0]
     assert (drawn.ends, drawn.cells[0].shade) == (None, None)
-
-
-def test_a_cell_is_called_by_its_values() -> None:
-    assert cell_name({"norm.method": "layer_norm", LR: 1e-3}) == "method layer_norm, lr 0.001"
-    assert cell_name({"norm.eps": 1, "training.optimizer.eps": 2}) == "norm.eps 1, training.optimizer.eps 2"

@@ -213,7 +213,7 @@ def test_an_entry_over_the_budget_is_not_called_best(client: TestClient, db: Dat
     more = trained(db, "rms_norm", [0.950, 0.951, 0.952], [10] * 3, training={"max_steps": 2 * MAX_STEPS})
     told = answered(client, none, norm, more)
     assert "within the budget layer_norm is best, by 10.00 points over none" in told
-    assert "rms_norm is over the board's budget, and not ranked" in told
+    assert "rms_norm (max_steps 80) is over the board's budget, and not ranked" in told
 
 
 def test_how_many_seeds_of_whom_diverged_is_a_fact() -> None:
