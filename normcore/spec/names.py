@@ -24,7 +24,6 @@ DIGEST = 64  # characters of a SHA-256
 SHORT = 12  # characters that are shown of it
 DIGITS = (4, 6, 9, None)  # the first that keeps the cells of a sweep apart is taken; None: all
 TAG = ".name"  # with which the path of a choice ends, as that of the optimizer
-OF_THE_PROBLEM = "task."  # options of the task make its problem, which the title of a board tells
 
 
 def name(method: str, changed: Mapping[str, Any]) -> str:
@@ -33,8 +32,13 @@ def name(method: str, changed: Mapping[str, Any]) -> str:
     Args:
         changed: the fields in which the spec differs from the profile, by dotted path.
     """
-    told = differences({path: value for path, value in changed.items() if not path.startswith(OF_THE_PROBLEM)})
+    told = differences({path: value for path, value in changed.items() if not is_of_the_problem(path)})
     return f"{method} ({told})" if told else method
+
+
+def is_of_the_problem(path: str) -> bool:
+    """Whether an option makes its problem, which the title of a board tells."""
+    return path.startswith("task.")
 
 
 def name_of_spec(spec: Mapping[str, Any]) -> str | None:

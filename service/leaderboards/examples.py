@@ -17,6 +17,7 @@ from service.leaderboards.schemas import (
     Speedup,
     TimeToTarget,
 )
+from service.leaderboards.verdicts import verdict
 from service.statistics.profiles import WIDEST
 
 LAYER_NORM = Entry(
@@ -58,6 +59,7 @@ LEADERBOARD = Leaderboard(
     as_of=None,
     entries=[LAYER_NORM],
 )
+LEADERBOARD.verdict = verdict(LEADERBOARD, {})
 OF_PAPER = own_problem("char_lm", "paper")
 PENN_TREEBANK = Problem(OF_PAPER.id, "the profile's own", dict(OF_PAPER.options), note=None)
 PUBLISHED = Leaderboard(
@@ -99,6 +101,7 @@ PUBLISHED = Leaderboard(
         ),
     ],
 )
+PUBLISHED.verdict = verdict(PUBLISHED, {})
 OVERALL = Overall(
     profile="small",
     rank_by="steps_to_target",

@@ -11,7 +11,7 @@ from normcore.spec import names
 from service.leaderboards.pooling import Estimate
 from service.leaderboards.ranking import RankBy, TimeBy
 from service.leaderboards.submitted.schemas import Provenance
-from service.statistics.agreement import Verdict
+from service.statistics.agreement import Verdict as Judgement
 from service.statistics.values import Interval
 
 
@@ -92,7 +92,7 @@ class Entry:
     split: Literal["test", "valid"] = "test"
     fingerprint: str | None = None
     result_id: str | None = None
-    state: Verdict | None = None
+    state: Judgement | None = None
     provenance: Provenance | None = None
     citation: str | None = None
     model: str | None = None
@@ -143,6 +143,14 @@ class Problem:
     note: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a board shows, in words: a claim, and what it rests on."""
+
+    claim: str
+    detail: str
+
+
 @dataclass(slots=True)
 class Leaderboard:
     """One problem of a task at one size, best first.
@@ -152,6 +160,7 @@ class Leaderboard:
         budget: examples that a training may see to be ranked.
         hardware: on which most entries ran; a board by seconds ranks these alone.
         as_of: the moment whose board it is; None for now.
+        verdict: who wins, and how sure that is, of the entries shown; None if there is no entry.
     """
 
     task: str
@@ -168,6 +177,7 @@ class Leaderboard:
     baseline: str
     as_of: datetime | None
     entries: list[Entry]
+    verdict: Verdict | None = None
 
 
 LEADERBOARD = TypeAdapter(Leaderboard)

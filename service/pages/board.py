@@ -7,11 +7,11 @@ from typing import Literal
 
 from normcore.spec.names import differences
 from service.leaderboards.schemas import Entry, Leaderboard
+from service.leaderboards.verdicts import Seeds
 from service.pages import axes, formats
 from service.pages.axes import Axis
 from service.pages.marks import Mark, mark
 from service.pages.seeds import TooFew, too_few
-from service.pages.verdicts import Seeds
 
 Bracket = Literal["first", "inner", "last"]
 Section = Literal["ranked", "over", "claimed", "published"]

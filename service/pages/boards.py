@@ -24,12 +24,12 @@ from service.leaderboards.overall import overall_and_seeds
 from service.leaderboards.queries import Asked
 from service.leaderboards.ranking import RankBy, TimeBy
 from service.leaderboards.schemas import Leaderboard, LeaderboardSummary, Overall
+from service.leaderboards.verdicts import nobody_wins, overall_verdict, ties
 from service.pages import formats
 from service.pages.board import Published, facts, table
 from service.pages.rendering import address, html, kept, page
 from service.pages.routing import PageRouter
 from service.pages.standings import busiest, standings
-from service.pages.verdicts import nobody_wins, overall_verdict, ties, verdict
 
 router = PageRouter()
 
@@ -88,7 +88,7 @@ def _values(
         "as_of": as_of or utc_now(),
         "profiles": PROFILES,
         "boards": boards,
-        "verdict": verdict(board, seeds),
+        "verdict": board.verdict,
         "ties": ties(board),
         "facts": facts(board, _hidden(board, boards) if asked.best else 0),
         "table": table(board, shown, seeds, published),

@@ -11,12 +11,13 @@ from normcore.spec.names import cell_names, option, shared
 from service.experiments.lifecycle import WAITING
 from service.http.pages import AnId
 from service.http.parts import PartsDep
+from service.leaderboards.seeds import FEWEST, NEEDED
 from service.pages import formats
 from service.pages.cells import arranged, has_diverged
 from service.pages.forms import own_fields
 from service.pages.rendering import page
 from service.pages.routing import PageRouter
-from service.pages.seeds import FEWEST, NEEDED, more_seeds, too_few
+from service.pages.seeds import more_seeds, too_few
 from service.sweeps import queries, requests
 from service.sweeps.examples import WRITTEN
 from service.sweeps.figures import metric_of, subject

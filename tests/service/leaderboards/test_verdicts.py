@@ -7,8 +7,17 @@ from typing import Any
 import pytest
 
 from service.leaderboards.pooling import Estimate, RunResult
-from service.leaderboards.schemas import Entry, Leaderboard, MethodProfile, Overall, Problem, RankedTask, TimeToTarget
-from service.pages.verdicts import Verdict, overall_verdict, ties, verdict
+from service.leaderboards.schemas import (
+    Entry,
+    Leaderboard,
+    MethodProfile,
+    Overall,
+    Problem,
+    RankedTask,
+    TimeToTarget,
+    Verdict,
+)
+from service.leaderboards.verdicts import overall_verdict, ties, verdict
 
 
 def entry(method: str, mean: float | None, group: int | None = None, **parts: Any) -> Entry:
