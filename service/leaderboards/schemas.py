@@ -77,6 +77,7 @@ class Entry:
         diverged_ci95: of the share of seeds that diverge.
         score: what ranks: the mean over all seeds, of which diverged ones are worth what a model gets that ignores its
             input. None if all diverged.
+        valid_value: the mean validation value of the seeds, which chooses among settings; None if all diverged.
         values: all of the task's metrics, of a paper's model those that it gives.
         conflicting_seeds: of which one machine gave different numbers.
         contended: how many seeds ran while something else kept their machine busy; their seconds do not count.
@@ -109,6 +110,7 @@ class Entry:
     diverged_ci95: Interval | None = None
     score: float | None
     value: Estimate | None
+    valid_value: float | None = None
     values: Mapping[str, Estimate] = field(default_factory=dict)
     conflicting_seeds: list[int] = field(default_factory=list)
     contended: int = 0

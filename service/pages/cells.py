@@ -17,7 +17,7 @@ class ShownCell:
     """A cell of the table.
 
     Attributes:
-        value: the mean test value; None if there is none.
+        value, valid: the mean test and validation value; None if there is none.
         shade: 0 for the worst values to ``SHADES - 1`` for the best; None where there is no value.
         diverged: whether every seed has.
     """
@@ -25,6 +25,7 @@ class ShownCell:
     cell: SweepCell
     name: str
     value: float | None
+    valid: float | None
     shade: int | None
     is_best: bool
     diverged: bool
@@ -69,6 +70,7 @@ def arranged(sweep: Sweep, metric: Metric | None) -> Arranged:
             cell=cell,
             name=name,
             value=_value(cell),
+            valid=cell.entry.valid_value if cell.entry else None,
             shade=_shade(_value(cell), ends),
             is_best=cell.fingerprint == best,
             diverged=has_diverged(cell),
@@ -97,11 +99,16 @@ def _shade(value: float | None, ends: tuple[float, float] | None) -> int | None:
 
 
 def _sorted(shown: Sequence[ShownCell], metric: Metric | None) -> list[ShownCell]:
-    """Best first; those without a value last, in their own order."""
+    """Best first by validation, which decides; cells over the budget follow, and those without a value are last."""
     if metric is None:
         return list(shown)
     sign = -1 if metric.direction == "maximize" else 1
-    return sorted(shown, key=lambda one: math.inf if one.value is None else sign * one.value)
+
+    def place(one: ShownCell) -> tuple[bool, bool, float]:
+        over_budget = one.cell.entry is not None and one.cell.entry.over_budget
+        return (one.valid is None, over_budget, sign * (one.valid or 0.0))
+
+    return sorted(shown, key=place)
 
 
 def _heat(sweep: Sweep, shown: Sequence[ShownCell]) -> Heat | None:

@@ -16,6 +16,7 @@ from service.http.parts import Parts, PartsDep
 from service.pages import formats
 from service.pages.experiment import MOST_ROWS, Answer, CurveTable, backlog_of, no_worker, spread
 from service.pages.facts import facts
+from service.pages.outcomes import diverged_at
 from service.pages.rendering import html, kept
 from service.pages.routing import PageRouter
 
@@ -112,7 +113,7 @@ def answer(run: RunOut, metric: str | None, alone: str | None = None) -> Answer:
     result = run.result or {}
     if run.outcome == "diverged":
         return Answer(
-            f"It diverged at step {formats.steps(run.progress.step)}: its numbers were no longer finite.", "bad"
+            f"It diverged at step {formats.steps(diverged_at(run))}: its numbers were no longer finite.", "warn"
         )
     if metric is None:
         return Answer(f"It found {formats.count(len(result.get('findings', [])), 'thing')}.")

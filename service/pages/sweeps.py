@@ -15,6 +15,7 @@ from service.leaderboards.seeds import FEWEST, NEEDED
 from service.pages import formats
 from service.pages.cells import arranged, has_diverged
 from service.pages.forms import own_fields
+from service.pages.outcomes import diverged_in
 from service.pages.rendering import page
 from service.pages.routing import PageRouter
 from service.pages.seeds import more_seeds, too_few
@@ -58,6 +59,7 @@ def get_sweep(request: Request, sweep_id: Annotated[str, Path()], parts: PartsDe
         axes=axes(sweep),
         metric=metric,
         claim=claim(sweep),
+        diverged=diverged_in(sweep.cells),
         facts=facts(sweep),
         shown=arranged(sweep, metric),
         flips=[told(flip, few=_has_few_seeds(sweep)) for flip in sweep.budget_flips],

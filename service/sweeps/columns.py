@@ -17,6 +17,7 @@ SUMMARY = (
     Column("n_experiments", "integer"),
     Column("n_runs", "integer"),
     Column("reused_runs", "integer"),
+    Column("n_diverged", "integer"),
     Column("progress.done", "integer"),
     Column("progress.total", "integer"),
     Column("progress.eta_seconds", "number"),
@@ -53,6 +54,7 @@ def sweep_table(sweep: Sweep) -> Table:
             Column("entry.n_diverged", "integer"),
             Column("entry.score", "number"),
             *estimate("entry.value"),
+            Column("entry.valid_value", "number"),
         ),
         sweep.cells,
     )

@@ -19,7 +19,8 @@ def cell(value: float | None, **values: Any) -> SweepCell:
     if value is None:
         return replace(RUNNING, values=values)
     pooled = Estimate(mean=value, std=None, ci95=None, n=1, iqm=None)
-    return replace(MEASURED, values=values, fingerprint=f"{value}", entry=replace(MEASURED.entry, value=pooled))
+    entry = replace(MEASURED.entry, value=pooled, valid_value=value)
+    return replace(MEASURED, values=values, fingerprint=f"{value}", entry=entry)
 
 
 def sweep_of(grid: Any, cells: list[SweepCell], **more: Any) -> Sweep:
@@ -56,3 +57,17 @@ def test_draws_and_values_that_do_not_compare_are_a_list_as_it_is() -> None:
     assert drawn.heat is None
     assert [one.value for one in drawn.cells] == [1.0, 2.0]
     assert (drawn.ends, drawn.cells[0].shade) == (None, None)
+
+
+def test_cells_are_in_the_order_of_what_decides_and_those_over_the_budget_follow() -> None:
+    """By their test values these would be the other way round."""
+    of_test = {0.9: 0.3, 0.8: 0.2, 0.7: 0.5, 0.6: None}
+    cells = []
+    for test, valid in of_test.items():
+        one = cell(test, **{LR: test})
+        assert one.entry is not None
+        cells.append(replace(one, entry=replace(one.entry, valid_value=valid, over_budget=test == 0.7)))
+    sweep = sweep_of({LR: [*of_test]}, cells)
+    assert [one.valid for one in arranged(sweep, ACCURACY).cells] == [0.3, 0.2, 0.5, None]
+    assert [one.valid for one in arranged(sweep, BITS).cells] == [0.2, 0.3, 0.5, None]
+    assert [one.valid for one in arranged(sweep, None).cells] == [0.3, 0.2, 0.5, None]
