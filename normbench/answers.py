@@ -137,6 +137,7 @@ class SweepSummary(TypedDict):
     n_experiments: int
     n_runs: int
     reused_runs: int
+    n_diverged: int
     progress: SweepProgress
     spec: Spec
     grid: dict[str, list[Any]]
@@ -150,8 +151,12 @@ class SweepSummary(TypedDict):
 
 class Sweep(SweepSummary):
     """A sweep with its cells. ``budget_curve`` has for each method [k, mean, low, high]: the test value of the best of
-    k of its cells, chosen by validation; ``budget_flips`` says where two methods' curves cross."""
+    k of its cells, chosen by validation; ``budget_flips`` says where two methods' curves cross. ``metric``, ``unit``
+    and ``direction`` are None if its cells do not compare."""
 
+    metric: str | None
+    unit: str | None
+    direction: Literal["maximize", "minimize"] | None
     cells: list[SweepCell]
     best: SweepCell | None
     budget_curve: dict[str, list[list[float]]]
@@ -238,7 +243,7 @@ class Artifact(TypedDict):
 
 
 class Leaderboard(TypedDict):
-    """One problem of a task at one size, best entry first."""
+    """One problem of a task at one size, best entry first; ``verdict`` has who wins in words: ``claim``, ``detail``."""
 
     task: str
     profile: str
@@ -254,6 +259,7 @@ class Leaderboard(TypedDict):
     baseline: str
     as_of: str | None
     entries: list[dict[str, Any]]
+    verdict: dict[str, str] | None
 
 
 class Overall(TypedDict):

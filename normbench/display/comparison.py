@@ -8,8 +8,8 @@ from normbench.display.numbers import bounds, interval
 from normbench.display.table import Column, Table
 
 NOTE = (
-    "* the baseline; speed-ups: its time over the own, to the board's target; p: after Holm's correction for all pairs;"
-    " rank: among these, in brackets the ranks that an entry may truly have"
+    "* the baseline; speed-ups: its time over the own, to the board's target; rank: among these, in brackets the ranks"
+    " that an entry may truly have"
 )
 BOUNDS = {"at least": "≥ ", "at most": "≤ ", None: ""}
 
@@ -39,12 +39,39 @@ def comparison(found: Comparison) -> Table:
         )
         for entry in found["entries"]
     ]
-    return Table(_title(found), columns, rows, NOTE)
+    return Table(_title(found), columns, rows, "\n".join([NOTE, _correction(found), *_others(found)]))
 
 
 def _title(found: Comparison) -> str:
     board = f"{found['task']} ({found['profile']})"
     return f"{board}: {'higher' if found['direction'] == 'maximize' else 'lower'} is better"
+
+
+def _correction(found: Comparison) -> str:
+    """What each p was corrected for, of which the table shows a part."""
+    entries = sum(not entry["over_budget"] for entry in found["entries"])
+    pairs = entries * (entries - 1) // 2
+    if pairs <= 1:
+        return "p: of this pair alone" if len(found["entries"]) == 2 else "p: after Holm's correction for all pairs"
+    return (
+        f"p: after Holm's correction for all {pairs} pairs of {entries} entries; the table has the {entries - 1} with"
+        " the baseline"
+    )
+
+
+def _others(found: Comparison) -> list[str]:
+    """The pairs without the baseline of which one is shown to be better."""
+    named = {entry["fingerprint"]: entry["name"] for entry in found["entries"]}
+    others = [entry for entry in found["entries"] if entry["fingerprint"] != found["baseline"]]
+    told = [
+        f"{entry['name']} is better than {named[other]} (p {p:.2g})"
+        for entry in others
+        for other, p in entry["above"].items()
+        if other != found["baseline"]
+    ]
+    if len(others) < 2:
+        return []
+    return [f"of the others: {'; '.join(told)}" if told else "of the others no difference is shown"]
 
 
 def _rank(entry: Mapping[str, Any]) -> str | None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from normbench.answers import Leaderboard
-from normbench.display.numbers import counted, interval
+from normbench.display.numbers import interval
 from normbench.display.table import Column, Table
 
 
@@ -51,7 +51,9 @@ def _title(board: Leaderboard) -> str:
 
 
 def _note(board: Leaderboard) -> str | None:
-    """What to know of its problem, and how to read its ranks."""
+    """The verdict, what to know of its problem, and how to read its ranks."""
+    found = board["verdict"]
+    verdict = f"{found['claim']} {found['detail']}" if found else None
     of_problem = board["problem"]["note"]
     uncertain = any(entry["rank_ci"] and entry["rank_ci"][0] < entry["rank_ci"][1] for entry in board["entries"])
     of_ranks = "In brackets the ranks that an entry may truly have, 95% for all at once." if uncertain else None
@@ -61,23 +63,17 @@ def _note(board: Leaderboard) -> str | None:
         for entry in board["entries"]
         if entry["conflicting_seeds"]
     ]
-    return "\n".join(filter(None, [of_problem, of_ranks, *conflicts, _company(board)])) or None
+    return "\n".join(filter(None, [verdict, of_problem, of_ranks, *conflicts, _company(board)])) or None
 
 
 def _company(board: Leaderboard) -> str | None:
-    """Which entries lack seconds because something else ran on their machine."""
-    runs = [
-        f"{entry['contended']} of {counted(entry['n_seeds'], 'run')} of {entry['name']} ({entry['fingerprint'][:8]})"
-        for entry in board["entries"]
-        if entry["contended"]
-    ]
-    if not runs:
+    """That entries lack seconds because something else ran on their machine."""
+    some = sum(entry["contended"] > 0 for entry in board["entries"])
+    if not some:
         return None
-    unranked = "; an entry without other runs has no rank here" if board["rank_by"] == "seconds_to_target" else ""
-    return (
-        f"* Something else kept the machine busy during {', '.join(runs)}. The seconds of such runs do not count"
-        f"{unranked}; their values and steps do. For seconds, run them again on a machine that does nothing else."
-    )
+    entries = "1 entry" if some == 1 else f"{some} entries"
+    unranked = " Without other runs an entry has no rank here." if board["rank_by"] == "seconds_to_target" else ""
+    return f"* Times of runs of {entries} are left out: the machine was busy. --json names them.{unranked}"
 
 
 def _rank(entry: Mapping[str, Any]) -> str | None:

@@ -7,13 +7,13 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from normbench.answers import Sweep, SweepPlan, SweepSummary
+from normbench.answers import Sweep, SweepCell, SweepPlan, SweepSummary
 from normbench.display.numbers import age, counted, duration, interval
 from normbench.display.table import Column, Table, block
 from normcore.spec.names import cell_names, option, shared
 
 NUMBERS_SHOWN = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500)  # of cells to choose from
-BEST = "* the best cell by its validation value, which chooses; shown are test values"
+BEST = "* the best cell: it has the best validation value, by which the cells are sorted"
 
 
 def sweeps(summaries: Sequence[SweepSummary], now: datetime) -> Table:
@@ -84,6 +84,7 @@ def _cells(found: Sweep) -> Table:
     columns = (
         Column("cell", words=True),
         Column("state"),
+        Column("valid"),
         Column("test [95%]"),
         Column("seeds", optional=1),
         Column("experiment", optional=2),
@@ -92,13 +93,32 @@ def _cells(found: Sweep) -> Table:
         (
             name + (" *" if cell["fingerprint"] == best else ""),
             cell["state"],
+            None if (valid := _valid(cell)) is None else f"{valid:.3f}",
             interval(cell["entry"]["value"]) if cell["entry"] else None,
             len(cell["seeds"]),
             cell["experiment_id"],
         )
-        for cell, name in zip(found["cells"], names_of(found), strict=True)
+        for cell, name in _best_first(found)
     ]
     return Table(f"{title(found)}, {found['state']}{_alike(found)}", columns, rows, BEST if best else None)
+
+
+def _best_first(found: Sweep) -> list[tuple[SweepCell, str]]:
+    """The cells with their names, best first by validation; cells over the budget follow, those without values last."""
+    direction = found.get("direction")  # an older service does not say it
+    sign = -1 if direction == "maximize" else 1
+
+    def place(one: tuple[SweepCell, str]) -> tuple[bool, bool, float]:
+        valid, entry = _valid(one[0]), one[0]["entry"]
+        return valid is None, bool(entry and entry["over_budget"]), sign * (valid or 0.0)
+
+    cells = list(zip(found["cells"], names_of(found), strict=True))
+    return sorted(cells, key=place) if direction else cells
+
+
+def _valid(cell: SweepCell) -> float | None:
+    """The mean validation value of a cell, which decides which one is the best."""
+    return cell["entry"]["valid_value"] if cell["entry"] else None
 
 
 def _alike(found: Sweep) -> str:

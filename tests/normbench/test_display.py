@@ -12,7 +12,12 @@ from normbench.display.leaderboard import leaderboard
 from normbench.display.table import Table
 from normcore.data.registry import DATASETS
 
-OWN: Any = {"rank_by": "metric", "problem": {"id": "a", "note": None}, "problems": [{"id": "a", "note": None}]}
+OWN: Any = {
+    "rank_by": "metric",
+    "verdict": None,
+    "problem": {"id": "a", "note": None},
+    "problems": [{"id": "a", "note": None}],
+}
 ABOUT: Any = {"task": "char_lm", "profile": "paper", "metric": "bits_per_char", "unit": "bits", "target": 1.5}
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 
@@ -199,11 +204,18 @@ def test_a_board_says_which_seconds_do_not_count_and_what_to_do() -> None:
     table, names = shown(some, none, entry(seconds_to_target={**time, "reached": 3}), rank_by="seconds_to_target")
     assert [row[names.index("time")] for row in table.rows] == ["3.5 s (1 of 2)*", "–*", "3.5 s"]
     assert table.note == (
-        "* Something else kept the machine busy during 1 of 3 runs of layer_norm (00000000), 3 of 3 runs of none"
-        " (00000000). The seconds of such runs do not count; an entry without other runs has no rank here; their values"
-        " and steps do. For seconds, run them again on a machine that does nothing else."
+        "* Times of runs of 2 entries are left out: the machine was busy. --json names them."
+        " Without other runs an entry has no rank here."
     )
     table, _ = shown(some)
     assert table.note is not None
-    assert "rank" not in table.note
+    assert table.note == "* Times of runs of 1 entry are left out: the machine was busy. --json names them."
     assert shown(entry())[0].note is None
+    many, _ = shown(*(entry(k, contended=1, seconds_to_target=time) for k in range(1, 16)))
+    assert many.note == "* Times of runs of 15 entries are left out: the machine was busy. --json names them."
+
+
+def test_a_board_begins_with_its_verdict() -> None:
+    table, _ = shown(entry(1, rank_ci=[1, 2]), verdict={"claim": "layer_norm is first:", "detail": "by 3 points."})
+    assert table.note is not None
+    assert table.note.splitlines()[0] == "layer_norm is first: by 3 points."

@@ -48,3 +48,19 @@ def test_an_entry_that_is_not_there_is_named(api: str, db: Database) -> None:
     result = CliRunner().invoke(app, ["compare", none, "0" * 8])
     assert result.exit_code != 0
     assert "no entry has a fingerprint that begins with 00000000" in result.stderr
+
+
+def test_it_says_for_which_pairs_p_was_corrected_and_what_the_others_show(api: str, db: Database) -> None:
+    none = trained(db, "none", [0.70, 0.72, 0.74], [20, 22, 24])
+    norm = trained(db, "layer_norm", [0.80, 0.82, 0.81], [10, 11, 12], training={"optimizer": {"lr": 0.004}})
+    best = trained(db, "rms_norm", [0.95, 0.951, 0.952], [10, 11, 12])
+    told = normbench("compare", none, norm, best)
+    assert "p: after Holm's correction for all 3 pairs of 3 entries; the table has the 2 with the baseline" in told
+    above = {entry["method"]: entry["above"] for entry in from_json("compare", none, norm, best)["entries"]}
+    p = above["rms_norm"][norm]
+    assert f"of the others: rms_norm is better than layer_norm (lr 0.004) (p {p:.2g})\n" in told
+    like = trained(db, "weight_norm", [0.80, 0.82, 0.815], [10, 11, 12])
+    assert "of the others no difference is shown\n" in normbench("compare", none, norm, like)
+    two = normbench("compare", none, norm)
+    assert "p: of this pair alone\n" in two
+    assert "of the others" not in two
