@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from normcore.figures.styles import styles_of
+from normcore.problem import own_problem
 from normcore.spec.metric import Metric
 from normcore.spec.task import ProfileName
 from normcore.spec.tasks import BENCHMARKS
@@ -71,6 +72,7 @@ def _values(session: Session, chosen: Sequence[str], baseline: str | None, by: B
         "title": f"{formats.in_words(len(entries)).capitalize()} entries on {task.title}",
         "comparison": comparison,
         "metric": metric,
+        "own": comparison.problem.id == own_problem(comparison.task, cast(ProfileName, comparison.profile)).id,
         "by": by,
         "axis_title": AXES[by],
         "named": named,

@@ -39,9 +39,9 @@ def sweep(session: Session, kept: KeptAnswers, sweep_id: str) -> schemas.Sweep:
     metric = metric_of([task.name for task in summary["tasks"]])
     return schemas.Sweep(
         **summary,
-        metric=metric and metric.name,
-        unit=metric and metric.unit,
-        direction=metric and metric.direction,
+        metric=metric.name if metric else None,
+        unit=metric.unit if metric else None,
+        direction=metric.direction if metric else None,
         cells=shown,
         best=next((cell for cell in shown if cell.fingerprint == come_to.best), None),
         budget_curve=come_to.budget_curve,
