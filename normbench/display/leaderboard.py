@@ -51,7 +51,7 @@ def _title(board: Leaderboard) -> str:
 
 
 def _note(board: Leaderboard) -> str | None:
-    """The verdict, what to know of its problem, and how to read its ranks."""
+    """What to know of its problem, the verdict, and how to read its ranks."""
     found = board["verdict"]
     verdict = f"{found['claim']} {found['detail']}" if found else None
     of_problem = board["problem"]["note"]
@@ -63,7 +63,7 @@ def _note(board: Leaderboard) -> str | None:
         for entry in board["entries"]
         if entry["conflicting_seeds"]
     ]
-    return "\n".join(filter(None, [verdict, of_problem, of_ranks, *conflicts, _company(board)])) or None
+    return "\n".join(filter(None, [of_problem, verdict, of_ranks, *conflicts, _company(board)])) or None
 
 
 def _company(board: Leaderboard) -> str | None:
