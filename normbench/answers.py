@@ -63,10 +63,11 @@ class Run(TypedDict):
 
 
 class ExperimentSummary(TypedDict):
-    """An experiment as a list shows it."""
+    """An experiment as a list shows it; ``name`` is its method with what differs from the profile."""
 
     id: str
     fingerprint: str
+    name: str | None
     state: State
     spec: Spec
     runs_by_state: dict[State, int]
@@ -74,10 +75,12 @@ class ExperimentSummary(TypedDict):
 
 
 class Experiment(TypedDict):
-    """An experiment with its runs, in the order of its seeds; ``sweep_id`` is None of one that is of no sweep."""
+    """An experiment with its runs, in the order of its seeds; ``sweep_id`` is None of one that is of no sweep, ``name``
+    is its method with what differs from the profile."""
 
     id: str
     fingerprint: str
+    name: str | None
     state: State
     sweep_id: str | None
     spec: Spec
@@ -94,6 +97,7 @@ class Plan(TypedDict):
 
     spec: Spec
     fingerprint: str
+    name: str | None
     runs: int
     measured_seeds: list[int]
     seconds_per_run: float | None
@@ -140,6 +144,7 @@ class SweepSummary(TypedDict):
     n_experiments: int
     n_runs: int
     reused_runs: int
+    n_diverged: int
     progress: SweepProgress
     spec: Spec
     grid: dict[str, list[Any]]
@@ -153,8 +158,12 @@ class SweepSummary(TypedDict):
 
 class Sweep(SweepSummary):
     """A sweep with its cells. ``budget_curve`` has for each method [k, mean, low, high]: the test value of the best of
-    k of its cells, chosen by validation; ``budget_flips`` says where two methods' curves cross."""
+    k of its cells, chosen by validation; ``budget_flips`` says where two methods' curves cross. ``metric``, ``unit``
+    and ``direction`` are None if its cells do not compare."""
 
+    metric: str | None
+    unit: str | None
+    direction: Literal["maximize", "minimize"] | None
     cells: list[SweepCell]
     best: SweepCell | None
     budget_curve: dict[str, list[list[float]]]
@@ -241,7 +250,7 @@ class Artifact(TypedDict):
 
 
 class Leaderboard(TypedDict):
-    """One problem of a task at one size, best entry first."""
+    """One problem of a task at one size, best entry first; ``verdict`` has who wins in words: ``claim``, ``detail``."""
 
     task: str
     profile: str
@@ -257,6 +266,7 @@ class Leaderboard(TypedDict):
     baseline: str
     as_of: str | None
     entries: list[dict[str, Any]]
+    verdict: dict[str, str] | None
 
 
 class Overall(TypedDict):
@@ -280,6 +290,7 @@ class SubmittedResult(TypedDict):
 
     id: str
     fingerprint: str
+    name: str
     state: ResultState
     problem: str
     budget: int

@@ -11,16 +11,17 @@ if TYPE_CHECKING:
 
     from normbench.client import Client
 
-MEASUREMENT_COLUMNS = ["experiment_id", "run_id", "method", "seed", "series", "step", "value", "seconds"]
+MEASUREMENT_COLUMNS = ["experiment_id", "run_id", "method", "name", "seed", "series", "step", "value", "seconds"]
 
 
 def measurements(client: "Client", id: str, series: Sequence[str]) -> "DataFrame":
     """One row for each value that a run, or each run of an experiment, measured."""
     pandas = _pandas()
     runs = client.experiment(id)["runs"] if id.startswith("exp_") else [client.run(id)]
-    norm = client.experiment(runs[0]["experiment_id"])["spec"]["norm"]
+    experiment = client.experiment(runs[0]["experiment_id"])
+    norm = experiment["spec"]["norm"]
     rows = [
-        (run["experiment_id"], run["id"], norm and norm["method"], run["seed"], name, *point)
+        (run["experiment_id"], run["id"], norm and norm["method"], experiment["name"], run["seed"], name, *point)
         for run in runs
         for name, curve in client.measurements(run["id"], series=series).items()
         for point in curve["points"]

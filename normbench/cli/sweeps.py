@@ -72,13 +72,14 @@ def wait_for(client: Client, sweep_id: str, as_json: bool) -> None:
         typer.echo(f"  stop it:          normbench cancel {sweep_id}", err=True)
         raise typer.Exit(INTERRUPTED) from None
     command.show(as_json, ended, display.sweep(ended))
-    for cell in ended["cells"]:
+    for cell, name in zip(ended["cells"], display.names_of(ended), strict=True):
         if cell["state"] != "succeeded":
             id = cell["experiment_id"]
-            command.complain(f"{display.name_of(cell['values'])} {cell['state']}; normbench status {id}")
+            command.complain(f"{name} {cell['state']}; normbench status {id}")
     lost = display.diverged_cells(ended)
-    for cell in lost:
-        command.complain(f"{display.name_of(cell['values'])} diverged; normbench status {cell['experiment_id']}")
+    for cell, name in zip(ended["cells"], display.names_of(ended), strict=True):
+        if cell in lost:
+            command.complain(f"{name} diverged; normbench status {cell['experiment_id']}")
     if ended["state"] != "succeeded":
         raise typer.Exit(FAILED)
     if lost:

@@ -18,7 +18,7 @@ def claims(results: Sequence[SubmittedResult]) -> Table:
     columns = (
         Column("id"),
         Column("task", words=True),
-        Column("method"),
+        Column("method", words=True),
         Column("state"),
         Column("claimed [95%]"),
         Column("seeds", optional=3),
@@ -29,7 +29,7 @@ def claims(results: Sequence[SubmittedResult]) -> Table:
         (
             result["id"],
             f"{result['spec']['task']['name']} {result['spec']['task']['profile']}",
-            result["spec"]["norm"]["method"],
+            result["name"],
             result["state"],
             interval(result["value"]),
             len(result["values"]),

@@ -8,19 +8,17 @@ from normbench.display.numbers import bounds, interval
 from normbench.display.table import Column, Table
 
 NOTE = (
-    "* the baseline; speed-ups: its time over the own, to the board's target; p: after Holm's correction for all pairs;"
-    " rank: among these, in brackets the ranks that an entry may truly have"
+    "* the baseline; speed-ups: its time over the own, to the board's target; rank: among these, in brackets the ranks"
+    " that an entry may truly have"
 )
 BOUNDS = {"at least": "≥ ", "at most": "≤ ", None: ""}
 
 
 def comparison(found: Comparison) -> Table:
     """Each entry beside the baseline: the difference of its test value, and how many times sooner it is there."""
-    differs = any(_differs(entry) for entry in found["entries"])
     columns = [
-        Column("entry"),
-        Column("method"),
-        *([Column("differs in", words=True)] if differs else []),
+        Column("fingerprint"),
+        Column("entry", words=True),
         Column("test [95%]", words=True),
         Column("minus the baseline's [95%]", words=True),
         Column("p", optional=5),
@@ -32,8 +30,7 @@ def comparison(found: Comparison) -> Table:
     rows = [
         (
             entry["fingerprint"][:8] + ("*" if entry["fingerprint"] == found["baseline"] else ""),
-            entry["method"],
-            *([_differs(entry)] if differs else []),
+            entry["name"] + (", over budget" if entry["over_budget"] else ""),
             _value(entry),
             _difference(entry["difference"], entry["outcome"]),
             entry["difference"] and f"{entry['difference']['p_holm']:.2g}",
@@ -42,7 +39,7 @@ def comparison(found: Comparison) -> Table:
         )
         for entry in found["entries"]
     ]
-    return Table(_title(found), columns, rows, NOTE)
+    return Table(_title(found), columns, rows, "\n".join([NOTE, _correction(found), *_others(found)]))
 
 
 def _title(found: Comparison) -> str:
@@ -50,10 +47,31 @@ def _title(found: Comparison) -> str:
     return f"{board}: {'higher' if found['direction'] == 'maximize' else 'lower'} is better"
 
 
-def _differs(entry: Mapping[str, Any]) -> str | None:
-    """In what it departs from the profile."""
-    changes = [f"{path}={value}" for path, value in entry["changes"].items()]
-    return ", ".join([*changes, *(["over budget"] if entry["over_budget"] else [])]) or None
+def _correction(found: Comparison) -> str:
+    """What each p was corrected for, of which the table shows a part."""
+    entries = sum(not entry["over_budget"] for entry in found["entries"])
+    pairs = entries * (entries - 1) // 2
+    if pairs <= 1:
+        return "p: of this pair alone" if len(found["entries"]) == 2 else "p: after Holm's correction for all pairs"
+    return (
+        f"p: after Holm's correction for all {pairs} pairs of {entries} entries; the table has the {entries - 1} with"
+        " the baseline"
+    )
+
+
+def _others(found: Comparison) -> list[str]:
+    """The pairs without the baseline of which one is shown to be better."""
+    named = {entry["fingerprint"]: entry["name"] for entry in found["entries"]}
+    others = [entry for entry in found["entries"] if entry["fingerprint"] != found["baseline"]]
+    told = [
+        f"{entry['name']} is better than {named[other]} (p {p:.2g})"
+        for entry in others
+        for other, p in entry["above"].items()
+        if other != found["baseline"]
+    ]
+    if len(others) < 2:
+        return []
+    return [f"of the others: {'; '.join(told)}" if told else "of the others no difference is shown"]
 
 
 def _rank(entry: Mapping[str, Any]) -> str | None:

@@ -1,9 +1,7 @@
 """Experiments and runs as tables, and plans as lines."""
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from itertools import chain
 from typing import Any
 
 from rich.console import Group
@@ -11,22 +9,18 @@ from rich.text import Text
 
 from normbench.answers import ENDED, Experiment, ExperimentSummary, Plan, Run
 from normbench.display.numbers import age, counted, duration, seeds, size
-from normbench.display.sweeps import name_of
 from normbench.display.table import Column, Table, block
 
 IN_COMPANY = "* not alone on its machine: these seconds count on no board (normbench logs RUN says why)."
-DECISIVE = ("task", "model", "norm", "training", "seeds")  # parts of a spec that tell experiments apart
 SHORT_FINGERPRINT = 12  # characters, enough to ask for it
 
 
 def experiments(summaries: Sequence[ExperimentSummary], now: datetime) -> Table:
-    """The newest experiments, one a row, each with its age, and in what it differs from others of its kind."""
-    differences = _differences([e["spec"] for e in summaries])
+    """The newest experiments, one a row, each with its age and with what differs from its profile."""
     columns = (
         Column("id"),
         Column("task", words=True),
-        Column("method"),
-        *([Column("differs in", words=True)] if any(differences) else []),
+        Column("method", words=True),
         Column("state"),
         Column("age", optional=1),
         Column("runs", optional=2),
@@ -35,41 +29,14 @@ def experiments(summaries: Sequence[ExperimentSummary], now: datetime) -> Table:
         (
             e["id"],
             f"{e['spec']['task']['name']} {e['spec']['task']['profile']}",
-            method_of(e["spec"]),
-            *([difference] if any(differences) else []),
+            e["name"],
             e["state"],
             age((now - datetime.fromisoformat(e["created_at"])).total_seconds()),
             _counts(e["runs_by_state"]),
         )
-        for e, difference in zip(summaries, differences, strict=True)
+        for e in summaries
     ]
     return Table("Experiments, newest first", columns, rows)
-
-
-def _differences(specs: Sequence[Mapping[str, Any]]) -> list[str | None]:
-    """In what each spec differs from the others of its task, profile and method; None of one that does not."""
-    groups = defaultdict[tuple[str, ...], list[dict[str, Any]]](list)
-    flat = [dict(_fields("", {part: spec.get(part) for part in DECISIVE})) for spec in specs]
-    kinds = [(spec["task"]["name"], spec["task"]["profile"], method_of(spec) or "") for spec in specs]
-    for kind, fields in zip(kinds, flat, strict=True):
-        groups[kind].append(fields)
-    differing = {
-        kind: [path for path in dict.fromkeys(chain(*alike)) if any(f.get(path) != alike[0].get(path) for f in alike)]
-        for kind, alike in groups.items()
-    }
-    return [
-        name_of({path: fields[path] for path in differing[kind] if path in fields}) or None
-        for kind, fields in zip(kinds, flat, strict=True)
-    ]
-
-
-def _fields(path: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Each field below a part of a spec, by its dotted path."""
-    if isinstance(value, Mapping):
-        for name, inner in value.items():
-            yield from _fields(f"{path}.{name}" if path else name, inner)
-    else:
-        yield path, value
 
 
 def waits(experiment: Experiment) -> bool:
@@ -102,7 +69,7 @@ def runs(experiment: Experiment) -> Table:
         )
         for run in experiment["runs"]
     ]
-    title = f"{experiment['id']}: {subject(experiment['spec'])}, {experiment['state']}"
+    title = f"{experiment['id']}: {subject(experiment)}, {experiment['state']}"
     return Table(title, columns, rows, IN_COMPANY if any(map(contended, experiment["runs"])) else None)
 
 
@@ -156,7 +123,7 @@ def plan(found: Plan) -> Group:
         "place in the queue": found["queue_position"],
         "fingerprint": found["fingerprint"][:SHORT_FINGERPRINT],
     }
-    return Group(Text(f"{subject(found['spec'])} (nothing is submitted)", "bold"), block(lines))
+    return Group(Text(f"{subject(found)} (nothing is submitted)", "bold"), block(lines))
 
 
 def memory(found: Plan) -> str:
@@ -168,16 +135,11 @@ def memory(found: Plan) -> str:
     return f"at least {size(needed)}; {of}"
 
 
-def method_of(spec: Mapping[str, Any]) -> str | None:
-    """The method of an experiment's spec; some analyses have none."""
-    method: str | None = spec["norm"] and spec["norm"]["method"]
-    return method
-
-
-def subject(spec: Mapping[str, Any]) -> str:
-    """What an experiment is about: task, of an analysis the cell, and method."""
+def subject(found: Experiment | Plan) -> str:
+    """What an experiment is about: task, of an analysis the cell, and the method with what differs from the profile."""
+    spec = found["spec"]
     cell = spec["model"]["cell"] if spec["kind"] == "analysis" and spec["model"] else None
-    return " ".join(filter(None, (spec["task"]["name"], cell, method_of(spec))))
+    return " ".join(filter(None, (spec["task"]["name"], cell, found["name"])))
 
 
 def value_of(run: Run) -> float | None:
@@ -187,7 +149,7 @@ def value_of(run: Run) -> float | None:
 
 def runs_of(experiment: Experiment) -> str:
     """``2 runs of permuted_digits layer_norm``."""
-    return f"{counted(len(experiment['runs']), 'run')} of {subject(experiment['spec'])}"
+    return f"{counted(len(experiment['runs']), 'run')} of {subject(experiment)}"
 
 
 def _counts(by_state: Mapping[Any, int]) -> str:

@@ -4,21 +4,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from normbench.answers import Leaderboard
-from normbench.display.numbers import counted, interval, short_fingerprints
+from normbench.display.numbers import interval, short_fingerprints
 from normbench.display.table import Column, Table
 
 
 def leaderboard(board: Leaderboard) -> Table:
     """Ranked entries with their intervals and times to the target."""
     unit = f", {board['unit']}" if board["unit"] else ""
-    differs = any(_differs(entry) for entry in board["entries"])
+    elsewhere = any(_source(entry) for entry in board["entries"])
     kernels = {entry["kernel"] for entry in board["entries"]} - {None}
     marked = len(kernels) > 1 or "mixed" in kernels  # so that nobody compares their times
     short = short_fingerprints(entry["fingerprint"] for entry in board["entries"] if entry["fingerprint"])
     columns = [
         Column("#"),
-        Column("method"),
-        *([Column("differs in", words=True)] if differs else []),
+        Column("entry", words=True),
+        *([Column("source", words=True)] if elsewhere else []),
         Column(f"test {board['metric']}{unit} [95%]"),
         Column("seeds", optional=2),
         Column("steps", optional=3),
@@ -30,8 +30,8 @@ def leaderboard(board: Leaderboard) -> Table:
     rows = [
         (
             _rank(entry),
-            entry["method"],
-            *([_differs(entry)] if differs else []),
+            entry["name"],
+            *([_source(entry)] if elsewhere else []),
             _value(entry, board["metric"]),
             _seeds(entry),
             _time(entry, "steps_to_target", "{:.4g}"),
@@ -54,33 +54,29 @@ def _title(board: Leaderboard) -> str:
 
 
 def _note(board: Leaderboard) -> str | None:
-    """What to know of its problem, and how to read its ranks."""
+    """What to know of its problem, the verdict, and how to read its ranks."""
+    found = board["verdict"]
+    verdict = f"{found['claim']} {found['detail']}" if found else None
     of_problem = board["problem"]["note"]
     uncertain = any(entry["rank_ci"] and entry["rank_ci"][0] < entry["rank_ci"][1] for entry in board["entries"])
     of_ranks = "In brackets the ranks that an entry may truly have, 95% for all at once." if uncertain else None
     conflicts = [
-        f"Seeds {', '.join(map(str, entry['conflicting_seeds']))} of {entry['method']} ({entry['fingerprint'][:8]})"
+        f"Seeds {', '.join(map(str, entry['conflicting_seeds']))} of {entry['name']} ({entry['fingerprint'][:8]})"
         " gave different numbers on one machine."
         for entry in board["entries"]
         if entry["conflicting_seeds"]
     ]
-    return "\n".join(filter(None, [of_problem, of_ranks, *conflicts, _company(board)])) or None
+    return "\n".join(filter(None, [of_problem, verdict, of_ranks, *conflicts, _company(board)])) or None
 
 
 def _company(board: Leaderboard) -> str | None:
-    """Which entries lack seconds because something else ran on their machine."""
-    runs = [
-        f"{entry['contended']} of {counted(entry['n_seeds'], 'run')} of {entry['method']} ({entry['fingerprint'][:8]})"
-        for entry in board["entries"]
-        if entry["contended"]
-    ]
-    if not runs:
+    """That entries lack seconds because something else ran on their machine."""
+    some = sum(entry["contended"] > 0 for entry in board["entries"])
+    if not some:
         return None
-    unranked = "; an entry without other runs has no rank here" if board["rank_by"] == "seconds_to_target" else ""
-    return (
-        f"* Something else kept the machine busy during {', '.join(runs)}. The seconds of such runs do not count"
-        f"{unranked}; their values and steps do. For seconds, run them again on a machine that does nothing else."
-    )
+    entries = "1 entry" if some == 1 else f"{some} entries"
+    unranked = " Without other runs an entry has no rank here." if board["rank_by"] == "seconds_to_target" else ""
+    return f"* Times of runs of {entries} are left out: the machine was busy. --json names them.{unranked}"
 
 
 def _rank(entry: Mapping[str, Any]) -> str | None:
@@ -91,15 +87,14 @@ def _rank(entry: Mapping[str, Any]) -> str | None:
     return f"{entry['rank']} [{low}, {high}]" if low < high else f"{entry['rank']}"
 
 
-def _differs(entry: Mapping[str, Any]) -> str | None:
-    """What an entry is, besides its method: whose number, or in what it departs from the profile."""
-    changes = [f"{path}={value}" for path, value in entry["changes"].items()]
+def _source(entry: Mapping[str, Any]) -> str | None:
+    """Who measured an entry elsewhere, or that it is over the budget; None of one that the board ranks."""
     if entry["source"] == "submitted":
-        return ", ".join([f"{entry['state']}: {entry['provenance']['source']}", *changes])
+        source: str = entry["provenance"]["source"]
+        return source
     if entry["citation"]:
-        quoted = f", quoted from {entry['origin']}" if entry["origin"] else ""
-        return f"{entry['model']}: {entry['citation']}{quoted}"
-    return ", ".join([*changes, *(["over budget"] if entry["over_budget"] else [])]) or None
+        return f"published, quoted from {entry['origin']}" if entry["origin"] else "published"
+    return "over budget" if entry["over_budget"] else None
 
 
 def _value(entry: Mapping[str, Any], metric: str) -> str | None:

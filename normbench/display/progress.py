@@ -95,7 +95,7 @@ def _experiment_line(experiment: Experiment) -> tuple[str, str]:
     done, total = steps(experiment["runs"])
     ended = sum(run["state"] in ENDED for run in experiment["runs"])
     of = f", {ended} of {counted(len(experiment['runs']), 'run')} ended" if len(experiment["runs"]) > 1 else ""
-    state = f"{experiment['id']}  {subject(experiment['spec'])}: {experiment['state']}{of}"
+    state = f"{experiment['id']}  {subject(experiment)}: {experiment['state']}{of}"
     return state, f"{state}, step {done} of {total}"
 
 
@@ -139,7 +139,7 @@ def _shown(client: Client, queue: Queue, experiment: Experiment, metric: str | N
     done, total = steps(experiment["runs"])
     amber = any(map(has_diverged, experiment["runs"]))
     line = _line(done, total, _note(client, queue, experiment, metric), amber=amber)
-    return Group(Text(f"{experiment['id']}  {subject(experiment['spec'])}"), line)
+    return Group(Text(f"{experiment['id']}  {subject(experiment)}"), line)
 
 
 def _shown_sweep(sweep: Sweep) -> RenderableType:

@@ -102,17 +102,34 @@ def _flow(measured: Mapping[str, Any] | None) -> str | None:
 def _standings(card: ReportCard) -> Table | None:
     if not card["standings"]:
         return None
-    columns = (Column("leaderboard"), Column("rank"), Column("test"), Column("seeds", optional=1))
+    columns = (
+        Column("leaderboard"),
+        Column("entry", words=True),
+        Column("rank", words=True),
+        Column("test"),
+        Column("seeds", optional=1),
+    )
     rows = [
         (
             f"{s['task']} ({_board(s)})",
-            "over budget" if s["rank"] is None else f"{s['rank']} of {s['of']}",
+            s["name"],
+            _rank(s),
             None if s["mean"] is None else f"{s['metric']} {s['mean']:.3f}{bounds(s['ci95'])}",
             s["n_seeds"],
         )
         for s in card["standings"]
     ]
     return Table("Best entry on each leaderboard", columns, rows)
+
+
+def _rank(standing: Mapping[str, Any]) -> str:
+    """The rank that the entry shares with those that it is tied with, or why it has none."""
+    if standing["n_diverged"] == standing["n_seeds"]:
+        return "all runs diverged"
+    if standing["shared_rank"] is None:
+        return "over budget"
+    tied = f", tied with {', '.join(standing['tied_with'])}" if standing["tied_with"] else ""
+    return f"{standing['shared_rank']} of {standing['of']}{tied}"
 
 
 def _board(standing: Mapping[str, Any]) -> str:

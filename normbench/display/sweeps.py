@@ -1,6 +1,5 @@
 """Sweeps and their cells as tables, and plans as lines."""
 
-import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -11,9 +10,10 @@ from rich.text import Text
 from normbench.answers import Sweep, SweepCell, SweepPlan, SweepSummary
 from normbench.display.numbers import age, counted, duration, interval
 from normbench.display.table import Column, Table, block
+from normcore.spec.names import cell_names, option, shared
 
 NUMBERS_SHOWN = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500)  # of cells to choose from
-BEST = "* the best cell by its validation value, which chooses; shown are test values"
+BEST = "* the best cell: it has the best validation value, by which the cells are sorted"
 
 
 def sweeps(summaries: Sequence[SweepSummary], now: datetime) -> Table:
@@ -30,7 +30,7 @@ def sweeps(summaries: Sequence[SweepSummary], now: datetime) -> Table:
         (
             sweep["id"],
             _task(sweep),
-            ", ".join(_short([*sweep["grid"], *sweep["random"]]).values()),
+            ", ".join(map(option, [*sweep["grid"], *sweep["random"]])),
             sweep["state"],
             f"{sweep['progress']['done']} of {sweep['progress']['total']}",
             age((now - datetime.fromisoformat(sweep["created_at"])).total_seconds()),
@@ -69,10 +69,9 @@ def title(found: SweepSummary) -> str:
     return f"{found['id']}  {_task(found)}, {counted(found['n_experiments'], 'experiment')}"
 
 
-def name_of(values: Mapping[str, Any]) -> str:
-    """A cell by its values: ``method=layer_norm, lr=0.001``."""
-    short = _short(values)
-    return ", ".join(f"{short[path]}={_value(value)}" for path, value in values.items())
+def names_of(found: Sweep) -> list[str]:
+    """The cells by their values: ``method layer_norm, lr 0.001``."""
+    return cell_names([cell["values"] for cell in found["cells"]])
 
 
 def diverged_cells(found: Sweep) -> list[SweepCell]:
@@ -94,21 +93,48 @@ def _cells(found: Sweep) -> Table:
     columns = (
         Column("cell", words=True),
         Column("state"),
+        Column("valid"),
         Column("test [95%]"),
         Column("seeds", optional=1),
         Column("experiment", optional=2),
     )
     rows = [
         (
-            name_of(cell["values"]) + (" *" if cell["fingerprint"] == best else ""),
+            name + (" *" if cell["fingerprint"] == best else ""),
             "diverged" if cell in lost else cell["state"],
+            None if (valid := _valid(cell)) is None else f"{valid:.3f}",
             interval(cell["entry"]["value"]) if cell["entry"] else None,
             len(cell["seeds"]),
             cell["experiment_id"],
         )
-        for cell in found["cells"]
+        for cell, name in _best_first(found)
     ]
-    return Table(f"{title(found)}, {found['state']}", columns, rows, BEST if best else None)
+    return Table(f"{title(found)}, {found['state']}{_alike(found)}", columns, rows, BEST if best else None)
+
+
+def _best_first(found: Sweep) -> list[tuple[SweepCell, str]]:
+    """The cells with their names, best first by validation; cells over the budget follow, those without values last."""
+    direction = found.get("direction")  # an older service does not say it
+    sign = -1 if direction == "maximize" else 1
+
+    def place(one: tuple[SweepCell, str]) -> tuple[bool, bool, float]:
+        valid, entry = _valid(one[0]), one[0]["entry"]
+        return valid is None, bool(entry and entry["over_budget"]), sign * (valid or 0.0)
+
+    cells = list(zip(found["cells"], names_of(found), strict=True))
+    return sorted(cells, key=place) if direction else cells
+
+
+def _valid(cell: SweepCell) -> float | None:
+    """The mean validation value of a cell, which decides which one is the best."""
+    return cell["entry"]["valid_value"] if cell["entry"] else None
+
+
+def _alike(found: Sweep) -> str:
+    """What all cells have changed alike."""
+    changed = [cell["entry"]["changes"] for cell in found["cells"] if cell["entry"]]
+    alike = shared(changed, {path for cell in found["cells"] for path in cell["values"]})
+    return f"; all cells: {alike}" if alike else ""
 
 
 def _budgets(curves: Mapping[str, Sequence[Sequence[float]]]) -> Table:
@@ -125,16 +151,3 @@ def _budgets(curves: Mapping[str, Sequence[Sequence[float]]]) -> Table:
 def _flip(flip: Mapping[str, Any]) -> str:
     doubt = " (few choices are left to tell)" if flip["is_uncertain"] else ""
     return f"From {counted(flip['k'], 'cell')} on {flip['better']} is better than {flip['worse']}{doubt}."
-
-
-def _short(paths: Sequence[str] | Mapping[str, Any]) -> dict[str, str]:
-    """For each path its last name, or the whole where two end alike."""
-    last = {path: path.rpartition(".")[2] for path in paths}
-    names = list(last.values())
-    return {path: name if names.count(name) == 1 else path for path, name in last.items()}
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    return value if isinstance(value, str) else json.dumps(value)

@@ -18,6 +18,7 @@ def comparison_table(comparison: Comparison) -> Table:
             Column("problem", "text", lambda _: comparison.problem.id),
             Column("fingerprint", "text"),
             Column("method", "text"),
+            Column("name", "text"),
             Column("baseline", "text", lambda _: comparison.baseline),
             Column("changes", "json"),
             Column("kernel", "text"),

@@ -1,9 +1,8 @@
 """Figures of boards and comparisons: from what they show to Plotly JSON, for API and pages."""
 
 import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from sqlalchemy.orm import Session
 
@@ -43,8 +42,8 @@ def of_comparison(comparison: Comparison, name: str, by: By, theme: Theme) -> Fi
         return _differences(comparison, theme)
     if name == "speedups":
         return _speedups(comparison, theme)
-    named = zip(comparison.entries, labels(comparison.entries), strict=True)
-    return survival([Stairs(label, e.method, [(at, left) for at, left, *_ in e.survival]) for e, label in named], theme)
+    stairs = [Stairs(e.name, e.method, [(at, left) for at, left, *_ in e.survival]) for e in comparison.entries]
+    return survival(stairs, theme)
 
 
 def of_all_boards(overall: Overall, theme: Theme) -> Figure:
@@ -60,33 +59,15 @@ def drawn(board: Leaderboard) -> list[Entry]:
 
 def curves(curved: Sequence[Curved], metric: str, target: float | None, by: By, theme: Theme) -> Figure:
     """Learning curves of entries, each up to where its first seed ends."""
-    lines = [_line(label, entry, by) for entry, label in zip(curved, labels(curved), strict=True) if entry.curve.steps]
+    lines = [_line(entry, by) for entry in curved if entry.curve.steps]
     title = f"validation {metric.replace('_', ' ')}"
     return method_curves(
         lines, theme, title="Learning curves", x=AXES[by], y=title, target=target, percent=is_share(metric)
     )
 
 
-def labels(entries: Sequence[Curved | ComparedEntry]) -> list[str]:
-    """Names that tell entries apart: the method, and of several of one method what each has changed."""
-    of_method = Counter(entry.method for entry in entries)
-    return [
-        f"{entry.method} {described(entry.changes)}".rstrip() if of_method[entry.method] > 1 else entry.method
-        for entry in entries
-    ]
-
-
-def described(changes: Mapping[str, Any]) -> str:
-    """What a spec has changed, in one line: ``gain_init 1.0, lr 0.01``."""
-    return ", ".join(f"{path.rpartition('.')[2]} {_short(value)}" for path, value in sorted(changes.items()))
-
-
 def as_json(figure: Figure) -> bytes:
     return json.dumps(figure, allow_nan=False).encode()
-
-
-def _short(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
 
 
 def alone(entry: ComparedEntry) -> Curved:
@@ -104,12 +85,12 @@ def alone(entry: ComparedEntry) -> Curved:
     )
 
 
-def _line(label: str, entry: Curved, by: By) -> Line:
+def _line(entry: Curved, by: By) -> Line:
     curve = entry.curve if by == "steps" else entry.curve_by_seconds
     kept = thinned(curve, entry.first_end if by == "steps" else None)
     x = curve.steps if by == "steps" else curve.seconds
     return Line(
-        name=label,
+        name=entry.name,
         method=entry.method,
         x=[_rounded(x[k]) for k in kept],
         mean=[_rounded(curve.mean[k]) for k in kept],
@@ -143,7 +124,7 @@ def _rounded_or_none(number: float | None) -> float | None:
 
 def _values(board: Leaderboard, theme: Theme) -> Figure:
     rows = [
-        Interval(entry.method, entry.method, entry.value.mean, entry.value.ci95, filled=entry.source == "measured")
+        Interval(entry.name, entry.method, entry.value.mean, entry.value.ci95, filled=entry.source == "measured")
         for entry in board.entries
         if entry.value is not None and entry.method is not None
     ]
@@ -156,8 +137,8 @@ def _values(board: Leaderboard, theme: Theme) -> Figure:
 
 def _differences(comparison: Comparison, theme: Theme) -> Figure:
     rows = [
-        Interval(label, entry.method, entry.difference.mean, entry.difference.ci95)
-        for entry, label in zip(comparison.entries, labels(comparison.entries), strict=True)
+        Interval(entry.name, entry.method, entry.difference.mean, entry.difference.ci95)
+        for entry in comparison.entries
         if entry.difference is not None
     ]
     metric = comparison.series.rpartition(".")[2]
@@ -167,8 +148,8 @@ def _differences(comparison: Comparison, theme: Theme) -> Figure:
 
 def _speedups(comparison: Comparison, theme: Theme) -> Figure:
     rows = [
-        Interval(f"{label}: {what}", entry.method, ratio.ratio, ratio.ci95)
-        for entry, label in zip(comparison.entries, labels(comparison.entries), strict=True)
+        Interval(f"{entry.name}: {what}", entry.method, ratio.ratio, ratio.ci95)
+        for entry in comparison.entries
         for what, ratio in _parts(entry)
         if ratio.ratio is not None
     ]

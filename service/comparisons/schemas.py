@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
+from normcore.spec import names
 from service.leaderboards.pooling import Estimate
 from service.leaderboards.schemas import Problem
 from service.statistics.speedups import Bound
@@ -55,6 +56,10 @@ class Curved:
     first_end: int
     n_seeds: int
     n_diverged: int
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        self.name = self.name or names.name(self.method, self.changes)
 
 
 @dataclass(slots=True)
@@ -131,6 +136,7 @@ class ComparedEntry:
     """One of the entries. Who is above whom is decided as on boards, among the entries of the comparison.
 
     Attributes:
+        name: the method with every option in which the spec differs from the profile; no two share one.
         budget: examples that a training may see.
         over_budget: whether these are more than the board's; such an entry has no rank.
         score: what ranks: the mean over all seeds, of which diverged ones are worth what a model gets that ignores its
@@ -169,6 +175,10 @@ class ComparedEntry:
     difference: Difference | None
     speedup: Split | None
     survival: list[tuple[float, float, float, float]]
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        self.name = self.name or names.name(self.method, self.changes)
 
 
 @dataclass(slots=True)

@@ -25,6 +25,7 @@ EXPERIMENT = (
     Column("task", "text", lambda e: e.spec["task"]["name"]),
     Column("profile", "text", lambda e: e.spec["task"]["profile"]),
     Column("method", "text", lambda e: (e.spec["norm"] or {}).get("method")),
+    Column("name", "text"),
     Column("seeds", "json", lambda e: e.spec["seeds"]),
     Column("device", "text", lambda e: e.spec["device"]),
     Column("priority", "integer", lambda e: e.spec["priority"]),
@@ -63,7 +64,8 @@ RUN = (
 
 def runs_table(experiment: ExperimentOut) -> Table:
     """What an experiment's runs came to, and all of each result."""
-    return Table(experiment.id, RUN, experiment.runs)
+    id, *rest = RUN
+    return Table(experiment.id, (id, Column("name", "text", lambda _: experiment.name), *rest), experiment.runs)
 
 
 def experiments_table(experiments: Sequence[ExperimentSummary]) -> Table:

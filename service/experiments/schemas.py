@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal, NamedTuple, cast
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, computed_field
 
 from normcore.events import Outcome, Phase
 from normcore.spec.metric import Direction
+from normcore.spec.names import name_of_spec
 from service.experiments.certificates import Certificate
 from service.experiments.tables import Experiment, Run
 from service.http.openapi import ResolvedSpec, described_as
@@ -115,18 +116,30 @@ class RunOut(BaseModel):
     finished_at: datetime | None
 
 
-class ExperimentSummary(BaseModel):
+class OfSpec(BaseModel):
+    """What is answered of a spec."""
+
+    spec: ResolvedSpec
+
+    @computed_field(  # type: ignore[prop-decorator]
+        description="The method with every option in which the spec differs from the profile; null without a method."
+    )
+    @property
+    def name(self) -> str | None:
+        return name_of_spec(self.spec)
+
+
+class ExperimentSummary(OfSpec):
     """An experiment as a list shows it: how many of its runs are in which state."""
 
     id: str
     fingerprint: str
     state: State
-    spec: ResolvedSpec
     runs_by_state: dict[State, int]
     created_at: datetime
 
 
-class ExperimentOut(BaseModel):
+class ExperimentOut(OfSpec):
     """An experiment with its runs, in the order of its seeds."""
 
     id: str
@@ -135,7 +148,6 @@ class ExperimentOut(BaseModel):
     problem: str | None = Field(description="What its board ranks, see `/v1/leaderboards`; null for an analysis.")
     budget: int | None = Field(description="Examples that each training may see; null for an analysis.")
     sweep_id: str | None = Field(description="The sweep that it is a part of; null if it is of none.")
-    spec: ResolvedSpec
     runs: list[RunOut]
     created_at: datetime
 
@@ -173,10 +185,9 @@ class MemoryOut(BaseModel):
     process: int = Field(description="Python and torch.")
 
 
-class PlanOut(BaseModel):
+class PlanOut(OfSpec):
     """What an experiment would be, were it submitted."""
 
-    spec: ResolvedSpec
     fingerprint: str
     runs: int
     code: CodeOut

@@ -24,6 +24,7 @@ from service.leaderboards.published import published_entries
 from service.leaderboards.ranking import RankBy
 from service.leaderboards.submitted import queries as submitted
 from service.leaderboards.submitted.entries import submitted_entries
+from service.leaderboards.verdicts import verdict
 
 READ = [field.name for field in fields(Row)]
 
@@ -110,7 +111,7 @@ def leaderboard(session: Session, asked: Asked, as_of: datetime | None = None) -
     found = ranked(shown, [*claims, *papers], rules, older)
     for entry in found if asked.best else ():
         entry.best_of = best.get(entry.fingerprint or "", 1) if entry.source == "measured" else 1
-    return schemas.Leaderboard(
+    board = schemas.Leaderboard(
         task=task,
         profile=profile,
         problem=chosen,
@@ -126,6 +127,8 @@ def leaderboard(session: Session, asked: Asked, as_of: datetime | None = None) -
         as_of=as_of,
         entries=found,
     )
+    board.verdict = verdict(board, measured)
+    return board
 
 
 def rows_of_board(session: Session, task: str, profile: str, problem: str) -> list[Row]:

@@ -7,10 +7,11 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, TypeAdapter
 
+from normcore.spec import names
 from service.leaderboards.pooling import Estimate
 from service.leaderboards.ranking import RankBy, TimeBy
 from service.leaderboards.submitted.schemas import Provenance
-from service.statistics.agreement import Verdict
+from service.statistics.agreement import Verdict as Judgement
 from service.statistics.values import Interval
 
 
@@ -63,6 +64,8 @@ class Entry:
             from its first.
         split: the data that a paper's numbers are of; ours are of the test data.
         method: None for a paper's number of a model that no method of ours describes.
+        name: the method with every option in which the spec differs from the profile; of a paper its model and where
+            the number stands, of a submitted result also its state. No two measured entries of a board share one.
         result_id, state, provenance: of a submitted result; it is claimed until runs of this service agree.
         citation, model: where the number stands, and what the paper calls its model.
         origin: the work that the paper quotes the number from; None if the number is its own.
@@ -74,6 +77,7 @@ class Entry:
         diverged_ci95: of the share of seeds that diverge.
         score: what ranks: the mean over all seeds, of which diverged ones are worth what a model gets that ignores its
             input. None if all diverged.
+        valid_value: the mean validation value of the seeds, which chooses among settings; None if all diverged.
         values: all of the task's metrics, of a paper's model those that it gives.
         conflicting_seeds: of which one machine gave different numbers.
         contended: how many seeds ran while something else kept their machine busy; their seconds do not count.
@@ -87,11 +91,12 @@ class Entry:
     rank_ci: tuple[int, int] | None = None
     tie_group: int | None = None
     method: str | None
+    name: str = ""
     source: Literal["measured", "published", "submitted"]
     split: Literal["test", "valid"] = "test"
     fingerprint: str | None = None
     result_id: str | None = None
-    state: Verdict | None = None
+    state: Judgement | None = None
     provenance: Provenance | None = None
     citation: str | None = None
     model: str | None = None
@@ -111,6 +116,7 @@ class Entry:
     diverged_ci95: Interval | None = None
     score: float | None
     value: Estimate | None
+    valid_value: float | None = None
     values: Mapping[str, Estimate] = field(default_factory=dict)
     conflicting_seeds: list[int] = field(default_factory=list)
     contended: int = 0
@@ -119,6 +125,16 @@ class Entry:
     seconds_to_target: TimeToTarget | None = None
     speedup: Speedup | None = None
     experiments: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.name = self.name or _name(self)
+
+
+def _name(entry: Entry) -> str:
+    if entry.source == "published":
+        return f"{entry.model or entry.method} ({entry.citation})"
+    own = names.name(entry.method or "", entry.changes)
+    return f"{own}, {entry.state}" if entry.source == "submitted" else own
 
 
 @dataclass(slots=True)
@@ -135,6 +151,14 @@ class Problem:
     note: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a board shows, in words: a claim, and what it rests on."""
+
+    claim: str
+    detail: str
+
+
 @dataclass(slots=True)
 class Leaderboard:
     """One problem of a task at one size, best first.
@@ -144,6 +168,7 @@ class Leaderboard:
         budget: examples that a training may see to be ranked.
         hardware: on which most entries ran; a board by seconds ranks these alone.
         as_of: the moment whose board it is; None for now.
+        verdict: who wins, and how sure that is, of the entries shown; None if there is no entry.
     """
 
     task: str
@@ -160,6 +185,7 @@ class Leaderboard:
     baseline: str
     as_of: datetime | None
     entries: list[Entry]
+    verdict: Verdict | None = None
 
 
 LEADERBOARD = TypeAdapter(Leaderboard)

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal, get_args
 
-from service.comparisons.figures import described
+from normcore.spec.names import differences
 from service.leaderboards.schemas import Entry, Leaderboard
+from service.leaderboards.verdicts import Seeds
 from service.pages import axes, formats
 from service.pages.axes import Axis
 from service.pages.marks import Mark, mark
 from service.pages.seeds import TooFew, too_few
-from service.pages.verdicts import Seeds
 
 Bracket = Literal["first", "inner", "last"]
 Section = Literal["ranked", "over", "older", "claimed", "published"]
@@ -71,7 +71,7 @@ def table(board: Leaderboard, entries: Sequence[Entry], seeds: Seeds, published:
             mark=_mark(axis, entry, seeds),
             bracket=brackets.get(id(entry)),
             few=few[id(entry)],
-            changed=described(entry.changes),
+            changed=differences(entry.changes),
             baseline=entry is baseline,
         )
         sections[_section(entry, published)].append(row)

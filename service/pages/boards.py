@@ -14,7 +14,7 @@ from normcore.spec.methods import METHODS
 from normcore.spec.task import DEFAULT_PROFILE, ProfileName
 from normcore.spec.tasks import BENCHMARKS
 from service.comparisons import queries as comparisons
-from service.comparisons.figures import AXES, By, drawn, labels, thinned
+from service.comparisons.figures import AXES, By, drawn, thinned
 from service.comparisons.schemas import Curve, Curved
 from service.db import utc_now
 from service.http.parts import PartsDep
@@ -25,12 +25,12 @@ from service.leaderboards.overall import overall_and_seeds
 from service.leaderboards.queries import Asked
 from service.leaderboards.ranking import RankBy, TimeBy
 from service.leaderboards.schemas import Leaderboard, LeaderboardSummary, Overall
+from service.leaderboards.verdicts import nobody_wins, overall_verdict, ties
 from service.pages import formats
 from service.pages.board import Published, facts, table
 from service.pages.rendering import address, html, kept, page
 from service.pages.routing import PageRouter
 from service.pages.standings import busiest, standings
-from service.pages.verdicts import nobody_wins, overall_verdict, ties, verdict
 
 router = PageRouter()
 
@@ -93,7 +93,7 @@ def _values(
         "as_of": as_of or utc_now(),
         "profiles": PROFILES,
         "boards": boards,
-        "verdict": verdict(board, seeds),
+        "verdict": board.verdict,
         "ties": ties(board),
         "facts": facts(board, _hidden(board, boards) if asked.best else 0),
         "table": table(board, shown, seeds, published),
@@ -151,8 +151,12 @@ def figure_address(asked: Asked, by: By) -> str:
 def curves_as_table(curved: Sequence[Curved], by: By) -> list[tuple[str, str, list[tuple[float, float]]]]:
     """Name, method, and some points of each curve: where it is, and its mean."""
     return [
-        (label, entry.method, points(entry.curve if by == "steps" else entry.curve_by_seconds, entry.first_end, by))
-        for entry, label in zip(curved, labels(curved), strict=True)
+        (
+            entry.name,
+            entry.method,
+            points(entry.curve if by == "steps" else entry.curve_by_seconds, entry.first_end, by),
+        )
+        for entry in curved
     ]
 
 

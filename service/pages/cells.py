@@ -1,12 +1,12 @@
 """The cells of a sweep as they are shown: a table over two axes, or a list, best first."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from normcore.spec.metric import Metric
-from service.pages import formats
+from normcore.spec.names import cell_names, option, text
 from service.sweeps.schemas import Sweep, SweepCell
 
 SHADES = 5  # of a heat table, the last one for the best cells
@@ -17,7 +17,7 @@ class ShownCell:
     """A cell of the table.
 
     Attributes:
-        value: the mean test value; None if there is none.
+        value, valid: the mean test and validation value; None if there is none.
         shade: 0 for the worst values to ``SHADES - 1`` for the best; None where there is no value.
         diverged: whether every seed has.
     """
@@ -25,6 +25,7 @@ class ShownCell:
     cell: SweepCell
     name: str
     value: float | None
+    valid: float | None
     shade: int | None
     is_best: bool
     diverged: bool
@@ -67,13 +68,14 @@ def arranged(sweep: Sweep, metric: Metric | None) -> Arranged:
     shown = [
         ShownCell(
             cell=cell,
-            name=cell_name(cell.values),
+            name=name,
             value=_value(cell),
+            valid=cell.entry.valid_value if cell.entry else None,
             shade=_shade(_value(cell), ends),
             is_best=cell.fingerprint == best,
             diverged=has_diverged(cell),
         )
-        for cell in sweep.cells
+        for cell, name in zip(sweep.cells, cell_names([cell.values for cell in sweep.cells]), strict=True)
     ]
     return Arranged(_heat(sweep, shown), _sorted(shown, metric), ends)
 
@@ -81,19 +83,6 @@ def arranged(sweep: Sweep, metric: Metric | None) -> Arranged:
 def has_diverged(cell: SweepCell) -> bool:
     """Whether it has results, and every seed has diverged."""
     return cell.entry is not None and cell.entry.n_runs > 0 and cell.entry.n_diverged == cell.entry.n_runs
-
-
-def cell_name(values: Mapping[str, Any]) -> str:
-    """A cell by its values: ``method layer_norm, lr 0.001``."""
-    names = short_names(list(values))
-    return ", ".join(f"{names[path]} {formats.option(value)}" for path, value in values.items())
-
-
-def short_names(paths: Sequence[str]) -> dict[str, str]:
-    """For each path its last name, or the whole where two end alike."""
-    last = {path: path.rpartition(".")[2] for path in paths}
-    names = list(last.values())
-    return {path: name if names.count(name) == 1 else path for path, name in last.items()}
 
 
 def _value(cell: SweepCell) -> float | None:
@@ -110,11 +99,16 @@ def _shade(value: float | None, ends: tuple[float, float] | None) -> int | None:
 
 
 def _sorted(shown: Sequence[ShownCell], metric: Metric | None) -> list[ShownCell]:
-    """Best first; those without a value last, in their own order."""
+    """Best first by validation, which decides; cells over the budget follow, and those without a value are last."""
     if metric is None:
         return list(shown)
     sign = -1 if metric.direction == "maximize" else 1
-    return sorted(shown, key=lambda one: math.inf if one.value is None else sign * one.value)
+
+    def place(one: ShownCell) -> tuple[bool, bool, float]:
+        over_budget = one.cell.entry is not None and one.cell.entry.over_budget
+        return (one.valid is None, over_budget, sign * (one.valid or 0.0))
+
+    return sorted(shown, key=place)
 
 
 def _heat(sweep: Sweep, shown: Sequence[ShownCell]) -> Heat | None:
@@ -122,14 +116,13 @@ def _heat(sweep: Sweep, shown: Sequence[ShownCell]) -> Heat | None:
     if len(sweep.grid) != 2 or sweep.random:
         return None
     columns, rows = sorted(sweep.grid, key=lambda path: len(sweep.grid[path]))
-    names = short_names([rows, columns])
     at = {(_key(one.cell.values[rows]), _key(one.cell.values[columns])): one for one in shown}
     return Heat(
-        row_name=names[rows],
-        column_name=names[columns],
-        columns=[formats.option(value) for value in sweep.grid[columns]],
+        row_name=option(rows),
+        column_name=option(columns),
+        columns=[text(value) for value in sweep.grid[columns]],
         rows=[
-            (formats.option(row), [at.get((_key(row), _key(column))) for column in sweep.grid[columns]])
+            (text(row), [at.get((_key(row), _key(column))) for column in sweep.grid[columns]])
             for row in sweep.grid[rows]
         ],
     )

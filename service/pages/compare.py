@@ -10,11 +10,12 @@ from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from normcore.figures.styles import styles_of
+from normcore.problem import own_problem
 from normcore.spec.metric import Metric
 from normcore.spec.task import ProfileName
 from normcore.spec.tasks import BENCHMARKS
 from service.comparisons import queries as comparisons
-from service.comparisons.figures import AXES, By, alone, described, labels
+from service.comparisons.figures import AXES, By, alone
 from service.comparisons.schemas import ComparedEntry, Comparison, Ratio, Split
 from service.experiments import queries as experiments
 from service.experiments.parameters import Beginning
@@ -64,13 +65,14 @@ def _values(session: Session, chosen: Sequence[str], baseline: str | None, by: B
     comparison = comparisons.comparison(session, chosen, baseline, None)
     entries, task = comparison.entries, BENCHMARKS[comparison.task]
     metric = task.metric()
-    named = dict(zip((entry.fingerprint for entry in entries), labels(entries), strict=True))
+    named = {entry.fingerprint: entry.name for entry in entries}
     values = _values_by_seed(session, entries)
     rows = comparing.compared(comparison, values)
     return {
         "title": f"{formats.in_words(len(entries)).capitalize()} entries on {task.title}",
         "comparison": comparison,
         "metric": metric,
+        "own": comparison.problem.id == own_problem(comparison.task, cast(ProfileName, comparison.profile)).id,
         "by": by,
         "axis_title": AXES[by],
         "named": named,
@@ -122,7 +124,7 @@ def _others(session: Session, comparison: Comparison) -> list[tuple[str, str]]:
         session, Asked(comparison.task, cast(ProfileName, comparison.profile), comparison.problem.id)
     )
     return [
-        (entry.fingerprint[:SHORT], f"{entry.method} {described(entry.changes)}".rstrip())
+        (entry.fingerprint[:SHORT], entry.name)
         for entry in board.entries
         if entry.source == "measured" and entry.fingerprint and entry.fingerprint not in known
     ]

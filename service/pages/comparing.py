@@ -6,9 +6,9 @@ from typing import Any
 
 from normcore.spec.metric import Metric
 from service.comparisons.schemas import ComparedEntry, Comparison, Outcome, Ratio
+from service.leaderboards.schemas import Verdict
+from service.leaderboards.seeds import FEWEST, NEEDED
 from service.pages import formats
-from service.pages.seeds import FEWEST, NEEDED
-from service.pages.verdicts import Verdict
 from service.statistics.differences import pair
 from service.statistics.order import SURE
 

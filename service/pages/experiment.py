@@ -26,6 +26,7 @@ from service.http.parts import DatabaseDep, Parts, PartsDep
 from service.pages import formats
 from service.pages.facts import facts
 from service.pages.forms import own_fields
+from service.pages.outcomes import count_diverged
 from service.pages.rendering import address, html, kept
 from service.pages.routing import PageRouter
 from service.statistics.values import Value, value
@@ -123,11 +124,10 @@ def _page(
         "experiments/one.html",
         experiment=experiment,
         spec=spec,
-        method=(spec["norm"] or {}).get("method"),
         metric=benchmark.metric().name if benchmark else None,
         answer=answer(experiment, backlog),
         cancelling=cancelling,
-        diverged=sum(run.outcome == "diverged" for run in experiment.runs),
+        diverged=count_diverged(experiment.runs),
         may_retry=any(run.state in ("failed", "cancelled") for run in experiment.runs),
         ended=experiment.state in ENDED,
         position=position,
@@ -209,16 +209,16 @@ def _succeeded(experiment: ExperimentOut) -> Answer:
     metric, found = pooled
     if found.mean is None:
         text = "The seed" if len(runs) == 1 else f"All {len(runs)} seeds"
-        return Answer(f"{text} diverged: there is no finite result.", "bad")
+        return Answer(f"{text} diverged: there is no finite result.", "warn")
     named = metric.replace("_", " ")
     about = f", 95% interval {formats.interval(found.ci95, metric)}" if found.ci95 else "; one seed has no interval"
     seeds = formats.count(found.n, "seed")
     text = f"{formats.value(found.mean, metric)} test {named}, mean of {seeds}{about}."
-    return Answer(text, "", _facts_of(experiment))
+    return Answer(text, "warn" if count_diverged(runs) else "", _facts_of(experiment))
 
 
 def _facts_of(experiment: ExperimentOut) -> list[str]:
-    diverged = sum(run.outcome == "diverged" for run in experiment.runs)
+    diverged = count_diverged(experiment.runs)
     reached = sum((run.result or {}).get("steps_to_target") is not None for run in experiment.runs)
     older = sum(run.of_older_code for run in experiment.runs)
     told = [f"{diverged} diverged"] if diverged else []

@@ -10,12 +10,12 @@ from pydantic import BeforeValidator, TypeAdapter, ValidationError
 from starlette.responses import Response
 
 from normcore.events import Outcome
-from normcore.spec import TASKS, TrainingSpec, changes, parse
+from normcore.spec import TASKS
 from normcore.spec.messages import message
 from normcore.spec.methods import METHODS
+from normcore.spec.names import changes_of, differences
 from normcore.spec.task import ProfileName
 from normcore.spec.tasks import BENCHMARKS
-from service.comparisons.figures import described
 from service.db import Database, utc_now
 from service.experiments import parameters, queries
 from service.experiments.schemas import ExperimentSummary, State
@@ -87,7 +87,8 @@ class Row:
         seeds: how many runs are in which state, the present ones only.
         mean: of its runs' values; None while there is none.
         metric: what the values are of; None of an analysis.
-        changed: in what its spec departs from the profile, as boards have it; empty of an analysis.
+        name: the method with what differs from the profile; None without a method.
+        changed: what differs from the profile alone.
         age: seconds since it was submitted.
     """
 
@@ -96,6 +97,7 @@ class Row:
     task: str
     profile: str
     method: str | None
+    name: str | None
     labels: Mapping[str, str]
     seeds: Mapping[State, int]
     n_diverged: int
@@ -169,15 +171,6 @@ def rows(shown: Sequence[ExperimentSummary], results: Mapping[str, Sequence[RunR
     return [_row(experiment, results[experiment.id], now) for experiment in shown]
 
 
-def changed(spec: Mapping[str, Any]) -> str:
-    """In what a stored spec departs from its profile; empty if it cannot be read here, as for want of a plug-in."""
-    try:
-        parsed = parse(spec)
-    except (ValidationError, ValueError):
-        return ""
-    return described(changes(parsed)) if isinstance(parsed, TrainingSpec) else ""
-
-
 def _row(experiment: ExperimentSummary, results: Sequence[RunResult], now: datetime) -> Row:
     spec = experiment.spec
     task: str = spec["task"]["name"]
@@ -190,12 +183,13 @@ def _row(experiment: ExperimentSummary, results: Sequence[RunResult], now: datet
         task=task,
         profile=spec["task"]["profile"],
         method=(spec["norm"] or {}).get("method"),
+        name=experiment.name,
         labels=spec["labels"],
         seeds=experiment.runs_by_state,
         n_diverged=sum(outcome == "diverged" for _, outcome in results),
         mean=mean(values) if metric else None,
         metric=metric.name if metric else None,
-        changed=changed(spec),
+        changed=differences(changes_of(spec)),
         created_at=experiment.created_at,
         age=(now - experiment.created_at).total_seconds(),
     )

@@ -16,11 +16,11 @@ from service.catalogue import descriptions
 from service.http.parts import PartsDep
 from service.http.routing import check_found
 from service.leaderboards import queries as leaderboards
+from service.leaderboards.seeds import FEWEST, NEEDED, counted
 from service.pages import formats
 from service.pages.options import options_of
 from service.pages.rendering import html, kept, page
 from service.pages.routing import PageRouter
-from service.pages.seeds import FEWEST, NEEDED, counted
 from service.pages.standings import busiest, standings
 from service.report_cards import figures, queries
 from service.report_cards.schemas import CellOut, MeasuredOut, ReportCard
@@ -80,22 +80,31 @@ def _shown(session: Session, name: str) -> dict[str, Any]:
 
 def claim(card: ReportCard) -> str:
     """Where the method stands, in a sentence."""
-    placed = [one for one in card.standings if one.rank is not None and one.mean is not None]
+    placed = [one for one in card.standings if one.shared_rank is not None]
     ranked = [one for one in placed if one.n_seeds >= FEWEST]
     if placed and not ranked:
         return f"Too few seeds to rank it on any board: {NEEDED}."
     if not ranked:
-        return "It is on no board yet." if not card.standings else "It has no finite result on any board."
-    best = min(ranked, key=lambda one: (one.rank or 0, -one.of))
-    first = [one for one in ranked if one.rank == 1]
+        return _unranked(card)
+    best = min(ranked, key=lambda one: (one.shared_rank or 0, -one.of))
+    first = [one for one in ranked if one.shared_rank == 1]
     surely = sum(one.rank_ci is not None and one.rank_ci[1] == 1 for one in first)
     where = f"{best.task}, {best.profile}"
-    boards = formats.count(len(ranked), "board")
+    boards = formats.count(len(card.standings), "board")
     if len(first) > 1 and surely == len(first):
         return f"It ranks first on {surely} of {boards}."
     if len(first) > 1:
         return f"It has rank 1 on {len(first)} of {boards}, and is shown to be first on {surely or 'none'} of these."
-    return f"Its best rank is {best.rank} of {best.of} ({where})."
+    tied = f", tied with {formats.listed(best.tied_with)}" if best.tied_with else ""
+    return f"Its best rank is {best.shared_rank} of {best.of}{tied} ({where})."
+
+
+def _unranked(card: ReportCard) -> str:
+    if not card.standings:
+        return "It is on no board yet."
+    diverged = all(one.n_diverged == one.n_seeds for one in card.standings)
+    on_all = "on its only board" if len(card.standings) == 1 else f"on all {len(card.standings)} boards"
+    return f"All of its runs diverged, {on_all}." if diverged else "It has no rank on any board."
 
 
 def facts(card: ReportCard) -> list[str]:

@@ -14,7 +14,7 @@ from service.experiments.schemas import ExperimentOut, ExperimentSummary, State
 from service.http.parts import PartsDep
 from service.leaderboards import queries as leaderboards
 from service.pages import formats
-from service.pages.experiments import Row, changed, rows
+from service.pages.experiments import Row, rows
 from service.pages.rendering import page
 from service.pages.routing import PageRouter
 from service.pages.standings import busiest, standings
@@ -44,7 +44,7 @@ def get_overview(request: Request, parts: PartsDep, profile: Annotated[ProfileNa
             "standings": standings(session, parts.kept, boards, shown) if shown else None,
             "running": [_progress(experiments.experiment(session, one.id)) for one in _in(session, "running")],
             "latest": _latest(session),
-            "failed": [(one, changed(one.spec)) for one in _in(session, "failed")],
+            "failed": _in(session, "failed"),
         }
     return page(request, "overview.html", **values)
 
@@ -77,7 +77,6 @@ def _progress(experiment: ExperimentOut) -> dict[str, Any]:
     known = [run.progress.eta_seconds for run in experiment.runs if run.progress.eta_seconds is not None]
     return {
         "experiment": experiment,
-        "changed": changed(experiment.spec),
         "share": done / max(1, sum(run.progress.max_steps for run in experiment.runs)),
         "ended": sum(run.finished_at is not None for run in experiment.runs),
         "left": max(known, default=None),

@@ -15,6 +15,7 @@ from normcore.figures.styles import style_of
 from service.http.parts import Parts
 from service.keys.browser import TOKEN, form_token, is_signed_in
 from service.pages.formats import FILTERS
+from service.pages.outcomes import diverged_at
 from service.pages.static import FILES
 
 THEMES: tuple[Theme, ...] = get_args(Theme)
@@ -32,7 +33,7 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= FILTERS
+    environment.filters |= {**FILTERS, "diverged_at": diverged_at}
     environment.globals |= {
         "static": FILES.address,
         "files": FILES,

@@ -16,6 +16,7 @@ from service.http.parts import Parts, PartsDep
 from service.pages import formats
 from service.pages.experiment import MOST_ROWS, Answer, CurveTable, backlog_of, no_worker, spread
 from service.pages.facts import facts
+from service.pages.outcomes import diverged_at
 from service.pages.rendering import html, kept
 from service.pages.routing import PageRouter
 
@@ -65,7 +66,8 @@ def _waits_for_nobody(session: Session, parts: Parts, run: RunOut) -> str | None
 def _page(
     request: Request, session: Session, run: RunOut, position: str, stored: Sequence[File], alone: str | None
 ) -> str:
-    spec = queries.experiment(session, run.experiment_id).spec
+    experiment = queries.experiment(session, run.experiment_id)
+    spec = experiment.spec
     benchmark = BENCHMARKS.get(spec["task"]["name"])
     metric = benchmark.metric().name if benchmark else None
     measured = queries.measurements(session, run.id, series=(), max_points=None)
@@ -74,7 +76,7 @@ def _page(
         "runs/one.html",
         run=run,
         spec=spec,
-        method=(spec["norm"] or {}).get("method"),
+        name=experiment.name,
         metric=metric,
         answer=answer(run, metric, alone),
         ended=run.state in ENDED,
@@ -111,7 +113,7 @@ def answer(run: RunOut, metric: str | None, alone: str | None = None) -> Answer:
     result = run.result or {}
     if run.outcome == "diverged":
         return Answer(
-            f"It diverged at step {formats.steps(run.progress.step)}: its numbers were no longer finite.", "bad"
+            f"It diverged at step {formats.steps(diverged_at(run))}: its numbers were no longer finite.", "warn"
         )
     if metric is None:
         return Answer(f"It found {formats.count(len(result.get('findings', [])), 'thing')}.")

@@ -12,11 +12,13 @@ from sqlalchemy.orm import Session
 
 from normcore.problem import own_problem
 from normcore.spec.methods import METHODS
+from normcore.spec.names import differences, is_of_the_problem
 from normcore.spec.task import ProfileName
 from service.http.kept import KeptAnswers
 from service.leaderboards import queries
 from service.leaderboards.queries import Asked
-from service.leaderboards.schemas import Leaderboard, LeaderboardSummary
+from service.leaderboards.schemas import Entry, Leaderboard, LeaderboardSummary
+from service.leaderboards.standing import standing_of
 from service.pages.seeds import TooFew, too_few
 
 
@@ -25,15 +27,17 @@ class Standing:
     """A method on a board.
 
     Attributes:
-        rank: None if its entry is not ranked, as all of its seeds diverged or there are too few.
-        tied: whether it shares its tie group.
+        rank: that it shares with its tie group; None if all of its runs diverged, and if its seeds are too few.
+        tied_with: names of the others of its tie group.
         few: what stands in place of the rank, if its seeds are too few.
+        changed: in what its spec differs from the profile.
     """
 
     rank: int | None
-    tied: bool
+    tied_with: Sequence[str]
     value: float | None
     few: TooFew | None = None
+    changed: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,18 +110,15 @@ def _column(session: Session, board: LeaderboardSummary) -> Column:
 def column(board: Leaderboard) -> Column:
     """The measured entries of a board that has one a method."""
     measured = [entry for entry in board.entries if entry.source == "measured" and entry.method in METHODS]
-    few = {entry.fingerprint: too_few(entry) for entry in measured}
-    groups = Counter(entry.tie_group for entry in measured if not few[entry.fingerprint])
-    return Column(
-        board.task,
-        board.metric,
-        {
-            entry.method or "": Standing(
-                rank=entry.rank if entry.score is not None and not few[entry.fingerprint] else None,
-                tied=entry.tie_group is not None and not few[entry.fingerprint] and groups[entry.tie_group] > 1,
-                value=entry.value.mean if entry.value else None,
-                few=few[entry.fingerprint],
-            )
-            for entry in measured
-        },
+    return Column(board.task, board.metric, {entry.method or "": _standing(board, entry) for entry in measured})
+
+
+def _standing(board: Leaderboard, entry: Entry) -> Standing:
+    place, few = standing_of(board, entry), too_few(entry)
+    return Standing(
+        rank=None if few else place.shared_rank,
+        tied_with=place.tied_with,
+        value=entry.value.mean if entry.value else None,
+        few=few,
+        changed=differences({path: value for path, value in entry.changes.items() if not is_of_the_problem(path)}),
     )

@@ -7,15 +7,18 @@ from typing import Annotated, Any
 from fastapi import Depends, Path, Query, Request
 from starlette.responses import RedirectResponse, Response
 
+from normcore.spec.names import cell_names, option, shared
 from service.experiments.lifecycle import WAITING
 from service.http.pages import AnId
 from service.http.parts import PartsDep
+from service.leaderboards.seeds import FEWEST, NEEDED
 from service.pages import formats
-from service.pages.cells import arranged, cell_name, has_diverged, short_names
+from service.pages.cells import arranged, has_diverged
 from service.pages.forms import own_fields
+from service.pages.outcomes import diverged_in
 from service.pages.rendering import page
 from service.pages.routing import PageRouter
-from service.pages.seeds import FEWEST, NEEDED, more_seeds, too_few
+from service.pages.seeds import more_seeds, too_few
 from service.sweeps import queries, requests
 from service.sweeps.examples import WRITTEN
 from service.sweeps.figures import metric_of, subject
@@ -56,6 +59,7 @@ def get_sweep(request: Request, sweep_id: Annotated[str, Path()], parts: PartsDe
         axes=axes(sweep),
         metric=metric,
         claim=claim(sweep),
+        diverged=diverged_in(sweep.cells),
         facts=facts(sweep),
         shown=arranged(sweep, metric),
         flips=[told(flip, few=_has_few_seeds(sweep)) for flip in sweep.budget_flips],
@@ -85,9 +89,8 @@ def retry(sweep_id: Annotated[str, Path()], parts: PartsDep) -> Response:
 
 def axes(sweep: SweepSummary) -> str:
     """Over which fields it goes: ``gain_init (3 values) and lr (4 values)``."""
-    names = short_names([*sweep.grid, *sweep.random])
-    told = [f"{names[path]} ({formats.count(len(values), 'value')})" for path, values in sweep.grid.items()]
-    drawn = [names[path] for path in sweep.random]
+    told = [f"{option(path)} ({formats.count(len(values), 'value')})" for path, values in sweep.grid.items()]
+    drawn = [option(path) for path in sweep.random]
     if drawn:
         told.append(f"{formats.count(sweep.samples or 0, 'draw')} of {formats.listed(drawn)}")
     return formats.listed(told)
@@ -97,20 +100,25 @@ def claim(sweep: Sweep) -> str:
     """What came of it, in a sentence."""
     metric = metric_of(sweep)
     if sweep.best is not None and sweep.best.entry is not None and metric is not None:
-        entry = sweep.best.entry
+        entry, best = sweep.best.entry, _name_of_best(sweep)
         value = entry.value.mean if entry.value else None
         so_far = "" if sweep.state == "succeeded" else " so far"
         test = f"{formats.value(value, metric.name)} test {metric.name.replace('_', ' ')}"
         few = too_few(entry)
         if few and sweep.n_experiments > 1:
             return (
-                f"Too few seeds to say which cell is best: {cell_name(sweep.best.values)} has the best validation value"
+                f"Too few seeds to say which cell is best: {best} has the best validation value"
                 f"{so_far} and {test}, of {formats.count(few.seeds, 'seed')}. {NEEDED}."
             )
-        return f"The best cell{so_far} is {cell_name(sweep.best.values)}: {test}."
+        return f"The best cell{so_far} is {best}: {test}."
     if sweep.state in WAITING:
         return "No cell has a result yet."
     return _why_none(sweep)
+
+
+def _name_of_best(sweep: Sweep) -> str:
+    named = zip(sweep.cells, cell_names([cell.values for cell in sweep.cells]), strict=True)
+    return next(name for cell, name in named if sweep.best and cell.fingerprint == sweep.best.fingerprint)
 
 
 def _why_none(sweep: Sweep) -> str:
@@ -128,6 +136,8 @@ def facts(sweep: Sweep) -> Sequence[str]:
     """How far it is."""
     progress = sweep.progress
     told = [f"{formats.steps(progress.done)} of {formats.count(progress.total, 'run')} done"]
+    alike = shared([cell.entry.changes for cell in sweep.cells if cell.entry], [*sweep.grid, *sweep.random])
+    told += [f"all cells: {alike}"] if alike else []
     if progress.eta_seconds is not None:
         told.append(f"about {formats.seconds(progress.eta_seconds)} left")
     if sweep.reused_runs:

@@ -29,14 +29,14 @@ class Row:
     """A live worker.
 
     Attributes:
-        run, task, method: what it trains, if it does.
+        run, task, name: what it trains, if it does.
         up, silent: seconds since it started, and since its last heartbeat.
     """
 
     worker: WorkerOut
     run: RunOut | None
     task: str | None
-    method: str | None
+    name: str | None
     up: float
     silent: float
 
@@ -58,12 +58,12 @@ def list_workers(request: Request, parts: PartsDep) -> Response:
 
 def _row(session: Session, worker: WorkerOut, now: datetime) -> Row:
     run = queries.run(session, worker.run_id) if worker.run_id else None
-    spec = queries.experiment(session, run.experiment_id).spec if run else None
+    experiment = queries.experiment(session, run.experiment_id) if run else None
     return Row(
         worker=worker,
         run=run,
-        task=spec["task"]["name"] if spec else None,
-        method=(spec["norm"] or {}).get("method") if spec else None,
+        task=experiment.spec["task"]["name"] if experiment else None,
+        name=experiment.name if experiment else None,
         up=(now - worker.started_at).total_seconds(),
         silent=max((now - worker.heartbeat_at).total_seconds(), 0.0),
     )

@@ -24,6 +24,8 @@ REPORT_CARD = ReportCard(
             profile="small",
             problem=PROBLEM,
             rank=1,
+            shared_rank=1,
+            tied_with=[],
             rank_ci=(1, 1),
             of=1,
             metric="accuracy",
@@ -32,7 +34,9 @@ REPORT_CARD = ReportCard(
             mean=0.677,
             ci95=None,
             n_seeds=1,
+            n_diverged=0,
             fingerprint=FINGERPRINT,
+            name="layer_norm",
         )
     ],
     not_applicable={},

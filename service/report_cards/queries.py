@@ -18,6 +18,7 @@ from service.experiments.tables import Experiment, Run
 from service.leaderboards import queries as leaderboards
 from service.leaderboards.queries import Asked
 from service.leaderboards.schemas import Entry, Leaderboard
+from service.leaderboards.standing import standing_of
 from service.report_cards.schemas import CellOut, MeasuredOut, ReportCard, StandingOut
 
 IN_EACH_CELL = ("gradient_flow", "step_cost", "smallest_batch")
@@ -124,11 +125,14 @@ def _own(board: Leaderboard, method: str) -> Entry | None:
 
 def _standing(board: Leaderboard, own: Entry) -> StandingOut:
     assert own.fingerprint is not None
+    place = standing_of(board, own)
     return StandingOut(
         task=board.task,
         profile=board.profile,
         problem=board.problem,
-        rank=own.rank,
+        rank=place.rank,
+        shared_rank=place.shared_rank,
+        tied_with=place.tied_with,
         rank_ci=own.rank_ci,
         of=sum(entry.source == "measured" and not entry.over_budget for entry in board.entries),
         metric=board.metric,
@@ -137,5 +141,7 @@ def _standing(board: Leaderboard, own: Entry) -> StandingOut:
         mean=own.value.mean if own.value else None,
         ci95=own.value.ci95 if own.value else None,
         n_seeds=own.n_seeds,
+        n_diverged=own.n_diverged,
         fingerprint=own.fingerprint,
+        name=own.name,
     )

@@ -34,7 +34,11 @@ class StandingOut(BaseModel):
     task: str
     profile: str
     problem: Problem
-    rank: int | None = Field(description="By test values; 1 is the best.")
+    rank: int | None = Field(
+        description="The board's own; null if the entry is over the budget, and if all of its runs diverged."
+    )
+    shared_rank: int | None = Field(description="The first rank of its tie group, which all of the group share.")
+    tied_with: list[str] = Field(description="Names of the others of its tie group: no difference from them is shown.")
     rank_ci: tuple[int, int] | None = Field(description="The ranks that it may truly have, 95% for all of the board.")
     of: int = Field(description="Methods that have such an entry.")
     metric: str
@@ -43,7 +47,9 @@ class StandingOut(BaseModel):
     mean: float | None
     ci95: tuple[float, float] | None
     n_seeds: int
+    n_diverged: int = Field(description="Seeds that diverged.")
     fingerprint: str
+    name: str = Field(description="The entry's name: the method with what differs from the profile.")
 
 
 class ReportCard(BaseModel):

@@ -17,6 +17,7 @@ SUMMARY = (
     Column("n_experiments", "integer"),
     Column("n_runs", "integer"),
     Column("reused_runs", "integer"),
+    Column("n_diverged", "integer"),
     Column("progress.done", "integer"),
     Column("progress.total", "integer"),
     Column("progress.eta_seconds", "number"),
@@ -45,6 +46,7 @@ def sweep_table(sweep: Sweep) -> Table:
             Column("reused_runs", "integer"),
             Column("best", "truth", lambda cell: sweep.best is not None and cell.values == sweep.best.values),
             Column("entry.method", "text"),
+            Column("entry.name", "text"),
             Column("entry.rank", "integer"),
             *interval("entry.rank_ci", "integer"),
             Column("entry.tie_group", "integer"),
@@ -52,6 +54,7 @@ def sweep_table(sweep: Sweep) -> Table:
             Column("entry.n_diverged", "integer"),
             Column("entry.score", "number"),
             *estimate("entry.value"),
+            Column("entry.valid_value", "number"),
         ),
         sweep.cells,
     )

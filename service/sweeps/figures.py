@@ -3,7 +3,7 @@
 from normcore.figures import Figure, Theme
 from normcore.figures.budget import Budget, budgets
 from normcore.spec.metric import Metric, is_share
-from normcore.spec.tasks import BENCHMARKS
+from service.sweeps import findings
 from service.sweeps.schemas import Sweep, SweepSummary
 
 BUDGET = "budget"
@@ -26,8 +26,7 @@ def draw(sweep: Sweep, theme: Theme) -> Figure:
 
 def metric_of(sweep: Sweep) -> Metric | None:
     """What cells are compared by; None if they are of several tasks, or of an analysis."""
-    names = {task.name for task in sweep.tasks}
-    return BENCHMARKS[names.pop()].metric() if len(names) == 1 and names <= BENCHMARKS.keys() else None
+    return findings.metric_of([task.name for task in sweep.tasks])
 
 
 def subject(sweep: SweepSummary) -> str:

@@ -1,12 +1,19 @@
 """What the cells of a sweep come to. Plain values in, plain values out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations
 
 from normcore.spec.metric import Direction, Metric
+from normcore.spec.tasks import BENCHMARKS
 from service.leaderboards.board import Row
 from service.statistics.best_of import BestOf, Trial, best_of_each_number, flips
 from service.sweeps.schemas import BudgetFlip
+
+
+def metric_of(tasks: Collection[str]) -> Metric | None:
+    """What cells of these tasks are compared by; None if they are of several, or of an analysis."""
+    names = set(tasks)
+    return BENCHMARKS[names.pop()].metric() if len(names) == 1 and names <= BENCHMARKS.keys() else None
 
 
 def best(rows: Sequence[Row], metric: Metric) -> str | None:

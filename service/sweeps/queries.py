@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import case, func, select
 from sqlalchemy.orm import Session
 
 from service.errors import NotFound
@@ -14,6 +14,7 @@ from service.experiments.tables import Experiment, Run
 from service.http.kept import KeptAnswers
 from service.leaderboards.schemas import Entry
 from service.sweeps import schemas
+from service.sweeps.findings import metric_of
 from service.sweeps.standings import standings
 from service.sweeps.tables import Sweep, SweepCell
 
@@ -34,8 +35,13 @@ def sweep(session: Session, kept: KeptAnswers, sweep_id: str) -> schemas.Sweep:
     states = _states_of_cells(session, sweep_id)
     come_to = standings(session, kept, sweep_id)
     shown = [_cell(cell, states.get(cell.fingerprint, "succeeded"), come_to.entries) for cell in cells]
+    summary = _summaries(session, [found])[0]
+    metric = metric_of([task.name for task in summary["tasks"]])
     return schemas.Sweep(
-        **_summaries(session, [found])[0],
+        **summary,
+        metric=metric.name if metric else None,
+        unit=metric.unit if metric else None,
+        direction=metric.direction if metric else None,
         cells=shown,
         best=next((cell for cell in shown if cell.fingerprint == come_to.best), None),
         budget_curve=come_to.budget_curve,
@@ -87,6 +93,7 @@ class _Standing:
 
     states: list[tuple[str, bool]] = field(default_factory=list)
     ended: int = 0
+    diverged: int = 0
     steps_left: int = 0
     pace: float = 0.0
     longest: float = 0.0
@@ -94,6 +101,7 @@ class _Standing:
     def add(self, row: Any) -> None:
         """Those in one state: so many runs, of which so many have ever started."""
         self.states.append((row.state, row.started > 0))
+        self.diverged += row.diverged
         if row.state in ENDED:
             self.ended += row.runs
             return
@@ -111,6 +119,7 @@ def _standing(session: Session, sweep_ids: Sequence[str]) -> dict[str, _Standing
             Run.state,
             func.count().label("runs"),
             func.count(Run.started_at).label("started"),
+            func.sum(case((Run.outcome == "diverged", 1), else_=0)).label("diverged"),
             func.sum(left).label("steps_left"),
             func.sum(Run.steps_per_second).label("pace"),
             func.max(left / func.nullif(Run.steps_per_second, 0.0)).label("longest"),
@@ -133,6 +142,7 @@ def _summary(found: Sweep, standing: _Standing) -> dict[str, Any]:
         "n_experiments": found.n_cells,
         "n_runs": found.n_runs,
         "reused_runs": found.reused_runs,
+        "n_diverged": standing.diverged,
         "progress": schemas.SweepProgress(
             found.reused_runs + standing.ended, found.n_runs, None if eta is None else round(eta, 1)
         ),

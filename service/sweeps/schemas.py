@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from normcore.spec.metric import Direction
 from service.experiments.schemas import State
 from service.http.openapi import WrittenSpec
 from service.leaderboards.schemas import Entry
@@ -79,6 +80,7 @@ class SweepSummary:
         tasks: of all of its cells, in the order of their names.
         n_experiments: cells, each an experiment.
         n_runs: of all cells, reused ones too.
+        n_diverged: runs of its own that diverged; reused ones are not among them.
     """
 
     id: str
@@ -87,6 +89,7 @@ class SweepSummary:
     n_experiments: int
     n_runs: int
     reused_runs: int
+    n_diverged: int
     progress: SweepProgress
     spec: WrittenSpec
     grid: dict[str, list[Any]]
@@ -106,6 +109,8 @@ class Sweep(SweepSummary):
     """A sweep with its cells.
 
     Attributes:
+        metric, unit, direction: of the values that cells are compared by; null if the cells are of several tasks, or of
+            an analysis.
         best: of the cells within the board's budget that with the best validation value; null until there is one, and
             if the cells are of several boards, whose values do not compare.
         budget_curve: for each method, what the test value would have been of the best of k of its cells, chosen by
@@ -114,6 +119,9 @@ class Sweep(SweepSummary):
         budget_flips: where two methods' curves cross.
     """
 
+    metric: str | None
+    unit: str | None
+    direction: Direction | None
     cells: list[SweepCell]
     best: SweepCell | None
     budget_curve: dict[str, list[BudgetPoint]]

@@ -361,13 +361,15 @@ def test_an_id_is_asked_for_as_it_stands(id: str, path: str) -> None:
 
 
 def test_curves_become_a_data_frame(api: Client, db: Database) -> None:
-    made = api.submit(written("layer_norm", seeds=[3, 4]))
+    made = api.submit(written("layer_norm", seeds=[3, 4], training={"batch_size": 7}))
     for _ in range(2):
         recorded(db, claimed(db).lease, measured(10), measured(20))
     frame = api.measurements_frame(made["id"])
-    assert list(frame.columns) == ["experiment_id", "run_id", "method", "seed", "series", "step", "value", "seconds"]
+    about = ["experiment_id", "run_id", "method", "name", "seed"]
+    assert list(frame.columns) == [*about, "series", "step", "value", "seconds"]
     assert frame.groupby("seed")["value"].max().to_dict() == {3: 0.2, 4: 0.2}
     assert set(frame["method"]) == {"layer_norm"}
+    assert set(frame["name"]) == {"layer_norm (batch_size 7)"}
     one = api.measurements_frame(made["runs"][1]["id"], series=["valid.accuracy"])
     assert set(one["seed"]) == {4}
     assert api.measurements_frame(made["id"], series=["nothing"]).empty

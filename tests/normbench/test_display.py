@@ -12,7 +12,12 @@ from normbench.display.leaderboard import leaderboard
 from normbench.display.table import Table
 from normcore.data.registry import DATASETS
 
-OWN: Any = {"rank_by": "metric", "problem": {"id": "a", "note": None}, "problems": [{"id": "a", "note": None}]}
+OWN: Any = {
+    "rank_by": "metric",
+    "verdict": None,
+    "problem": {"id": "a", "note": None},
+    "problems": [{"id": "a", "note": None}],
+}
 ABOUT: Any = {"task": "char_lm", "profile": "paper", "metric": "bits_per_char", "unit": "bits", "target": 1.5}
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 
@@ -27,7 +32,14 @@ def lines(table: Table, width: int = 80) -> list[list[str]]:
 def summary(method: str = "layer_norm", created_at: str = "2026-11-22T11:59:18.5Z") -> Any:
     spec = {"task": {"name": "permuted_digits", "profile": "small"}, "norm": {"method": method}}
     id = "exp_01ARZ3NDEKTSV4RRFFQ69G5FAV"
-    return {"id": id, "spec": spec, "state": "running", "runs_by_state": {"running": 2}, "created_at": created_at}
+    return {
+        "id": id,
+        "name": method,
+        "spec": spec,
+        "state": "running",
+        "runs_by_state": {"running": 2},
+        "created_at": created_at,
+    }
 
 
 @pytest.mark.parametrize(
@@ -80,13 +92,13 @@ def test_a_problems_note_stands_in_lines_of_80_columns_under_the_title() -> None
 
 
 def test_a_number_that_a_paper_quotes_says_whose_it_is() -> None:
-    quoted = {"method": None, "citation": "RBN, Table 2", "model": "HM-LSTM", "origin": "Chung et al. 2016"}
-    own = {"citation": "RBN, Table 2", "model": "BN-LSTM", "source": "published"}
+    quoted = {"name": "HM-LSTM (RBN, Table 2)", "citation": "RBN, Table 2", "origin": "Chung et al. 2016"}
+    own = {"name": "BN-LSTM (RBN, Table 2)", "citation": "RBN, Table 2", "source": "published"}
     entries = [entry(1, **quoted, source="published"), entry(2, **own)]
     board: Any = {**ABOUT, **OWN, "direction": "minimize", "baseline": "none", "entries": entries}
     first, second = (" ".join(line) for line in lines(leaderboard(board), width=150)[-2:])
-    assert first.startswith("1 – HM-LSTM: RBN, Table 2, quoted from Chung et al. 2016 0.500")
-    assert second.startswith("2 layer_norm BN-LSTM: RBN, Table 2 0.500")
+    assert first.startswith("1 HM-LSTM (RBN, Table 2) published, quoted from Chung et al. 2016 0.500")
+    assert second.startswith("2 BN-LSTM (RBN, Table 2) published 0.500")
 
 
 def entry(rank: int | None = 1, **parts: Any) -> dict[str, Any]:
@@ -98,6 +110,7 @@ def entry(rank: int | None = 1, **parts: Any) -> dict[str, Any]:
         "rank": rank,
         "rank_ci": None,
         "method": "layer_norm",
+        "name": "layer_norm",
         "changes": {},
         "fingerprint": "0" * 64,
     }
@@ -116,15 +129,17 @@ def test_what_a_paper_has_of_validation_data_alone_says_so() -> None:
     assert not any("0." in str(cell) for cell in second), "it has none of this metric"
 
 
-def test_an_entry_that_differs_in_nothing_has_a_dash_and_changes_break_between_each_other() -> None:
-    changes = {"training.optimizer.lr": 0.001, "training.max_steps": 1000, "norm.gain_init": 0.1}
+def test_what_differs_from_the_profile_is_part_of_a_name_that_breaks_between_words() -> None:
+    tuned = "layer_norm (gain_init 0.1, max_steps 1000, optimizer adam, lr 0.001)"
     about = {"task": "permuted_digits", "profile": "small", "metric": "accuracy", "unit": "", "target": None}
     board: Any = {**about, **OWN, "direction": "maximize", "baseline": "none"}
-    board["entries"] = [entry(1), entry(2, changes=changes)]
+    board["entries"] = [entry(1), entry(2, name=tuned), entry(3, over_budget=True)]
     shown = lines(leaderboard(board))
     assert ["1", "layer_norm", "–", "0.500", "[0.400,", "0.600]"] in [line[:6] for line in shown]
-    told = [word for line in shown for word in line if "=" in word]
-    assert told == ["training.optimizer.lr=0.001,", "training.max_steps=1000,", "norm.gain_init=0.1"]
+    told = " ".join(word for line in shown for word in line)
+    assert all(word in told.split() for word in tuned.split())
+    assert leaderboard(board).rows[1][1] == tuned
+    assert leaderboard(board).rows[2][2] == "over budget"
 
 
 @pytest.mark.parametrize(
@@ -199,15 +214,22 @@ def test_a_board_says_which_seconds_do_not_count_and_what_to_do() -> None:
     time = {"median": 3.5, "reached": 1, "tau": 40.0}
     nothing = {"median": None, "reached": 0, "tau": 40.0}
     some = entry(1, contended=1, seconds_to_target=time, n_seeds=3)
-    none = entry(method="none", rank=None, contended=3, seconds_to_target=nothing)
+    none = entry(name="none", rank=None, contended=3, seconds_to_target=nothing)
     table, names = shown(some, none, entry(seconds_to_target={**time, "reached": 3}), rank_by="seconds_to_target")
     assert [row[names.index("time")] for row in table.rows] == ["3.5 s (1 of 2)*", "–*", "3.5 s"]
     assert table.note == (
-        "* Something else kept the machine busy during 1 of 3 runs of layer_norm (00000000), 3 of 3 runs of none"
-        " (00000000). The seconds of such runs do not count; an entry without other runs has no rank here; their values"
-        " and steps do. For seconds, run them again on a machine that does nothing else."
+        "* Times of runs of 2 entries are left out: the machine was busy. --json names them."
+        " Without other runs an entry has no rank here."
     )
     table, _ = shown(some)
     assert table.note is not None
-    assert "rank" not in table.note
+    assert table.note == "* Times of runs of 1 entry are left out: the machine was busy. --json names them."
     assert shown(entry())[0].note is None
+    many, _ = shown(*(entry(k, contended=1, seconds_to_target=time) for k in range(1, 16)))
+    assert many.note == "* Times of runs of 15 entries are left out: the machine was busy. --json names them."
+
+
+def test_a_board_begins_with_its_verdict() -> None:
+    table, _ = shown(entry(1, rank_ci=[1, 2]), verdict={"claim": "layer_norm is first:", "detail": "by 3 points."})
+    assert table.note is not None
+    assert table.note.splitlines()[0] == "layer_norm is first: by 3 points."

@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 from normcore.spec.experiment import MAX_SEED, MAX_SEEDS
 from normcore.spec.messages import Form
 from normcore.spec.part import Part
-from service.http.openapi import ResolvedSpec
+from service.experiments.schemas import OfSpec
 from service.leaderboards.pooling import Estimate
 from service.statistics.values import Interval
 
@@ -68,7 +68,7 @@ class DifferenceOut(BaseModel):
     p_value: float
 
 
-class ResultOut(BaseModel):
+class ResultOut(OfSpec):
     """A result that was measured elsewhere."""
 
     id: str
@@ -80,7 +80,6 @@ class ResultOut(BaseModel):
     problem: str = Field(description="What its board ranks, see `/v1/leaderboards`.")
     budget: int = Field(description="Examples that each training may have seen.")
     metric: str
-    spec: ResolvedSpec
     values: list[SeedValue]
     value: Estimate
     fresh_seeds: list[int] = Field(description="Seeds of this spec that were measured here and are not the claim's.")

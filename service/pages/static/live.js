@@ -4,7 +4,7 @@
 const REDRAW = 500, REFRESH = 2000, POLL = 5000, SAY = 5000, MEAN = 10000; // milliseconds
 const FAILURES = 3; // of the stream in a row, after which the page is asked for anew instead
 const MOST_POINTS = 2000; // of a line
-const ENDED = new Set(["succeeded", "failed", "cancelled"]);
+const ENDED = new Set(["succeeded", "diverged", "failed", "cancelled"]);
 const WORDS = { live: "live", reconnecting: "reconnecting", ended: "ended" };
 
 const chip = document.getElementById("live");
@@ -154,7 +154,12 @@ const drawAnew = atMostEvery(REFRESH, () => {
 let states = readStates();
 
 function readStates() {
-  return new Map([...document.querySelectorAll("[data-run]")].map((row) => [row.dataset.run, row.dataset.state]));
+  return new Map([...document.querySelectorAll("[data-run]")].map((row) => [row.dataset.run, told(row.dataset)]));
+}
+
+/** A run that diverged has succeeded, and is no success. */
+function told({ state, outcome }) {
+  return outcome === "diverged" ? "diverged" : state;
 }
 
 function isOver() {
@@ -229,7 +234,7 @@ function connect() {
     const run = JSON.parse(event.data);
     position = event.lastEventId;
     onLines(() => follow(run));
-    notice(run.id, run.state);
+    notice(run.id, told(run));
     refresh();
   });
   source.addEventListener("measurement", (event) => {

@@ -38,7 +38,7 @@ def test_a_claim_is_submitted_shown_judged_and_withdrawn(api: str, claim_file: P
     assert "unknown until 3 other seeds ran here" in lines[-1]
     assert from_json("claim", claim_file, "--idempotency-key", "k")["id"] == id
     board = normbench("leaderboard", "permuted_digits", "--profile", "smoke")
-    assert "claimed: https://example.org/log" in board
+    assert "layer_norm, claimed  https://example.org/log" in board
     assert "0.840 [0.710, 0.970]" in board
 
     submitted(db, seeds=[7, 8, 9])

@@ -67,3 +67,19 @@ def test_methods_of_a_board_stand_for_their_best_entries(api: str, db: Database)
         "compare", "none", "rms_norm", *of, status=2
     )
     assert "name the task on whose board it stands" in normbench("compare", "none", "layer_norm", status=2)
+
+
+def test_it_says_for_which_pairs_p_was_corrected_and_what_the_others_show(api: str, db: Database) -> None:
+    none = trained(db, "none", [0.70, 0.72, 0.74], [20, 22, 24])
+    norm = trained(db, "layer_norm", [0.80, 0.82, 0.81], [10, 11, 12], training={"optimizer": {"lr": 0.004}})
+    best = trained(db, "rms_norm", [0.95, 0.951, 0.952], [10, 11, 12])
+    told = normbench("compare", none, norm, best)
+    assert "p: after Holm's correction for all 3 pairs of 3 entries; the table has the 2 with the baseline" in told
+    above = {entry["method"]: entry["above"] for entry in from_json("compare", none, norm, best)["entries"]}
+    p = above["rms_norm"][norm]
+    assert f"of the others: rms_norm is better than layer_norm (lr 0.004) (p {p:.2g})\n" in told
+    like = trained(db, "weight_norm", [0.80, 0.82, 0.815], [10, 11, 12])
+    assert "of the others no difference is shown\n" in normbench("compare", none, norm, like)
+    two = normbench("compare", none, norm)
+    assert "p: of this pair alone\n" in two
+    assert "of the others" not in two

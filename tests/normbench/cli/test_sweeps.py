@@ -15,7 +15,7 @@ from service.db import Database
 from tests.normbench.cli.commands import SECONDS, command_process, from_json, normbench
 from tests.normbench.scripted import AWAY, HANG_UP, Answer, scripted
 from tests.processes import until
-from tests.service.given import claimed, failed
+from tests.service.given import begun, claimed, failed, finished
 from tests.service.sweeps.given import run_all
 
 
@@ -66,14 +66,14 @@ def test_cells_are_a_table_of_eighty_columns_with_the_best_one_marked(
     shown = normbench("status", id)
     assert shown.splitlines()[0] == f"{id}  permuted_digits smoke, 4 experiments, succeeded"
     [best] = [line for line in shown.splitlines() if " * " in line]
-    assert best.startswith("method=layer_norm, lr=0.01 *  succeeded  0.905 [")
+    assert re.match(r"method layer_norm, lr 0.01 \*  succeeded  \d\.\d{3}  0.905 \[", best)
     rows = {line.split()[0]: line.split()[1:] for line in shown.splitlines() if re.match(r"(none|layer_norm) ", line)}
     assert rows == {"none": ["0.555", "0.605"], "layer_norm": ["0.505", "0.905"]}
     assert "From 2 cells on layer_norm is better than none (few choices are left to tell)." in shown
     monkeypatch.setattr("normbench.cli.command.PIPE_WIDTH", 80)
     narrow = normbench("status", id)
     assert max(map(len, narrow.splitlines())) <= 80
-    assert "method=layer_norm, lr=0.01 *" in narrow
+    assert "method layer_norm, lr 0.01 *" in narrow
     assert "Too narrow for: experiment" in narrow
 
 
@@ -94,7 +94,7 @@ def test_waiting_shows_progress_then_the_cells(api: str, sweep_file: Path, db: D
         worker.join()
     assert result.exit_code == 0, result.output
     assert "8/8" in result.stdout
-    assert "method=none, lr=0.001" in result.stdout
+    assert "method none, lr 0.001" in result.stdout
     assert (ended["state"], len(ended["cells"])) == ("succeeded", 4)
     assert normbench("watch", ended["id"]).splitlines()[0].startswith(ended["id"])
 
@@ -107,7 +107,7 @@ def test_a_sweep_of_which_a_run_failed_ends_with_status_1_and_names_the_cell(
     run_all(db, lambda spec, seed: 0.5)
     result = CliRunner().invoke(app, ["watch", id])
     assert result.exit_code == 1
-    assert re.search(r"normbench: method=none, lr=0.001 failed; normbench status exp_\w+\n", result.stderr)
+    assert re.search(r"normbench: method none, lr 0.001 failed; normbench status exp_\w+\n", result.stderr)
 
 
 def test_a_sweep_with_a_cell_that_diverged_altogether_ends_with_status_2_and_names_it(
@@ -194,3 +194,29 @@ def test_waiting_sits_out_a_service_that_is_away(monkeypatch: pytest.MonkeyPatch
         monkeypatch.setenv("NORMBENCH_URL", script.url)
         monkeypatch.setattr(command, "PATIENCE", 0.0)
         assert from_json("watch", "swp_1")["id"] == "swp_1"
+
+
+def test_cells_are_sorted_by_the_validation_value_that_decides_and_it_is_shown(
+    api: str, sweep_file: Path, db: Database
+) -> None:
+    """By their test values, and in the order of the draws, they would stand otherwise."""
+    id = from_json("sweep", sweep_file)["id"]
+    of_cells = {("none", 1e-3): (0.9, 0.2), ("none", 1e-2): (0.6, 0.5)}  # test, validation
+    of_cells |= {("layer_norm", 1e-3): (0.7, 0.4), ("layer_norm", 1e-2): (0.8, 0.3)}
+    for _ in range(8):
+        claim = claimed(db)
+        begun(db, claim.lease)
+        spec = claim.spec
+        test, valid = of_cells[spec["norm"]["method"], spec["training"]["optimizer"]["lr"]]
+        finished(db, claim.lease, value=test, valid_value=valid)
+    found = from_json("status", id)
+    assert (found["metric"], found["direction"]) == ("accuracy", "maximize")
+    rows = [line for line in normbench("status", id).splitlines() if "  succeeded  " in line]
+    shown = [re.search(r"succeeded  (0\.\d{3})  (0\.\d{3})", row) for row in rows]
+    assert [match and match.groups() for match in shown] == [
+        ("0.500", "0.600"),
+        ("0.400", "0.700"),
+        ("0.300", "0.800"),
+        ("0.200", "0.900"),
+    ]
+    assert [" *  " in row for row in rows] == [True, False, False, False]

@@ -41,3 +41,12 @@ def test_a_comparison_has_a_row_for_each_entry(client: TestClient, db: Database)
     assert int(own["speedup.own_best.n"]) == split["own_best"]["n"]
     assert float(own["value.mean"]) == entry["value"]["mean"]
     assert set(next(csv.reader([FILE_EXAMPLE.splitlines()[0]]))) <= set(own)
+
+
+def test_a_row_has_the_name_of_its_entry(client: TestClient, db: Database) -> None:
+    none = trained(db, "none", [0.70, 0.72], [20, 22])
+    tuned = trained(db, "layer_norm", [0.80, 0.83], [10, 12], training={"optimizer": {"lr": 0.004}})
+    answer = client.get("/v1/comparisons", params={"fingerprint": [none, tuned], "format": "csv"})
+    named = [row["name"] for row in csv.DictReader(io.StringIO(answer.text, newline=""))]
+    assert named == ["none", "layer_norm (lr 0.004)"]
+    assert [entry["name"] for entry in compared(client, none, tuned)["entries"]] == named

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from service.comparisons.figures import described, thinned
+from service.comparisons.figures import thinned
 from service.comparisons.schemas import Curve
 from service.db import Database
 from tests.service.asked import is_problem
@@ -103,5 +103,39 @@ def test_curves_are_thinned_evenly_and_end_where_they_should() -> None:
     assert thinned(curve, end=9) == list(range(10))
 
 
-def test_what_a_spec_changes_is_told_by_its_last_names() -> None:
-    assert described({"norm.gain_init": 1.0, "model.cell": "gru"}) == "cell gru, gain_init 1.0"
+@pytest.fixture
+def tuned(db: Database) -> tuple[str, str]:
+    """None, and another method, which is alone of its kind and departs from the profile."""
+    none = trained(db, "none", [v - 0.1 for v in reversed(ACCURACIES)], [20, 22, 24, 26, 28])
+    training = {"optimizer": {"lr": 0.004}}
+    return none, trained(db, "layer_norm", [*ACCURACIES], [10, 11, 12, 13, 14], training=training)
+
+
+@pytest.mark.parametrize("name", ["curves", "differences", "survival", "speedups"])
+def test_an_entry_that_differs_from_the_profile_says_so_beside_other_methods(
+    client: TestClient, tuned: tuple[str, str], name: str
+) -> None:
+    got = figure(client, f"/v1/comparisons/figures/{name}", fingerprint=tuned)
+    named = {trace["name"].partition(":")[0] for trace in got["data"] if "layer_norm" in trace.get("name", "")}
+    assert named == {"layer_norm (lr 0.004)"}
+
+
+@pytest.mark.parametrize("name", ["curves", "intervals"])
+def test_so_it_does_in_the_figures_of_a_board(client: TestClient, tuned: tuple[str, str], name: str) -> None:
+    got = figure(client, f"/v1/leaderboards/permuted_digits/figures/{name}", profile="smoke", entries="best")
+    assert {trace["name"] for trace in got["data"] if trace.get("name")} == {"layer_norm (lr 0.004)", "none"}
+
+
+def test_no_two_entries_of_a_comparison_share_a_name(client: TestClient, db: Database) -> None:
+    """Not even if an option of the norm and one of the optimizer have the same last name and the same value."""
+    parts: list[dict[str, Any]] = [
+        {},
+        {"norm": {"method": "layer_norm", "eps": 1e-9}},
+        {"training": {"optimizer": {"name": "adam", "lr": 0.001, "eps": 1e-9}}},
+        {"training": {"optimizer": {"lr": 0.00400000001}}},
+        {"training": {"optimizer": {"lr": 0.00400000002}}},
+    ]
+    fingerprints = [trained(db, "layer_norm", [0.5, 0.6], [10, 20], **one) for one in parts]
+    got = figure(client, "/v1/comparisons/figures/curves", fingerprint=fingerprints)
+    assert len(lines(got)) == len(parts)
+    assert {"layer_norm", "layer_norm (norm.eps 1e-09)"} <= lines(got).keys()

@@ -5,7 +5,7 @@ from typing import Any
 
 from normcore.spec.tasks import BENCHMARKS
 from service.leaderboards.pooling import Estimate
-from service.pages.cells import arranged, cell_name
+from service.pages.cells import arranged
 from service.sweeps.examples import MEASURED, RUNNING, SWEEP
 from service.sweeps.schemas import Sweep, SweepCell
 
@@ -19,7 +19,8 @@ def cell(value: float | None, **values: Any) -> SweepCell:
     if value is None:
         return replace(RUNNING, values=values)
     pooled = Estimate(mean=value, std=None, ci95=None, n=1, iqm=None)
-    return replace(MEASURED, values=values, fingerprint=f"{value}", entry=replace(MEASURED.entry, value=pooled))
+    entry = replace(MEASURED.entry, value=pooled, valid_value=value)
+    return replace(MEASURED, values=values, fingerprint=f"{value}", entry=entry)
 
 
 def sweep_of(grid: Any, cells: list[SweepCell], **more: Any) -> Sweep:
@@ -32,7 +33,7 @@ def test_a_grid_over_two_fields_is_a_table_the_shorter_axis_across() -> None:
     cells = [cell(value, **{LR: lr, EPS: eps}) for (lr, eps), value in values.items()]
     heat = arranged(sweep_of(grid, cells), ACCURACY).heat
     assert heat is not None
-    assert (heat.row_name, heat.column_name, heat.columns) == ("lr", "eps", ["1", "2"])
+    assert (heat.row_name, heat.column_name, heat.columns) == ("lr", "norm.eps", ["1", "2"])
     assert [(name, [one and one.value for one in row]) for name, row in heat.rows] == [
         ("0.1", [1.1, 2.1]),
         ("0.2", [1.2, 2.2]),
@@ -58,6 +59,15 @@ def test_draws_and_values_that_do_not_compare_are_a_list_as_it_is() -> None:
     assert (drawn.ends, drawn.cells[0].shade) == (None, None)
 
 
-def test_a_cell_is_called_by_its_values() -> None:
-    assert cell_name({"norm.method": "layer_norm", LR: 1e-3}) == "method layer_norm, lr 0.001"
-    assert cell_name({"norm.eps": 1, "training.optimizer.eps": 2}) == "norm.eps 1, training.optimizer.eps 2"
+def test_cells_are_in_the_order_of_what_decides_and_those_over_the_budget_follow() -> None:
+    """By their test values these would be the other way round."""
+    of_test = {0.8: 0.3, 0.9: 0.2, 0.7: 0.5, 0.6: None}
+    cells = []
+    for test, valid in of_test.items():
+        one = cell(test, **{LR: test})
+        assert one.entry is not None
+        cells.append(replace(one, entry=replace(one.entry, valid_value=valid, over_budget=test == 0.7)))
+    sweep = sweep_of({LR: [*of_test]}, cells)
+    assert [one.valid for one in arranged(sweep, ACCURACY).cells] == [0.3, 0.2, 0.5, None]
+    assert [one.valid for one in arranged(sweep, BITS).cells] == [0.2, 0.3, 0.5, None]
+    assert [one.valid for one in arranged(sweep, None).cells] == [0.3, 0.2, 0.5, None]

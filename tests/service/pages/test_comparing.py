@@ -213,7 +213,7 @@ def test_an_entry_over_the_budget_is_not_called_best(client: TestClient, db: Dat
     more = trained(db, "rms_norm", [0.950, 0.951, 0.952], [10] * 3, training={"max_steps": 2 * MAX_STEPS})
     told = answered(client, none, norm, more)
     assert "within the budget layer_norm is best, by 10.00 points over none" in told
-    assert "rms_norm is over the board's budget, and not ranked" in told
+    assert "rms_norm (max_steps 80) is over the board's budget, and not ranked" in told
 
 
 def test_how_many_seeds_of_whom_diverged_is_a_fact() -> None:
@@ -254,3 +254,15 @@ def test_what_differs_is_told_by_path_and_the_rest_is_counted() -> None:
     found = differing([{"norm": {"method": "a", "eps": 1}, "x": 1}, {"norm": {"method": "b"}, "x": 1}])
     assert found.fields == {"norm.method": ["a", "b"], "norm.eps": [1, None]}
     assert found.equal == 1
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_the_page_tells_another_problem_once_and_other_settings_everywhere(client: TestClient, db: Database) -> None:
+    task = {"name": "permuted_digits", "profile": "smoke", "permutation_seed": 7}
+    none = trained(db, "none", [0.70, 0.72, 0.71], [20] * 3, task=task)
+    norm = trained(db, "layer_norm", [0.90, 0.91, 0.92], [10] * 3, task=task, training={"optimizer": {"lr": 0.004}})
+    page = client.get("/compare", params={"fingerprint": [none, norm]}, headers={"Accept": "text/html"}).text
+    page = page.replace("<wbr>", "")
+    assert page.count("permutation_seed 7") == 1
+    assert "layer_norm (lr 0.004) beats none" in answered(client, none, norm)
+    assert not re.search(r">\s*layer_norm\s*<", page.partition("What differs")[0]), "nowhere by the bare name"

@@ -77,12 +77,12 @@ DIVERGED = {"outcome": "diverged", "result": worth(None)}
                 run(2, "succeeded", **DIVERGED),
             ],
             "50.00% test accuracy, mean of 2 seeds, 95% interval 50.00 – 50.00.",
-            "",
+            "warn",
         ),
         (
             [run(0, "succeeded", **DIVERGED), run(1, "succeeded", **DIVERGED)],
             "All 2 seeds diverged: there is no finite result.",
-            "bad",
+            "warn",
         ),
     ],
 )

@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 
 from service.db import Database
 from service.experiments import examples
-from service.pages.experiments import ON_A_PAGE, RunResult, changed, rows
+from service.pages.experiments import ON_A_PAGE, RunResult, rows
 from tests.service.given import claimed, finished, submitted
 from tests.service.pages.conftest import PHONE, WIDE, NewPage, Site, check_accessible, check_fits
 
@@ -110,14 +110,10 @@ def test_of_several_labels_the_wrong_one_is_shown(shared_client: TestClient) -> 
 def test_lists_say_what_an_experiment_changes(client: TestClient, db: Database) -> None:
     submitted(db, "layer_norm", norm={"method": "layer_norm", "eps": 0.5}, training={"batch_size": 7})
     finished(db, claimed(db).lease, value=0.625)
-    assert '<small class="changed"><code>eps 0.5, batch_size 7</code></small>' in client.get("/experiments").text
-    assert '<code class="changed">eps 0.5, batch_size 7</code>' in client.get("/").text
+    assert '<small class="changed"><code>norm.eps 0.5, batch_size 7</code></small>' in client.get("/experiments").text
+    assert ">layer_norm (norm.eps 0.5, batch_size 7) on permuted_digits</a>" in client.get("/").text
     submitted(db, "layer_norm")
     assert client.get("/experiments").text.count('class="changed"') == 1
-
-
-def test_a_spec_that_cannot_be_read_here_changes_nothing_that_is_known() -> None:
-    assert changed({"task": {"name": "of a plug-in that is gone"}}) == ""
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)

@@ -60,6 +60,14 @@ def test_what_stands_between_backticks_is_code_and_all_else_is_escaped() -> None
     assert formats.prose("`<script>`") == "<code>&lt;script&gt;</code>"
 
 
+def test_a_citation_is_escaped_and_its_arxiv_numbers_are_links() -> None:
+    shown = formats.linked('<script>alert(1)</script> & "A", arXiv:1607.06450')
+    assert shown == (
+        "&lt;script&gt;alert(1)&lt;/script&gt; &amp; &#34;A&#34;, "
+        '<a href="https://arxiv.org/abs/1607.06450" rel="noreferrer">arXiv:1607.06450</a>'
+    )
+
+
 def test_a_digest_is_shortened_and_whole_in_its_title() -> None:
     digest = "0123456789abcdef" * 4
     assert formats.shortened(digest) == f'<abbr title="{digest}">0123456789ab</abbr>'

@@ -147,8 +147,18 @@ def test_the_answer_says_where_it_stands_and_what_it_costs() -> None:
         }
     )
     assert claim(once) == "It has rank 1 on 3 of 3 boards, and is shown to be first on 2 of these."
-    lost = REPORT_CARD.model_copy(update={"standings": [standing.model_copy(update={"mean": None})]})
-    assert claim(lost) == "It has no finite result on any board."
+    lost = standing.model_copy(update={"rank": None, "shared_rank": None, "mean": None, "n_diverged": 5})
+    assert claim(REPORT_CARD.model_copy(update={"standings": [lost]})) == "All of its runs diverged, on its only board."
+    both = REPORT_CARD.model_copy(update={"standings": [lost, lost]})
+    assert claim(both) == "All of its runs diverged, on all 2 boards."
+    over = standing.model_copy(update={"rank": None, "shared_rank": None})
+    assert claim(REPORT_CARD.model_copy(update={"standings": [over, lost]})) == "It has no rank on any board."
+    few = standing.model_copy(update={"n_seeds": 1})
+    rows = REPORT_CARD.model_copy(update={"standings": [standing, standing, few, lost]})
+    assert claim(rows) == "It ranks first on 2 of 4 boards.", "as many as the rows below the sentence"
+    shared = {"rank": 3, "shared_rank": 2, "of": 4, "tied_with": ["none", "rms_norm (lr 0.1)"]}
+    tied = REPORT_CARD.model_copy(update={"standings": [standing.model_copy(update=shared)]})
+    assert claim(tied) == "Its best rank is 2 of 4, tied with none and rms_norm (lr 0.1) (permuted_digits, small)."
     nowhere = REPORT_CARD.model_copy(update={"standings": []})
     assert claim(nowhere) == "It is on no board yet."
 

@@ -1,27 +1,17 @@
 """What a board says in a sentence: who wins, and how sure that is."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
-from service.comparisons.figures import described
+from service import wording
 from service.leaderboards.pooling import By, RunResult, times_of
-from service.leaderboards.schemas import Entry, Leaderboard, Overall
-from service.pages import formats
-from service.pages.seeds import FEWEST, NEEDED, TESTED, counted, that_count, too_few
+from service.leaderboards.schemas import Entry, Leaderboard, Overall, Verdict
+from service.leaderboards.seeds import FEWEST, NEEDED, TESTED, counted, has_too_few, that_count
 from service.statistics.differences import pair
 from service.statistics.times import time_pair
 
 FEWEST_TASKS = 3  # below which no method is said to win overall
 
 Seeds = Mapping[str, Sequence[RunResult]]  # by fingerprint
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """A claim, and what it rests on."""
-
-    claim: str
-    detail: str
 
 
 def verdict(board: Leaderboard, seeds: Seeds) -> Verdict | None:
@@ -32,7 +22,7 @@ def verdict(board: Leaderboard, seeds: Seeds) -> Verdict | None:
         return _unmeasured(board)
     if not ranked:
         return _without_rank(measured)
-    few = [entry for entry in ranked if too_few(entry, board.rank_by)]
+    few = [entry for entry in ranked if has_too_few(entry, board.rank_by)]
     enough = [entry for entry in ranked if entry not in few]
     if few and len(enough) < 2:
         return _too_few(board, ranked)
@@ -48,7 +38,7 @@ def _order(board: Leaderboard, enough: Sequence[Entry], untested: int, seeds: Se
     """
     first, *others = enough
     if not others:
-        return Verdict(f"{_named(first)} is alone here:", f"{_worth(board, first)}; nothing to hold it against yet.")
+        return Verdict(f"{first.name} is alone here:", f"{_worth(board, first)}; nothing to hold it against yet.")
     tied = [entry for entry in others if entry.tie_group == first.tie_group]
     if tied:
         return _ties(board, first, tied)
@@ -59,9 +49,9 @@ def _order(board: Leaderboard, enough: Sequence[Entry], untested: int, seeds: Se
 
 
 def _too_few(board: Leaderboard, ranked: Sequence[Entry]) -> Verdict:
-    told = formats.listed(
+    told = wording.listed(
         [
-            f"{_named(entry)} has {_worth(board, entry)} over {formats.count(that_count(entry, board.rank_by), 'seed')}"
+            f"{entry.name} has {_worth(board, entry)} over {wording.count(that_count(entry, board.rank_by), 'seed')}"
             for entry in ranked[:2]
         ]
     )
@@ -70,10 +60,10 @@ def _too_few(board: Leaderboard, ranked: Sequence[Entry]) -> Verdict:
 
 def _besides(board: Leaderboard, found: Verdict, few: Sequence[Entry]) -> Verdict:
     """The verdict of those with seeds enough, and who is not among them."""
-    left_out = [f"{_named(entry)} ({counted(that_count(entry, board.rank_by))})" for entry in few]
+    left_out = [f"{entry.name} ({counted(that_count(entry, board.rank_by))})" for entry in few]
     return Verdict(
         f"Of the entries with {FEWEST} seeds or more, {found.claim}",
-        f"{found.detail} Too few seeds to rank: {formats.listed(left_out)}.",
+        f"{found.detail} Too few seeds to rank: {wording.listed(left_out)}.",
     )
 
 
@@ -81,10 +71,10 @@ def ties(board: Leaderboard) -> list[str]:
     """Each group of entries that cannot be told apart, in words."""
     groups: dict[int, list[Entry]] = {}
     for entry in board.entries:
-        if entry.tie_group is not None and not too_few(entry, board.rank_by):
+        if entry.tie_group is not None and not has_too_few(entry, board.rank_by):
             groups.setdefault(entry.tie_group, []).append(entry)
     return [
-        f"{formats.listed([_named(entry) for entry in group])}: no difference is shown"
+        f"{wording.listed([entry.name for entry in group])}: no difference is shown"
         for group in groups.values()
         if len(group) > 1
     ]
@@ -96,7 +86,7 @@ def _unmeasured(board: Leaderboard) -> Verdict | None:
         best = published[0]
         return Verdict(
             "Only published numbers:",
-            f"papers have {formats.count(len(published), 'result')}, the best {_worth(board, best)}"
+            f"papers have {wording.count(len(published), 'result')}, the best {_worth(board, best)}"
             f" ({best.model or best.method}, {best.citation}); nothing is measured here yet.",
         )
     if board.entries:
@@ -107,14 +97,14 @@ def _unmeasured(board: Leaderboard) -> Verdict | None:
 def _without_rank(measured: Sequence[Entry]) -> Verdict:
     diverged = sum(entry.n_diverged for entry in measured)
     if all(entry.score is None for entry in measured):
-        return Verdict("All entries diverged:", f"{formats.count(diverged, 'run')}, none with a finite result.")
+        return Verdict("All entries diverged:", f"{wording.count(diverged, 'run')}, none with a finite result.")
     return Verdict("Nothing is ranked:", "every entry saw more than the board's budget, or ran on other hardware.")
 
 
 def _ties(board: Leaderboard, first: Entry, tied: Sequence[Entry]) -> Verdict:
-    names = formats.listed([_named(entry) for entry in tied])
+    names = wording.listed([entry.name for entry in tied])
     return Verdict(
-        f"{_named(first)} has the best {_ranked_by(board)}, and {names} {'ties' if len(tied) == 1 else 'tie'} with it:",
+        f"{first.name} has the best {_ranked_by(board)}, and {names} {'ties' if len(tied) == 1 else 'tie'} with it:",
         f"{_worth(board, first)}, but the seeds show no difference.",
     )
 
@@ -122,13 +112,13 @@ def _ties(board: Leaderboard, first: Entry, tied: Sequence[Entry]) -> Verdict:
 def _may_lead(board: Leaderboard, first: Entry, others: int) -> Verdict:
     be = "is" if others == 1 else "are"
     return Verdict(
-        f"{_named(first)} has the best {_ranked_by(board)}, and may not be first:",
-        f"{_worth(board, first)}, but {formats.count(others, 'entry', 'entries')} {be} not shown to be worse.",
+        f"{first.name} has the best {_ranked_by(board)}, and may not be first:",
+        f"{_worth(board, first)}, but {wording.count(others, 'entry', 'entries')} {be} not shown to be worse.",
     )
 
 
 def _leads(board: Leaderboard, first: Entry, second: Entry, seeds: Seeds) -> Verdict:
-    claim = f"{_named(first)} is first, and nothing ties with it:"
+    claim = f"{first.name} is first, and nothing ties with it:"
     if board.rank_by != "metric":
         return Verdict(claim, _sooner(board, first, second, seeds))
     values = [_converged(seeds.get(entry.fingerprint or "", ())) for entry in (first, second)]
@@ -136,13 +126,13 @@ def _leads(board: Leaderboard, first: Entry, second: Entry, seeds: Seeds) -> Ver
     if found is None:
         return Verdict(claim, f"{_worth(board, first)}.")
     side = "above" if board.direction == "maximize" else "below"
-    apart = formats.distance(found.mean, board.metric, board.unit)
+    apart = wording.distance(found.mean, board.metric, board.unit)
     limits = sorted(map(abs, found.ci95)) if found.ci95 and found.ci95[0] * found.ci95[1] > 0 else found.ci95
-    between = formats.difference_interval(limits, board.metric).replace("+", "")
+    between = wording.difference_interval(limits, board.metric).replace("+", "")
     return Verdict(
         claim,
-        f"{_worth(board, first)}, {apart} {side} the next, {_named(second)} (95% interval {between},"
-        f" {formats.p_value(found.p_value)}, {formats.count(found.seeds, 'shared seed')}).",
+        f"{_worth(board, first)}, {apart} {side} the next, {second.name} (95% interval {between},"
+        f" {wording.p_value(found.p_value)}, {wording.count(found.seeds, 'shared seed')}).",
     )
 
 
@@ -150,18 +140,13 @@ def _converged(results: Sequence[RunResult]) -> dict[int, float]:
     return {run.seed: run.converged for run in results if run.converged is not None}
 
 
-def _named(entry: Entry) -> str:
-    """The method, and what else tells the entry apart."""
-    return f"{entry.method} ({described(entry.changes)})" if entry.changes else f"{entry.method}"
-
-
 def _sooner(board: Leaderboard, first: Entry, second: Entry, seeds: Seeds) -> str:
     """The times of the two best, each with its interval, and how sure their order is."""
     by: By = "steps" if board.rank_by == "steps_to_target" else "seconds"
     own = [times_of(seeds.get(entry.fingerprint or "", ()), by) for entry in (first, second)]
     found = time_pair(*own)
-    sure = f" ({formats.p_value(found.p_value)}, {formats.count(found.seeds, 'shared seed')})" if found else ""
-    return f"{_worth(board, first)}; the next, {_named(second)}: {_worth(board, second)}{sure}."
+    sure = f" ({wording.p_value(found.p_value)}, {wording.count(found.seeds, 'shared seed')})" if found else ""
+    return f"{_worth(board, first)}; the next, {second.name}: {_worth(board, second)}{sure}."
 
 
 def _ranked_by(board: Leaderboard) -> str:
@@ -175,21 +160,21 @@ def _worth(board: Leaderboard, entry: Entry) -> str:
     """What ranks an entry, in words."""
     if board.rank_by == "metric":
         mean = entry.value.mean if entry.value else None
-        return f"{formats.value(mean, board.metric)} test {board.metric.replace('_', ' ')}"
+        return f"{wording.value(mean, board.metric)} test {board.metric.replace('_', ' ')}"
     by_steps = board.rank_by == "steps_to_target"
     times = entry.steps_to_target if by_steps else entry.seconds_to_target
-    target = formats.level(board.target, board.metric)
+    target = wording.level(board.target, board.metric)
     if times is None or times.median is None:
         return f"no {target} in half of its seeds"
-    taken = f"{formats.steps(times.median)} steps" if by_steps else formats.seconds(times.median)
-    between = formats.time_interval(times.ci95, "steps" if by_steps else "seconds")
+    taken = f"{wording.steps(times.median)} steps" if by_steps else wording.seconds(times.median)
+    between = wording.time_interval(times.ci95, "steps" if by_steps else "seconds")
     return f"{taken} to {target} ({between})"
 
 
 def nobody_wins(tasks: Sequence[str]) -> Verdict:
     """Where all entries of these tasks diverged, whatever they had reached before."""
     return Verdict(
-        f"All entries of {formats.listed(tasks)} diverged:", "none has a finite result, so nobody wins overall."
+        f"All entries of {wording.listed(tasks)} diverged:", "none has a finite result, so nobody wins overall."
     )
 
 
@@ -202,17 +187,17 @@ def overall_verdict(overall: Overall, seeds: Mapping[str, int]) -> Verdict | Non
     if not overall.methods or not overall.tasks:
         return None
     first, *others = overall.methods
-    tasks = formats.count(len(overall.tasks), "task")
+    tasks = wording.count(len(overall.tasks), "task")
     worth = f"area {first.area:.3f} over {tasks}, the fastest of {first.fastest}"
     few = [one.method for one in overall.methods if seeds.get(one.method, FEWEST) < FEWEST]
     if few:
-        told = formats.listed([f"{method} ({counted(seeds[method])})" for method in few])
+        told = wording.listed([f"{method} ({counted(seeds[method])})" for method in few])
         return Verdict(
             "Too few seeds to say who wins overall:", f"{told}. By what there is {first.method} has {worth}; {NEEDED}."
         )
     equal = [one.method for one in others if one.area == first.area]
     if equal:
-        return Verdict(f"{formats.listed([first.method, *equal])} have the same area:", f"{worth}.")
+        return Verdict(f"{wording.listed([first.method, *equal])} have the same area:", f"{worth}.")
     runner_up = f"; {others[0].method} has {others[0].area:.3f}" if others else ""
     claim = f"{first.method} is nearly the fastest most often:"
     if len(overall.tasks) < FEWEST_TASKS:

@@ -7,8 +7,17 @@ from typing import Any
 import pytest
 
 from service.leaderboards.pooling import Estimate, RunResult
-from service.leaderboards.schemas import Entry, Leaderboard, MethodProfile, Overall, Problem, RankedTask, TimeToTarget
-from service.pages.verdicts import Verdict, overall_verdict, ties, verdict
+from service.leaderboards.schemas import (
+    Entry,
+    Leaderboard,
+    MethodProfile,
+    Overall,
+    Problem,
+    RankedTask,
+    TimeToTarget,
+    Verdict,
+)
+from service.leaderboards.verdicts import overall_verdict, ties, verdict
 
 
 def entry(method: str, mean: float | None, group: int | None = None, **parts: Any) -> Entry:
@@ -95,7 +104,7 @@ def test_of_two_that_are_told_apart_the_distance_is_told_with_its_interval() -> 
         ([entry("none", 1.0, source="submitted")], "Only claims:"),
         (
             [entry("layer_norm", 1.0, 1, changes={"norm.eps": 0.1}), entry("layer_norm", 1.1, 1)],
-            "layer_norm (eps 0.1) has the best mean, and layer_norm ties with it:",
+            "layer_norm (norm.eps 0.1) has the best mean, and layer_norm ties with it:",
         ),
     ],
 )

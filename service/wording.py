@@ -1,0 +1,191 @@
+"""How numbers, times and names are written in sentences and tables, on pages and in answers."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from normcore.spec.metric import is_share
+
+DASH = "–"
+WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+UNBROKEN = "\u00a0"
+HALF = 0.5
+THIN = "\u202f"  # between the thousands; it does not break
+
+
+def value(number: float | None, metric: str) -> str:
+    """A value of a metric: 95.38%, or 1.3842."""
+    if number is None:
+        return DASH
+    return f"{number * 100:.2f}%" if is_share(metric) else _four(number)
+
+
+def level(number: float | None, metric: str) -> str:
+    """A round value, such as a target: 90%."""
+    if number is None:
+        return DASH
+    return f"{number * 100:g}%" if is_share(metric) else f"{number:g}"
+
+
+def interval(limits: Sequence[float | None] | None, metric: str) -> str:
+    """Between which values it may be: 95.15 – 95.63."""
+    if limits is None:
+        return "no interval"
+    low, high = (None if limit is None else value(limit, metric).removesuffix("%") for limit in limits)
+    return f"{low or 'unknown'} {DASH} {high or 'unknown'}"
+
+
+def difference(number: float | None, metric: str, unit: str = "") -> str:
+    """A signed difference: +1.30 points, or −0.0210 bits."""
+    if number is None:
+        return DASH
+    text = f"{number * 100:+.2f} points" if is_share(metric) else f"{_signed(number)}{f' {unit}' if unit else ''}"
+    return text.replace("-", "−")
+
+
+def distance(number: float, metric: str, unit: str = "") -> str:
+    """A difference without its sign: 1.30 points."""
+    return difference(abs(number), metric, unit).removeprefix("+")
+
+
+def difference_interval(limits: Sequence[float] | None, metric: str) -> str:
+    """Between which differences it may be: 1.02 – 1.61, or −0.12 – +0.30."""
+    if limits is None:
+        return "no interval"
+    low, high = (difference(limit, metric).removesuffix(" points") for limit in limits)
+    return f"{low} {DASH} {high}"
+
+
+def steps(number: float | None) -> str:
+    """Steps: 11 000; 32.5 where a median lies between two."""
+    if number is None:
+        return DASH
+    places = 1 if abs(number) % 1 == HALF else 0
+    return f"{number:,.{places}f}".replace(",", THIN)
+
+
+def seconds(number: float | None) -> str:
+    """A span of time: 6.1 s, 2 min 5 s, 1 h 12 min, 3 d 4 h."""
+    if number is None:
+        return DASH
+    if number < 59.5:
+        return f"{number:.1f} s" if number < 9.95 else f"{number:.0f} s"
+    whole = round(number)
+    for unit, size, next_unit, next_size in (("d", 86400, "h", 3600), ("h", 3600, "min", 60), ("min", 60, "s", 1)):
+        if whole >= size:
+            rest = whole % size // next_size
+            return f"{whole // size} {unit}{f' {rest} {next_unit}' if rest else ''}"
+    return f"{whole} s"
+
+
+def ratio(number: float | None) -> str:
+    """How many times: ×3.2."""
+    return DASH if number is None else f"×{number:.2f}" if number < 10 else f"×{number:.0f}"
+
+
+def ratio_interval(limits: Sequence[float | None] | None) -> str:
+    """Between which ratios it may be: 2.60 – 4.00."""
+    if limits is None:
+        return "no interval"
+    return f" {DASH} ".join("unknown" if limit is None else ratio(limit).removeprefix("×") for limit in limits)
+
+
+def time_interval(limits: Sequence[float | None] | None, by: Literal["steps", "seconds"]) -> str:
+    """Between which times a median may be: 95% interval 9 500 – 12 000."""
+    if limits is None:
+        return "no interval"
+    written = steps if by == "steps" else seconds
+    low, high = ("unknown" if limit is None else written(limit) for limit in limits)
+    return f"95% interval {low} {DASH} {high}"
+
+
+def p_value(number: float | None) -> str:
+    """How often chance makes such a difference: p = 0.002, p < 0.001."""
+    if number is None:
+        return "not tested"
+    text = "p < 0.001" if number < 0.001 else f"p = {number:.3f}" if number < 0.1 else f"p = {number:.2f}"
+    return text.replace(" ", UNBROKEN)
+
+
+def size(number: int) -> str:
+    """So many bytes: 512 B, 179 kB, 2.3 MB."""
+    if number < 1000:
+        return f"{number} B"
+    for unit, of in (("GB", 1e9), ("MB", 1e6)):
+        if number >= of * 0.9995:
+            return f"{number / of:.1f} {unit}"
+    return f"{number / 1000:.0f} kB"
+
+
+def share(number: float | None) -> str:
+    """A share in whole per cent: 40%."""
+    return DASH if number is None else f"{number * 100:.0f}%"
+
+
+def count(number: int, one: str, many: str | None = None) -> str:
+    """So many of something: 1 run, 12 runs, 2 entries."""
+    plural = many or (f"{one[:-1]}ies" if one.endswith("y") else f"{one}s")
+    return f"{steps(number)} {one if number == 1 else plural}"
+
+
+def entries(measured: int, claims: int) -> str:
+    """What stands on a board: 3 entries, 1 claim."""
+    told = [count(measured, "entry")] if measured or not claims else []
+    return ", ".join([*told, count(claims, "claim")] if claims else told)
+
+
+def in_words(number: int) -> str:
+    """Small numbers as words: three."""
+    return WORDS[number] if number < len(WORDS) else str(number)
+
+
+def moment(at: datetime | None) -> str:
+    """A moment: 21 Nov 2026, 14:02 UTC."""
+    return DASH if at is None else f"{at.astimezone(UTC):%d %b %Y, %H:%M} UTC".lstrip("0")
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in a sentence: a, b and c."""
+    return " and ".join(part for part in (", ".join(names[:-1]), *names[-1:]) if part)
+
+
+def figure(number: float | None) -> str:
+    """A number of an analysis, of any size: 0.613, 4.2e-14."""
+    if number is None:
+        return DASH
+    return f"{number:.3g}" if number == 0 or 1e-3 <= abs(number) < 1e4 else f"{number:.1e}"
+
+
+def option(content: Any) -> str:
+    """The value of an option as a spec has it."""
+    if isinstance(content, bool):
+        return "true" if content else "false"
+    if content is None:
+        return "none"
+    if isinstance(content, Mapping):
+        return ", ".join(f"{key}: {option(inner)}" for key, inner in content.items()) or DASH
+    if isinstance(content, list | tuple):
+        return ", ".join(map(option, content)) or DASH
+    return f"{content:g}" if isinstance(content, float) else str(content)
+
+
+def pair(text: str) -> tuple[str, str]:
+    """A choice that is called what it is."""
+    return text, text
+
+
+def rank_interval(limits: Sequence[int] | None) -> str:
+    """The ranks that an entry may truly have: 2–3."""
+    if limits is None:
+        return ""
+    low, high = limits
+    return str(low) if low == high else f"{low}{DASH}{high}"
+
+
+def _four(number: float) -> str:
+    """Four figures behind the point of small numbers, fewer of large ones."""
+    return f"{number:.4f}" if abs(number) < 10 else f"{number:.2f}" if abs(number) < 1000 else steps(number)
+
+
+def _signed(number: float) -> str:
+    return f"{'-' if number < 0 else '+'}{_four(abs(number))}"
