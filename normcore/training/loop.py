@@ -35,8 +35,9 @@ from normcore.target import Aim, Point
 from normcore.tasks.task import Loss, Resources, Task
 from normcore.training import optimizers
 from normcore.training.checkpoint import pack, unpack
-from normcore.training.clipping import clip_
+from normcore.training.clipping import clip_, largest_entry
 from normcore.training.evaluation import Evaluation, evaluate, mixed_precision, test
+from normcore.training.optimizers.eager import Eager
 from normcore.training.order import TrainingOrder
 from normcore.training.run_clock import RunClock
 from normcore.training.schedules import follow
@@ -231,6 +232,8 @@ def update(
     optimizer.zero_grad(set_to_none=True)
     loss = _backward(task, model, spec, batch)
     grad_norm = clip_(model, spec.training)
+    if isinstance(optimizer, Eager):
+        optimizer.largest = largest_entry(spec.training, grad_norm)
     optimizer.step()
     return loss, grad_norm
 

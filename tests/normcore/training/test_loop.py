@@ -139,6 +139,21 @@ def test_the_gradient_norm_is_that_before_clipping() -> None:
     assert free["train.grad_norm"] > 1e-2
 
 
+@pytest.mark.parametrize("kernel", ["auto", "reference"])
+def test_a_gradient_whose_square_overflows_is_clipped_and_told(kernel: str) -> None:
+    """With so small an eps, layer norm multiplies the gradient at each blank pixel at the start of an image."""
+    spec = training_spec(
+        {
+            "task": {"name": "sequential_digits", "profile": "smoke"},
+            "norm": {"method": "layer_norm", "eps": 1e-8},
+            "training": {"kernel": kernel, "max_steps": 4, "eval_every": 2},
+        }
+    )
+    events = run(spec)
+    assert finished(events).outcome == "completed"
+    assert 1e20 < measured(events)[0].values["train.grad_norm"] < math.inf
+
+
 def test_clipping_bounds_the_step() -> None:
     """Adam with a large eps steps by lr g / eps."""
     adam = {"name": "adam", "lr": 1.0, "eps": 1e6, "beta1": 0.0, "beta2": 0.0}
