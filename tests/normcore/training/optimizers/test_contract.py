@@ -63,14 +63,14 @@ def test_gradients_that_are_bounded_are_not_searched_for_their_largest() -> None
 def test_squares_that_overflow_are_saved_as_they_are(options: Optimizer) -> None:
     whole = path(options, HUGE, torch.float32)
     parameter = torch.nn.Parameter(torch.zeros(3))
-    for n, gradient in enumerate(HUGE):
+    optimizer = optimizers.build(options, [parameter])
+    for gradient, place in zip(HUGE, whole, strict=True):
+        saved = optimizer.state_dict()
         optimizer = optimizers.build(options, [parameter])
-        if n:
-            optimizer.load_state_dict(saved)
+        optimizer.load_state_dict(saved)
         parameter.grad = gradient.clone()
         optimizer.step()
-        saved = optimizer.state_dict()
-        assert torch.equal(parameter, whole[n])
+        assert torch.equal(parameter, place)
 
 
 @pytest.mark.parametrize("options", EVERY, ids=str)
