@@ -9,11 +9,13 @@ from rich.console import Console
 
 from normbench.display.experiments import experiments
 from normbench.display.leaderboard import leaderboard
+from normbench.display.runs import history
 from normbench.display.table import Table
 from normcore.data.registry import DATASETS
 
 OWN: Any = {"rank_by": "metric", "problem": {"id": "a", "note": None}, "problems": [{"id": "a", "note": None}]}
 ABOUT: Any = {"task": "char_lm", "profile": "paper", "metric": "bits_per_char", "unit": "bits", "target": 1.5}
+BROKE = {"series": "train.loss", "step": 10, "last_finite": {"train.loss": 2.30581}}
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 
 
@@ -43,6 +45,23 @@ def summary(method: str = "layer_norm", created_at: str = "2026-11-22T11:59:18.5
 def test_an_experiment_is_listed_with_its_size_and_age(created_at: str, age: str) -> None:
     shown = lines(experiments([summary(created_at=created_at)], NOON), width=120)[-1]
     assert shown[1:] == ["permuted_digits", "small", "layer_norm", "running", *age.split(), "2", "running"]
+
+
+@pytest.mark.parametrize(
+    ("result", "told"),
+    [
+        (None, "diverged"),
+        ({"value": None}, "diverged"),
+        ({"divergence": None}, "diverged"),
+        ({"divergence": BROKE}, "diverged at step 10: train.loss was no longer finite; before that it was 2.306"),
+        ({"divergence": {**BROKE, "last_finite": {}}}, "diverged at step 10: train.loss was no longer finite"),
+    ],
+)
+def test_a_run_that_diverged_says_what_broke(result: Any, told: str) -> None:
+    run: Any = {"id": "run_1", "seed": 0, "state": "succeeded", "attempt": 1, "history": [], "outcome": "diverged"}
+    run |= {"error": None, "created_at": "2026-11-22T11:59:18Z", "started_at": None, "finished_at": None}
+    run |= {"resumed_from_step": None, "result": result}
+    assert history(run).rows[-1][-1] == f"succeeded: {told}"
 
 
 def test_at_80_columns_experiments_are_a_table_whatever_the_method() -> None:
