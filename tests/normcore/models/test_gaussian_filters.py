@@ -109,8 +109,8 @@ def test_filters_far_outside_are_in_float32_what_they_are_in_float64(centre: flo
     found = []
     for dtype in (torch.float32, torch.float64):
         numbers = [torch.tensor([n], dtype=torch.float32).to(dtype).requires_grad_() for n in (centre, 1.0, variance)]
-        f = filters(*numbers, 2, 4)
-        (f * torch.arange(8, dtype=dtype).view(1, 2, 4)).sum().backward()
+        f = filters(numbers[0], numbers[1], numbers[2], 2, 4)
+        (f * torch.arange(8, dtype=dtype).view(1, 2, 4)).sum().backward()  # type: ignore[no-untyped-call]
         found.append([f.detach().double(), *(n.grad.double() for n in numbers if n.grad is not None)])
     for ours, exact in zip(*found, strict=True):
         torch.testing.assert_close(ours, exact, rtol=1e-4, atol=1e-7)

@@ -49,6 +49,6 @@ def test_it_is_torchs_to_the_last_bit(scale: float) -> None:
     for normalized in (rms_normalized, lambda x, g, eps: functional.rms_norm(x, (40,), g, eps)):
         inputs = a.clone().requires_grad_(), gain.clone().requires_grad_()
         y = normalized(*inputs, 1e-5)
-        (y * torch.arange(40.0)).sum().backward()
+        (y * torch.arange(40.0)).sum().backward()  # type: ignore[no-untyped-call]
         found.append([y, *(i.grad for i in inputs)])
     assert all(torch.equal(ours, theirs) for ours, theirs in zip(*found, strict=True))
