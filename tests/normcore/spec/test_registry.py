@@ -182,7 +182,7 @@ def test_a_home_that_is_inherited_gives_way_to_the_module_of_the_tag(
     registry = made_registry(tmp_path, monkeypatch, *modules)
     assert registry.module_of(registry["made"]) == module
     if "made" in modules:
-        implementation = registry.implementation(registry["made"]())
+        implementation = registry.implementation(registry["made"](method="made"))
         assert (implementation.__module__, implementation.__name__) == ("made_norms.made", "Made")
 
 
@@ -196,7 +196,7 @@ def test_a_home_beside_a_module_of_the_tag_is_an_error(tmp_path: Path, monkeypat
 
 def test_a_home_that_is_the_module_of_the_tag_names_its_class(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     registry = made_registry(tmp_path, monkeypatch, "made", home='home: ClassVar[str] = "made_norms.made:Made"')
-    assert registry.implementation(registry["made"]()).__module__ == "made_norms.made"
+    assert registry.implementation(registry["made"](method="made")).__module__ == "made_norms.made"
 
 
 IMPLEMENTED = [(kind, tag) for kind in REGISTRIES if kind not in ("models", "analyses") for tag in REGISTRIES[kind]]

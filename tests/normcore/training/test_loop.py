@@ -377,7 +377,7 @@ def test_a_gradient_that_breaks_before_the_loss_is_named(monkeypatch: pytest.Mon
     def broken(*arguments: Any) -> Loss:
         total = loss(*arguments).total
         if next(losses):
-            total.register_hook(lambda gradient: gradient * math.nan)
+            total.register_hook(lambda gradient: gradient * math.nan)  # type: ignore[no-untyped-call]
         return Loss(total)
 
     monkeypatch.setattr(PixelSequences, "loss", broken)
