@@ -72,6 +72,26 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
+class Divergence:
+    """How a training stopped being finite.
+
+    Attributes:
+        series: the first series that was no longer finite.
+        step: the evaluation that noticed it.
+        last_finite: the last finite value of each series; on a GPU, that of the last evaluation.
+    """
+
+    series: str
+    step: int
+    last_finite: Mapping[str, float]
+
+    def __str__(self) -> str:
+        before = self.last_finite.get(self.series)
+        known = "" if before is None else f"; before that it was {before:.6g}"
+        return f"diverged at step {self.step}: {self.series} was no longer finite{known}"
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """What a run is worth.
 
@@ -87,6 +107,8 @@ class Result:
             (``normcore.target``).
         steps_below_target, seconds_below_target: if it did not, the last evaluation that was below it.
         train_seconds: of all updates, and of nothing else.
+        divergence: what was no longer finite; None if the run did not diverge, and in results that are older than this
+            field.
     """
 
     metric: str
@@ -100,6 +122,7 @@ class Result:
     steps_below_target: float | None
     seconds_below_target: float | None
     train_seconds: float
+    divergence: Divergence | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,6 +134,8 @@ class Training:
     def _finished(self, event: Finished) -> RunFinished:
         result = event.result
         log.info("%s: test %s %s, selected at step %s", event.outcome, result.metric, result.value, result.step)
+        if result.divergence is not None:
+            log.warning("%s", result.divergence)
         for name, content_of in outputs.of(event):
             self._write(name, content_of())
         return RunFinished(event.outcome, result, event.timing, self._start_of_training)

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from normbench.answers import ENDED, Experiment, ExperimentSummary, Plan, Run
 from normbench.display.numbers import age, counted, duration, seeds, size
+from normbench.display.runs import outcome
 from normbench.display.table import Column, Table, block
 
 IN_COMPANY = "* not alone on its machine: these seconds count on no board (normbench logs RUN says why)."
@@ -65,7 +66,7 @@ def runs(experiment: Experiment) -> Table:
             f"{run['progress']['step']}/{run['progress']['max_steps']}",
             None if (value := value_of(run)) is None else f"{value:.3f}",
             _time(run),
-            run["error"] or (f"diverged at step {divergence_step(run)}" if has_diverged(run) else run["outcome"]),
+            run["error"] or outcome(run),
         )
         for run in experiment["runs"]
     ]

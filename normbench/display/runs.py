@@ -53,4 +53,15 @@ def _now(run: Run) -> str:
     since = f", from step {run['resumed_from_step']}" if run["resumed_from_step"] is not None else ""
     if run["state"] == "running":
         return f"running{since}, at step {run['progress']['step']} of {run['progress']['max_steps']}"
-    return ": ".join(filter(None, (run["state"] + since, run["error"] or run["outcome"])))
+    return ": ".join(filter(None, (run["state"] + since, run["error"] or outcome(run))))
+
+
+def outcome(run: Run) -> str | None:
+    """How the run ended; of one that diverged, when and what was no longer finite."""
+    divergence = (run["result"] or {}).get("divergence")
+    if divergence is None:
+        return f"diverged at step {run['progress']['step']}" if run["outcome"] == "diverged" else run["outcome"]
+    series = divergence["series"]
+    before = divergence["last_finite"].get(series)
+    known = "" if before is None else f"; before that it was {before:.4g}"
+    return f"diverged at step {divergence['step']}: {series} was no longer finite{known}"

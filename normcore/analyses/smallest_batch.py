@@ -11,7 +11,6 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.nn.utils import clip_grad_norm_
 
 from normcore.analyses.report import Report, Resources, Work
 from normcore.data import digits
@@ -26,6 +25,7 @@ from normcore.spec.analyses.smallest_batch import SmallestBatch
 from normcore.spec.methods.method import Method
 from normcore.spec.models.recurrent import RecurrentModel
 from normcore.spec.optimizers import rmsprop as spec
+from normcore.training.clipping import shorten_
 from normcore.training.optimizers.rmsprop import RMSProp
 from normcore.training.order import TrainingOrder
 
@@ -157,6 +157,7 @@ def _train(model: nn.Module, images: LabelledImages, batch_size: int, seed: int,
     x = rows(images)
     order = training_order(len(images), batch_size, seed)
     optimizer = RMSProp(OPTIMIZER, model.parameters())
+    optimizer.largest = CLIP_NORM
     for _ in range(updates):
         examples = order.next_batch()
         loss = functional.cross_entropy(model(x[:, examples]), images.labels[examples])
@@ -164,6 +165,6 @@ def _train(model: nn.Module, images: LabelledImages, batch_size: int, seed: int,
             return False
         optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
-        clip_grad_norm_(model.parameters(), CLIP_NORM)
+        shorten_([p.grad for p in model.parameters() if p.grad is not None], CLIP_NORM)
         optimizer.step()
     return True

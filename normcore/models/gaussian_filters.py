@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 WIDEST = 10.0  # log stride, in parts of the image
+FAR, FARTHEST = 1e3, 1e18  # pixels; of a filter that is farthest, all weight is on one pixel
 EXTREME = 20.0  # log variance and log intensity, below and above 0
 
 
@@ -51,12 +52,18 @@ class Attention(NamedTuple):
 def filters(centre: Tensor, stride: Tensor, variance: Tensor, size: int, side: int) -> Tensor:
     """F (B, N, S): row i is a Gaussian around the mean of filter i, whose weights add up to 1 (Eq. 19, 20, 25, 26).
 
-    Deviation: it is computed as a softmax, so that a filter far outside the image does not divide by 0.
+    Deviation: it is computed as a softmax, so that a filter far outside the image does not divide by 0. Of the squared
+    distance from such a filter only what differs between the pixels enters, as it would overflow.
     """
     i = torch.arange(1, size + 1, device=centre.device, dtype=centre.dtype)
-    mean = centre.unsqueeze(1) + (i - size / 2 - 0.5) * stride.unsqueeze(1)  # Eq. 19, 20: (B, N)
+    mean = centre.clamp(-FARTHEST, FARTHEST).unsqueeze(1) + (i - size / 2 - 0.5) * stride.unsqueeze(
+        1
+    )  # Eq. 19, 20: (B, N)
     a = torch.arange(1, side + 1, device=centre.device, dtype=centre.dtype)
-    exponent = -(a - mean.unsqueeze(2)).square() / (2 * variance.view(-1, 1, 1))
+    nearest = torch.where(mean.abs() > FAR, mean.clamp(1, side), mean).detach().unsqueeze(2)
+    away = a - mean.unsqueeze(2)
+    squares = (a - nearest) * (away + (nearest - mean.unsqueeze(2)))  # less (mean - nearest)^2
+    exponent = -squares / (2 * variance.view(-1, 1, 1))
     return exponent.softmax(-1)  # Eq. 25, 26
 
 

@@ -12,6 +12,8 @@ from torch import Tensor
 from torch.nn import functional
 
 LOG_2_PI = math.log(2 * math.pi)
+LOG_LARGEST = 40.0  # of a deviation in standard units, whose square float32 can still add up
+EXTREME = 170.0  # of -log sigma and atanh rho in float64
 
 
 class PenMixture(NamedTuple):
@@ -55,7 +57,26 @@ class PenMixture(NamedTuple):
 
         1 / (1 - rho^2) is cosh^2(atanh rho), and Z / (1 - rho^2) = z_1^2 + (z_2 - rho z_1)^2 / (1 - rho^2): no
         difference of nearly equal numbers where rho is near 1.
+
+        Where squares could overflow it is computed in float64, which on a GPU is always, so that nobody waits for it.
+        Deviation: there, sigma is at least e^-170, and atanh rho within +-170.
         """
+        if self.mean.is_cpu and self._log_largest(points) < LOG_LARGEST:
+            return self._cost(points)
+        wide = PenMixture(*(part.double() for part in self))
+        wide = wide._replace(
+            log_deviation=wide.log_deviation.clamp(min=-EXTREME),
+            atanh_correlation=wide.atanh_correlation.clamp(-EXTREME, EXTREME),
+        )
+        return wide._cost(points.double()).to(points.dtype)
+
+    def _log_largest(self, points: Tensor) -> float:
+        """A bound of log |z| and log |z_2 - rho z_1| / sqrt(1 - rho^2)."""
+        farthest = points.detach()[..., :2].abs().amax() + self.mean.detach().abs().amax()
+        steepest = self.atanh_correlation.detach().abs().amax() - self.log_deviation.detach().amin()
+        return (farthest.log() + steepest).item() + math.log(2)
+
+    def _cost(self, points: Tensor) -> Tensor:
         rho = self.atanh_correlation.tanh()
         log_cosh = _log_cosh(self.atanh_correlation)
         z_1, z_2 = ((points[..., None, :2] - self.mean) * (-self.log_deviation).exp()).unbind(-1)  # Eq. 25

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from normcore.norms.batch_statistics import BatchStatistics, require_examples
-from normcore.norms.normalization import Normalization, at_least_float32
+from normcore.norms.normalization import Normalization, at_least_float32, inverse_root
 from normcore.spec.methods import batch_norm as spec
 
 
@@ -43,7 +43,7 @@ class BatchNormLayer(BatchStatistics):
                 self.take_in(torch.stack([mean, var]).detach().unsqueeze(1))
         else:
             mean, var = (s[0] for s in self.population(0, 1))
-        scale = self.weight * (var + self.eps).rsqrt()
+        scale = self.weight * inverse_root(var + self.eps)
         return ((wide - per_channel(mean, a)) * per_channel(scale, a) + per_channel(self.bias, a)).to(a.dtype)
 
 

@@ -75,6 +75,25 @@ def at_least_float32(a: Tensor) -> Tensor:
     return a.to(torch.promote_types(a.dtype, torch.float32))
 
 
+def has_large_squares(squares: Tensor) -> bool:
+    """Whether mean squares or variances are infinite, or so large that autograd's gradient of ``rsqrt``, which takes
+    its third power, loses digits. A GPU, which nobody waits for, is not asked.
+    """
+    largest_exact = torch.finfo(squares.dtype).tiny ** (-5 / 8)
+    return squares.is_cpu and squares.numel() > 0 and not squares.detach().amax().item() < largest_exact
+
+
+def inverse_root(squares: Tensor) -> Tensor:
+    """1 / sqrt(squares), with gradients that keep their digits while the squares are finite."""
+    return squares.sqrt().reciprocal() if has_large_squares(squares) else squares.rsqrt()
+
+
+def power_of_2(a: Tensor, dims: Sequence[int]) -> Tensor:
+    """The power of 2 below the largest entry along ``dims``, which stay; at least 1. To divide by it rounds nothing."""
+    _, exponent = torch.frexp(a.detach().abs().amax(tuple(dims), keepdim=True))
+    return torch.ldexp(torch.ones_like(exponent, dtype=a.dtype), (exponent - 1).clamp(min=0))
+
+
 def size_of_products(weight: Tensor, rows: Tensor) -> Size:
     """A bound of |w_1 h_1| + ... + |w_n h_n| for every feature and all examples: |w| |h|, of weight (F, n) and rows h
     (..., B, n). Whatever the order in which the products are added up, the sum's rounding is a few units in the last

@@ -7,9 +7,15 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
-from normcore.norms.normalization import Normalization, Size, at_least_float32, whole
+from normcore.norms.normalization import (
+    Normalization,
+    Size,
+    at_least_float32,
+    has_large_squares,
+    power_of_2,
+    whole,
+)
 from normcore.spec.methods import rms_norm as spec
 from normcore.spec.models.model import Place
 
@@ -48,7 +54,20 @@ class RMSNormalized(nn.Module):
     def forward(self, a: Tensor, t: int = 0, mask: Tensor | None = None, size: Size | None = None) -> Tensor:
         wide = at_least_float32(a)
         if len(self.blocks) == 1:
-            return functional.rms_norm(wide, self.blocks[0], self.weight, self.eps).to(a.dtype)
+            return rms_normalized(wide, self.weight, self.eps).to(a.dtype)
         sizes = [features for (features,) in self.blocks]
         gates = zip(wide.split_with_sizes(sizes, -1), self.weight.split_with_sizes(sizes), strict=True)
-        return torch.cat([functional.rms_norm(x, x.shape[-1:], g, self.eps) for x, g in gates], -1).to(a.dtype)
+        return torch.cat([rms_normalized(x, g, self.eps) for x, g in gates], -1).to(a.dtype)
+
+
+def rms_normalized(a: Tensor, gain: Tensor, eps: float) -> Tensor:
+    """gain a / sqrt(mean(a^2) + eps), the mean over the last axes, which the gain has: ``torch.nn.functional.rms_norm``
+    operation by operation, except where a is so large that its squares or their gradients leave the range."""
+    features = range(-gain.dim(), 0)
+    mean_square = a.pow(2).mean(tuple(features), keepdim=True)
+    added: float | Tensor = eps
+    if has_large_squares(mean_square):
+        size = power_of_2(a, features)
+        a, added = a / size, eps / size / size
+        mean_square = a.pow(2).mean(tuple(features), keepdim=True)
+    return a * (mean_square + added).rsqrt() * gain

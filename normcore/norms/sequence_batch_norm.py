@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from normcore.norms.batch_norm import BatchNormLayer
 from normcore.norms.batch_statistics import BatchStatistics
-from normcore.norms.normalization import Normalization, Size, at_least_float32
+from normcore.norms.normalization import Normalization, Size, at_least_float32, inverse_root
 from normcore.spec.methods import sequence_batch_norm as spec
 from normcore.spec.models.model import Place
 
@@ -58,7 +58,7 @@ class SequenceBatchNormAtSite(BatchStatistics):
             mean, var = self._statistics(a, mask)
         else:
             mean, var = self.population(0, 1)
-        return mean, self.weight * (var + self.eps).rsqrt()
+        return mean, self.weight * inverse_root(var + self.eps)
 
     def _statistics(self, a: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
         if mask is None:

@@ -14,7 +14,7 @@ class Part(BaseModel):
 
     Attributes:
         home: where a class that comes in kinds is implemented, ``module`` or ``module:Class``; empty for the module
-            that its tag names.
+            that its tag names. One that is inherited gives way to a module of the tag.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, validate_default=True)

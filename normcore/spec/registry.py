@@ -85,8 +85,24 @@ class Registry(Mapping[str, type[P]], Generic[P]):
         return tag
 
     def module_of(self, part: P | type[P]) -> str:
-        """The module that implements a class: that of its tag, unless ``home`` says ``module`` or ``module:Class``."""
-        return part.home.partition(":")[0] or f"{self._implemented_in}.{self.tag_of(part)}"
+        """The module that implements a class: that of its tag, unless ``home`` says ``module`` or ``module:Class``.
+
+        A ``home`` that is inherited gives way to a module of the tag.
+        """
+        return self._home(part)[0]
+
+    def _home(self, part: P | type[P]) -> tuple[str, str]:
+        """Module and class that implement a class of options."""
+        kind = part if isinstance(part, type) else type(part)
+        module, _, name = kind.home.partition(":")
+        own = f"{self._implemented_in}.{self.tag_of(kind)}"
+        inherited = "home" not in vars(kind) and self._is_in_package(kind)
+        if not module or (inherited and module != own and _is_there(own)):
+            module, name = own, ""
+        return module, name or kind.__name__
+
+    def _is_in_package(self, kind: type[P]) -> bool:
+        return kind.__module__.startswith(f"{self._package}.")
 
     def implementation(self, options: P, name: str = "") -> Any:
         """What takes these options, in the module that implements them: ``name``, or else the class that ``home``
@@ -95,8 +111,8 @@ class Registry(Mapping[str, type[P]], Generic[P]):
         Raises:
             CannotRun: it belongs to another package and cannot be imported.
         """
-        module, tag = self.module_of(options), self.tag_of(options)
-        name = name or options.home.partition(":")[2] or type(options).__name__
+        (module, usual), tag = self._home(options), self.tag_of(options)
+        name = name or usual
         try:
             return getattr(import_module(module), name)
         except (Exception, SystemExit) as error:
@@ -167,7 +183,17 @@ class Registry(Mapping[str, type[P]], Generic[P]):
             value for value in vars(module).values() if isinstance(value, type) and issubclass(value, self._base)
         ]
         own = [kind for kind in classes if kind.__module__ == module.__name__ and self._has_tag(kind)]
+        for kind in own:
+            self._require_one_home(kind)
         return {self.tag_of(kind): kind for kind in own}
+
+    def _require_one_home(self, kind: type[P]) -> None:
+        """Raises:
+        TypeError: the class says another ``home`` than the module of its tag, which is there, too.
+        """
+        home, own = vars(kind).get("home", "").partition(":")[0], f"{self._implemented_in}.{self.tag_of(kind)}"
+        if home and home != own and _is_there(own):
+            raise TypeError(f"{kind.__qualname__}: home names {home}, and there is {own}, too; remove one of them")
 
     def _has_tag(self, kind: type[P]) -> bool:
         field = kind.model_fields.get(self.tag)
@@ -220,6 +246,16 @@ class Registry(Mapping[str, type[P]], Generic[P]):
         field = kind.model_fields.get(self.tag)
         choices = get_args(field.annotation) if field else (tag,)
         return self._has_tag(kind) and self.tag_of(kind) == tag and choices == (tag,)
+
+
+def _is_there(module: str) -> bool:
+    """Whether there is a file of a module, which is not imported, since it may need torch."""
+    package, *names = module.split(".")
+    try:
+        places = [Path(root, *names) for root in import_module(package).__path__]
+    except ModuleNotFoundError:
+        return False
+    return any(place.with_suffix(".py").is_file() or (place / "__init__.py").is_file() for place in places)
 
 
 def _error(code: str, message: str, *loc: str) -> PydanticCustomError:

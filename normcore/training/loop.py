@@ -15,7 +15,7 @@ from torch.optim import Optimizer
 
 from normcore import norms, tasks
 from normcore.environment import environment, usable_device
-from normcore.events import Evaluating, Event, Finished, Measured, Result, Started, Stepped, Timing
+from normcore.events import Divergence, Evaluating, Event, Finished, Measured, Result, Started, Stepped, Timing
 from normcore.kernels import running
 from normcore.models.build import Build
 from normcore.norms.population import batch_statistics
@@ -36,8 +36,9 @@ from normcore.target import Aim, Point
 from normcore.tasks.task import Loss, Resources, Task
 from normcore.training import optimizers
 from normcore.training.checkpoint import pack, unpack
-from normcore.training.clipping import clip_
+from normcore.training.clipping import clip_, largest_entry
 from normcore.training.evaluation import Evaluation, evaluate, mixed_precision, test
+from normcore.training.optimizers.eager import Eager
 from normcore.training.order import TrainingOrder
 from normcore.training.run_clock import RunClock
 from normcore.training.schedules import follow
@@ -94,6 +95,9 @@ class _Progress:
         measured: the last measurement, its step and seconds.
         windows: seconds an update from one measurement to the next.
         aim: the target, and how near the curve has come; None without one.
+        last_finite: of each series of the updates, the last finite value; on the CPU alone, as nobody waits for a GPU.
+        broken: the first of these series that was no longer finite.
+        divergence: why the run ended early; None if it did not.
     """
 
     step: int = 0
@@ -101,7 +105,9 @@ class _Progress:
     measured: dict[str, Any] = field(default_factory=lambda: {"step": 0, "seconds": 0.0, "values": {}})
     windows: list[float] = field(default_factory=list)
     aim: Aim | None = None
-    diverged: bool = False
+    last_finite: dict[str, float] = field(default_factory=dict)
+    broken: str | None = None
+    divergence: Divergence | None = None
 
 
 @dataclass(frozen=True)
@@ -184,7 +190,6 @@ def _updates(run: _Run) -> Iterator[Event]:
         if _measurement_is_due(run):
             measured = yield from _measure(run)
             if measured is None:
-                progress.diverged = True
                 return
             yield measured
             run.clock.start("training")
@@ -221,7 +226,7 @@ def _update(run: _Run) -> None:
         batch = run.task.batch(run.order.next_batch(), run.draws)
     follow(run.spec.training, run.optimizer, run.progress.step)
     loss, grad_norm = update(run.task, run.model, run.optimizer, run.spec, batch)
-    _add(run.progress.sums, {"loss": loss.total, **loss.parts, "grad_norm": grad_norm})
+    _add(run.progress, {"loss": loss.total, **loss.parts, "grad_norm": grad_norm})
     run.progress.step += 1
 
 
@@ -232,6 +237,8 @@ def update(
     optimizer.zero_grad(set_to_none=True)
     loss = _backward(task, model, spec, batch)
     grad_norm = clip_(model, spec.training)
+    if isinstance(optimizer, Eager):
+        optimizer.largest = largest_entry(spec.training, grad_norm)
     optimizer.step()
     return loss, grad_norm
 
@@ -244,11 +251,18 @@ def _backward(task: Task[Any], model: nn.Module, spec: TrainingSpec, batch: Any)
     return loss
 
 
-def _add(sums: dict[str, Tensor], values: Mapping[str, Tensor]) -> None:
+def _add(progress: _Progress, values: Mapping[str, Tensor]) -> None:
+    sums = progress.sums
     for name, value in values.items():
         if name not in sums:
             sums[name] = torch.zeros((), dtype=torch.float64, device=value.device)
         sums[name] += value.detach()
+        if value.is_cpu and progress.broken is None:
+            number = value.item()
+            if math.isfinite(number):
+                progress.last_finite[f"train.{name}"] = number
+            else:
+                progress.broken = f"train.{name}"
 
 
 def _measure(run: _Run) -> Generator[Event, None, Measured | None]:
@@ -260,7 +274,8 @@ def _measure(run: _Run) -> Generator[Event, None, Measured | None]:
     values = {f"train.{name}": total.item() / updates for name, total in progress.sums.items()}
     tested = run.selection.tests_at(progress.step)
     values |= yield from _told(run, evaluate(run.task, run.model, run.spec, run.device, tested=tested))
-    if not all(map(math.isfinite, values.values())):
+    progress.divergence = _divergence(progress, values)
+    if progress.divergence is not None:
         return None
     run.selection.consider(progress.step, values, run.model)
     run.clock.stop_when_done()
@@ -271,6 +286,17 @@ def _measure(run: _Run) -> Generator[Event, None, Measured | None]:
     for total in progress.sums.values():
         total.zero_()
     return Measured(progress.step, seconds, values)
+
+
+def _divergence(progress: _Progress, values: Mapping[str, float]) -> Divergence | None:
+    broken = progress.broken or _not_finite(values)
+    if broken is None:
+        return None
+    return Divergence(broken, progress.step, {**progress.measured["values"], **progress.last_finite})
+
+
+def _not_finite(values: Mapping[str, float]) -> str | None:
+    return next((name for name, value in values.items() if not math.isfinite(value)), None)
 
 
 def _told(run: _Run, evaluation: Evaluation) -> Generator[Event, None, dict[str, float]]:
@@ -315,10 +341,10 @@ def _finished(run: _Run) -> Generator[Event, None, Finished]:
         values = selected.test or (yield from _told(run, test(run.task, run.model, run.spec, run.device)))
     seconds = run.clock.stop_when_done()
     tested = bool(values) and all(map(math.isfinite, values.values()))
-    diverged = progress.diverged or not tested
+    divergence = progress.divergence or _of_the_test(progress, values)
     time = progress.aim.time if progress.aim else None
     return Finished(
-        outcome="diverged" if diverged else "reached_target" if time and time.reached else "completed",
+        outcome="diverged" if divergence or not tested else "reached_target" if time and time.reached else "completed",
         result=Result(
             metric=metric,
             values=dict(values) if tested else {},
@@ -331,11 +357,18 @@ def _finished(run: _Run) -> Generator[Event, None, Finished]:
             steps_below_target=time.steps if time and not time.reached else None,
             seconds_below_target=time.seconds if time and not time.reached else None,
             train_seconds=seconds,
+            divergence=divergence,
         ),
         timing=_timing(run),
         model=partial(_model_bytes, run),
         artifacts=run.task.artifacts(run.model) if tested else {},
     )
+
+
+def _of_the_test(progress: _Progress, values: Mapping[str, float]) -> Divergence | None:
+    """The test of a model that was finite on validation data."""
+    broken = _not_finite(values)
+    return None if broken is None else Divergence(f"test.{broken}", progress.step, progress.measured["values"])
 
 
 def _timing(run: _Run) -> Timing:
@@ -379,6 +412,8 @@ def _checkpoint(run: _Run, step: int) -> bytes:
         "sums": progress.sums,
         "measured": progress.measured,
         "aim": progress.aim and asdict(progress.aim),
+        "last_finite": progress.last_finite,
+        "broken": progress.broken,
     }
     return pack(state, run.spec.fingerprint(), run.seed)
 
@@ -398,3 +433,5 @@ def _restore(run: _Run, state: dict[str, Any]) -> None:
     progress.measured = state["measured"]
     progress.windows = state["windows"]
     progress.aim = state["aim"] and Aim(**state["aim"])
+    progress.last_finite = state.get("last_finite", {})
+    progress.broken = state.get("broken")

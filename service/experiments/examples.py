@@ -51,6 +51,7 @@ RUN = schemas.RunOut(
         "steps_below_target": None,
         "seconds_below_target": None,
         "train_seconds": 10.88,
+        "divergence": None,
     },
     device="cpu",
     kernel="fused",

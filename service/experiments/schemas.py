@@ -299,7 +299,7 @@ def run_out(run: Run, present: PresentCode = UNKNOWN) -> RunOut:
         resumed_from_step=run.resumed_from_step if run.started_attempt == run.attempt else None,
         outcome=run.outcome,
         progress=ProgressOut(step=run.step, max_steps=run.max_steps, eta_seconds=eta, phase=phase),
-        result=run.result,
+        result=_with_divergence(run.result),
         device=run.device,
         kernel=run.kernel,
         environment=run.environment,
@@ -311,6 +311,11 @@ def run_out(run: Run, present: PresentCode = UNKNOWN) -> RunOut:
         started_at=run.started_at,
         finished_at=run.finished_at,
     )
+
+
+def _with_divergence(result: dict[str, Any] | None) -> dict[str, Any] | None:
+    """The result of a training; one that is older than this field has none."""
+    return {**result, "divergence": result.get("divergence")} if result is not None and "metric" in result else result
 
 
 def experiment_out(experiment: Experiment, present: PresentCode = UNKNOWN) -> ExperimentOut:

@@ -16,7 +16,6 @@ from service.http.parts import Parts, PartsDep
 from service.pages import formats
 from service.pages.experiment import MOST_ROWS, Answer, CurveTable, backlog_of, no_worker, spread
 from service.pages.facts import facts
-from service.pages.outcomes import diverged_at
 from service.pages.rendering import html, kept
 from service.pages.routing import PageRouter
 
@@ -112,13 +111,20 @@ def answer(run: RunOut, metric: str | None, alone: str | None = None) -> Answer:
         return Answer(f"It was cancelled at step {formats.steps(run.progress.step)}.", "warn")
     result = run.result or {}
     if run.outcome == "diverged":
-        return Answer(
-            f"It diverged at step {formats.steps(diverged_at(run))}: its numbers were no longer finite.", "warn"
-        )
+        return Answer(_diverged(run, result.get("divergence")), "warn")
     if metric is None:
         return Answer(f"It found {formats.count(len(result.get('findings', [])), 'thing')}.")
     named = metric.replace("_", " ")
     return Answer(f"{formats.value(result['value'], metric)} test {named}; {_target(result)}.")
+
+
+def _diverged(run: RunOut, divergence: Mapping[str, Any] | None) -> str:
+    if divergence is None:
+        return f"It diverged at step {formats.steps(run.progress.step)}: its numbers were no longer finite."
+    series = divergence["series"]
+    before = divergence["last_finite"].get(series)
+    known = "" if before is None else f"; before that it was {formats.value(before, series.rpartition('.')[2])}"
+    return f"It diverged at step {formats.steps(divergence['step'])}: {series} was no longer finite{known}."
 
 
 def _target(result: Mapping[str, Any]) -> str:

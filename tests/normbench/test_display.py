@@ -9,6 +9,7 @@ from rich.console import Console
 
 from normbench.display.experiments import experiments
 from normbench.display.leaderboard import leaderboard
+from normbench.display.runs import history
 from normbench.display.table import Table
 from normcore.data.registry import DATASETS
 
@@ -19,6 +20,7 @@ OWN: Any = {
     "problems": [{"id": "a", "note": None}],
 }
 ABOUT: Any = {"task": "char_lm", "profile": "paper", "metric": "bits_per_char", "unit": "bits", "target": 1.5}
+BROKE = {"series": "train.loss", "step": 10, "last_finite": {"train.loss": 2.30581}}
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 
 
@@ -57,26 +59,29 @@ def test_an_experiment_is_listed_with_its_size_and_age(created_at: str, age: str
     assert shown[1:] == ["permuted_digits", "small", "layer_norm", "running", *age.split(), "2", "running"]
 
 
+@pytest.mark.parametrize(
+    ("result", "told"),
+    [
+        (None, "diverged"),
+        ({"value": None}, "diverged"),
+        ({"divergence": None}, "diverged"),
+        ({"divergence": BROKE}, "diverged at step 10: train.loss was no longer finite; before that it was 2.306"),
+        ({"divergence": {**BROKE, "last_finite": {}}}, "diverged at step 10: train.loss was no longer finite"),
+    ],
+)
+def test_a_run_that_diverged_says_what_broke(result: Any, told: str) -> None:
+    run: Any = {"id": "run_1", "seed": 0, "state": "succeeded", "attempt": 1, "history": [], "outcome": "diverged"}
+    run |= {"error": None, "created_at": "2026-11-22T11:59:18Z", "started_at": None, "finished_at": None}
+    run |= {"resumed_from_step": None, "result": result}
+    assert history(run).rows[-1][-1] == f"succeeded: {told}"
+
+
 def test_at_80_columns_experiments_are_a_table_whatever_the_method() -> None:
     short, long = (lines(experiments([summary(method)], NOON)) for method in ("layer_norm", "recurrent_batch_norm"))
     assert short[1] == ["id", "task", "method", "state", "age"]
     assert long[1] == ["id", "task", "method", "state"]
     assert long[3][1:] == ["permuted_digits", "recurrent_batch_norm", "running"]
     assert long[4] == ["small"]
-
-
-def test_experiments_of_one_kind_are_told_apart_by_what_differs() -> None:
-    def tuned(lr: float, seeds: list[int], method: str = "layer_norm") -> Any:
-        training = {"optimizer": {"name": "adam", "lr": lr}, "batch_size": 64}
-        found = summary(method)
-        return {**found, "spec": {**found["spec"], "training": training, "seeds": seeds}}
-
-    alike = [tuned(0.01, [0]), tuned(0.002, [0]), tuned(0.01, [0, 1])]
-    shown = lines(experiments([*alike, tuned(0.5, [3], "none")], NOON), width=140)
-    assert shown[1][:5] == ["id", "task", "method", "differs", "in"]
-    cells = [" ".join(row[4:-5]) for row in shown[3:]]
-    assert cells == ["lr=0.01, seeds=[0]", "lr=0.002, seeds=[0]", "lr=0.01, seeds=[0, 1]", "–"]
-    assert "differs" not in lines(experiments([alike[0], alike[0]], NOON), width=140)[1]
 
 
 def test_a_problems_note_stands_in_lines_of_80_columns_under_the_title() -> None:

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from normcore.data.registry import DatasetError
-from normcore.events import Evaluating, Event, Finished, Measured, Probed, Started, Stepped
+from normcore.events import Divergence, Evaluating, Event, Finished, Measured, Probed, Started, Stepped
 from normcore.probe import TIMES, probe
 from normcore.run import run
 from normcore.spec import parse
@@ -73,6 +73,15 @@ def test_the_model_and_the_tasks_artifacts_are_stored_before_the_end_is_told(
     assert store.read("run_1", 3, "model.pt") == b"weights"
     assert store.read("run_1", 3, "sample.txt") == b"once upon a time"
     assert store.read("run_1", 3, "figures/confusion_matrix.json") == b"{}"
+
+
+def test_the_log_of_a_run_that_diverged_says_what_broke(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    result = result_of(value=None, divergence=Divergence("train.loss", 10, {"train.loss": 2.31}))
+    monkeypatch.setattr("workers.training.run", telling(started(), Finished("diverged", result, timing_of(), bytes)))
+    told_by(job(tmp_path))
+    assert "diverged at step 10: train.loss was no longer finite; before that it was 2.31" in caplog.messages
 
 
 @pytest.mark.parametrize("error", [OSError("no such font"), ZeroDivisionError("division by zero")])

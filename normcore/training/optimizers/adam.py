@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from normcore.spec.optimizers.optimizer import Moments
 from normcore.training.optimizers.eager import Eager, buffers
+from normcore.training.optimizers.mean_squares import root_mean_squares
 
 
 class Adam(Eager):
@@ -27,16 +29,14 @@ class Adam(Eager):
             parameters: list[Tensor] = [p for p in group["params"] if p.grad is not None]
             if parameters:
                 group["t"] += 1
-                self._update(parameters, group["t"], group["lr"], group["beta1"], group["beta2"], group["eps"])
+                self._update(parameters, group)
 
-    def _update(self, parameters: list[Tensor], t: int, lr: float, beta1: float, beta2: float, eps: float) -> None:
+    def _update(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
+        t, lr, beta1, beta2, eps = (group[name] for name in ("t", "lr", "beta1", "beta2", "eps"))
         gradients: list[Tensor] = [p.grad for p in parameters if p.grad is not None]
         mean = buffers(self, parameters, "mean")
         torch._foreach_lerp_(mean, gradients, 1 - beta1)
-        mean_square = buffers(self, parameters, "mean_square")
-        torch._foreach_mul_(mean_square, beta2)
-        torch._foreach_addcmul_(mean_square, gradients, gradients, 1 - beta2)
-        rms = list(torch._foreach_sqrt(mean_square))
+        rms = root_mean_squares(self, parameters, beta2, eps)
         lr_t = self._corrected(rms, t, lr, beta1, beta2)
         torch._foreach_add_(rms, eps)
         torch._foreach_addcdiv_(parameters, mean, rms, -lr_t)

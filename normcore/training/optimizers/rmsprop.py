@@ -1,12 +1,14 @@
 """RMSProp as Blocks has it."""
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from normcore.spec.optimizers import rmsprop as spec
 from normcore.training.optimizers.eager import Eager, buffers
+from normcore.training.optimizers.mean_squares import root_mean_squares
 
 MIN_RMS = 1e-5
 
@@ -29,14 +31,12 @@ class RMSProp(Eager):
         for group in self.param_groups:
             parameters: list[Tensor] = [p for p in group["params"] if p.grad is not None]
             if parameters:
-                self._update(parameters, group["lr"], group["decay"], group["momentum"])
+                self._update(parameters, group)
 
-    def _update(self, parameters: list[Tensor], lr: float, decay: float, momentum: float) -> None:
+    def _update(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
+        lr, momentum = group["lr"], group["momentum"]
         gradients: list[Tensor] = [p.grad for p in parameters if p.grad is not None]
-        mean_square = buffers(self, parameters, "mean_square")
-        torch._foreach_mul_(mean_square, decay)
-        torch._foreach_addcmul_(mean_square, gradients, gradients, 1 - decay)
-        rms = torch._foreach_sqrt(mean_square)
+        rms = root_mean_squares(self, parameters, group["decay"], MIN_RMS)
         torch._foreach_clamp_min_(rms, MIN_RMS)
         steps = list(torch._foreach_div(gradients, rms))
         if momentum:

@@ -101,3 +101,17 @@ def test_an_intensity_beyond_all_numbers_makes_no_nan_of_black(log_intensity: fl
         (gradient,) = torch.autograd.grad(seen.sum(), numbers, retain_graph=True)
         assert not seen.any()
         assert gradient.isfinite().all()
+
+
+@pytest.mark.parametrize("variance", [2e-9, 1.0, 4.8e8])
+@pytest.mark.parametrize("centre", [-1e38, -1e20, -1e6, -2000.0, 3.0, 1e4, 1e10, 1e30])
+def test_filters_far_outside_are_in_float32_what_they_are_in_float64(centre: float, variance: float) -> None:
+    found = []
+    for dtype in (torch.float32, torch.float64):
+        numbers = [torch.tensor([n], dtype=torch.float32).to(dtype).requires_grad_() for n in (centre, 1.0, variance)]
+        f = filters(numbers[0], numbers[1], numbers[2], 2, 4)
+        (f * torch.arange(8, dtype=dtype).view(1, 2, 4)).sum().backward()  # type: ignore[no-untyped-call]
+        found.append([f.detach().double(), *(n.grad.double() for n in numbers if n.grad is not None)])
+    for ours, exact in zip(*found, strict=True):
+        torch.testing.assert_close(ours, exact, rtol=1e-4, atol=1e-7)
+        assert exact.isfinite().all()

@@ -85,3 +85,49 @@ def test_bias_draws_nearer_to_the_likeliest_mean() -> None:
     plain, neat = PenMixture.of(told), PenMixture.of(told, bias=1.5)
     torch.testing.assert_close(neat.log_deviation, plain.log_deviation - 1.5)
     torch.testing.assert_close(neat.log_weights, (2.5 * told[:, 1:4]).log_softmax(-1))
+
+
+def cost_and_gradient(told: Tensor, seen: Tensor) -> tuple[Tensor, Tensor]:
+    told = told.clone().requires_grad_()
+    cost = PenMixture.of(told).cost(seen)
+    cost.sum().backward()  # type: ignore[no-untyped-call]
+    assert told.grad is not None
+    return cost.detach().double(), told.grad.double()
+
+
+@pytest.mark.parametrize(
+    "extreme",
+    [
+        {10: -90.0},
+        {10: -90.0, 11: 90.0},
+        {16: 100.0},
+        {16: -100.0},
+        {10: -45.0, 16: 45.0},
+        {4: 1e25},
+        {4: 1e15, 16: 30.0},
+    ],
+    ids=str,
+)
+def test_extreme_numbers_in_float32_cost_what_they_cost_in_float64(extreme: dict[int, float]) -> None:
+    """The other components explain the point; the gradient of the extreme one is 0, not no number."""
+    told = numbers(1).float()
+    for place, value in extreme.items():
+        told[0, place] = value
+    seen = points(1).float()
+    cost, gradient = cost_and_gradient(told, seen)
+    exact, exact_gradient = cost_and_gradient(told.double(), seen.double())
+    torch.testing.assert_close(cost, exact, rtol=1e-6, atol=0)
+    torch.testing.assert_close(gradient, exact_gradient, rtol=1e-5, atol=1e-6)
+    assert exact.isfinite().all()
+    assert exact_gradient.isfinite().all()
+
+
+@pytest.mark.parametrize("place", [10, 16])
+def test_numbers_too_extreme_for_float64_are_bounded(place: int) -> None:
+    told = numbers(1)
+    told[0, place] = {10: -1000.0, 16: 1000.0}[place]
+    without = told.clone()
+    without[0, place] = {10: -100.0, 16: 100.0}[place]
+    (cost, gradient), (expected, _) = (cost_and_gradient(t, points(1)) for t in (told, without))
+    torch.testing.assert_close(cost, expected, rtol=1e-12, atol=0)
+    assert gradient.isfinite().all()

@@ -39,6 +39,17 @@ def test_the_newest_minibatch_has_the_weight_of_the_momentum() -> None:
     assert norm.get_buffer("running_var").flatten().tolist() == [0.75, 3, 1]
 
 
+def test_beyond_the_last_known_step_its_statistics_serve_on() -> None:
+    """Those of the first steps do not come again."""
+    norm = build(RecurrentBatchNorm(population="running")).norm(1, "input")
+    assert isinstance(norm, BatchStatistics)
+    taking_in(norm, torch.tensor([[[0.0], [2.0]], [[4.0], [8.0]], [[4.0], [10.0]]]))
+    for first, means, variances in [(0, [1, 6, 7, 7, 7], [1, 4, 9, 9, 9]), (3, [7, 7], [9, 9]), (7, [7], [9])]:
+        mean, var = norm.population(first, len(means))
+        assert mean.flatten().tolist() == means
+        assert var.flatten().tolist() == variances
+
+
 def test_one_step_after_the_other_is_the_same() -> None:
     torch.manual_seed(0)
     batches = torch.randn(3, 4, 5, 2)  # (passes, T, B, F)

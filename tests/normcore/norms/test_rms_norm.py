@@ -1,6 +1,9 @@
+import pytest
 import torch
+from torch.nn import functional
 
 from normcore.norms import build
+from normcore.norms.rms_norm import rms_normalized
 from normcore.spec.methods.rms_norm import RMSNorm
 
 
@@ -37,3 +40,15 @@ def test_the_mean_square_is_never_in_less_than_float32() -> None:
     assert normalized.dtype == torch.bfloat16
     exact = a.double() / a.double().square().mean().sqrt()
     torch.testing.assert_close(normalized.double(), exact, rtol=2**-8, atol=0)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e4])
+def test_it_is_torchs_to_the_last_bit(scale: float) -> None:
+    a, gain = scale * torch.randn(5, 40), torch.randn(40)
+    found = []
+    for normalized in (rms_normalized, lambda x, g, eps: functional.rms_norm(x, (40,), g, eps)):
+        inputs = a.clone().requires_grad_(), gain.clone().requires_grad_()
+        y = normalized(*inputs, 1e-5)
+        (y * torch.arange(40.0)).sum().backward()  # type: ignore[no-untyped-call]
+        found.append([y, *(i.grad for i in inputs)])
+    assert all(torch.equal(ours, theirs) for ours, theirs in zip(*found, strict=True))

@@ -149,6 +149,56 @@ def test_home_names_another_module_or_a_class_in_it() -> None:
     assert BENCHMARKS.implementation(CharLM()) is normcore.tasks.char_lm.CharacterModelling
 
 
+MADE_TASK = """
+from typing import ClassVar, Literal
+from normcore.spec.methods.layer_norm import LayerNorm
+class Kind(LayerNorm):
+    home: ClassVar[str] = "made_norms.shared:Shared"
+class Made(Kind):
+    method: Literal["made"] = "made"
+    {home}
+"""
+
+
+def made_registry(folder: Path, monkeypatch: pytest.MonkeyPatch, *modules: str, home: str = "") -> Registry[Method]:
+    """A package of options, one of which inherits its home, and one that implements them in these modules."""
+    for package, contents in (("made_spec", {"made": MADE_TASK.format(home=home)}), ("made_norms", {})):
+        (folder / package).mkdir()
+        files = {"__init__": "", **contents, **({} if contents else dict.fromkeys(modules, "class Made: pass"))}
+        for name, source in files.items():
+            (folder / package / f"{name}.py").write_text(source)
+    monkeypatch.syspath_prepend(folder)
+    for name in [name for name in sys.modules if name.startswith(("made_spec", "made_norms"))]:
+        monkeypatch.delitem(sys.modules, name)
+    return Registry("made", Method, "made_spec", tag="method", implemented_in="made_norms")
+
+
+@pytest.mark.parametrize(
+    ("modules", "module"), [(["shared"], "made_norms.shared"), (["shared", "made"], "made_norms.made")]
+)
+def test_a_home_that_is_inherited_gives_way_to_the_module_of_the_tag(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, modules: list[str], module: str
+) -> None:
+    registry = made_registry(tmp_path, monkeypatch, *modules)
+    assert registry.module_of(registry["made"]) == module
+    if "made" in modules:
+        implementation = registry.implementation(registry["made"](method="made"))
+        assert (implementation.__module__, implementation.__name__) == ("made_norms.made", "Made")
+
+
+def test_a_home_beside_a_module_of_the_tag_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    registry = made_registry(
+        tmp_path, monkeypatch, "shared", "made", home='home: ClassVar[str] = "made_norms.shared:Shared"'
+    )
+    with pytest.raises(TypeError, match=r"Made: home names made_norms.shared, and there is made_norms.made, too"):
+        registry.ours  # noqa: B018
+
+
+def test_a_home_that_is_the_module_of_the_tag_names_its_class(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    registry = made_registry(tmp_path, monkeypatch, "made", home='home: ClassVar[str] = "made_norms.made:Made"')
+    assert registry.implementation(registry["made"](method="made")).__module__ == "made_norms.made"
+
+
 IMPLEMENTED = [(kind, tag) for kind in REGISTRIES if kind not in ("models", "analyses") for tag in REGISTRIES[kind]]
 
 

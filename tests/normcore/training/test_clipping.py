@@ -1,15 +1,17 @@
 """Gradients are scaled to the norm that the spec allows, all together or each by itself."""
 
+import math
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.nn.utils import clip_grad_norm_
 
 from normcore.spec.optimizers.adam import Adam
 from normcore.spec.training import Training
-from normcore.training.clipping import clip_
+from normcore.training.clipping import clip_, largest_entry, norm_of, shorten_
 
 GRADIENTS = {"a": [[3.0, -4.0], [0.0, 12.0]], "b": [0.03, 0.04], "c": [-6.0, 0.0, 8.0]}
 NORMS = {"a": 13.0, "b": 0.05, "c": 10.0}
@@ -25,10 +27,13 @@ def model() -> nn.Module:
     return made
 
 
+def training(**options: Any) -> Training:
+    return Training(optimizer=Adam(), batch_size=1, max_steps=1, eval_every=1, target=None, **options)
+
+
 def clipped(**options: Any) -> tuple[float, dict[str, Any]]:
-    training = Training(optimizer=Adam(), batch_size=1, max_steps=1, eval_every=1, target=None, **options)
     given = model()
-    norm = clip_(given, training)
+    norm = clip_(given, training(**options))
     assert next(p for n, p in given.named_parameters() if n == "unused").grad is None
     return norm.item(), {n: p.grad.numpy() for n, p in given.named_parameters() if p.grad is not None}
 
@@ -77,3 +82,77 @@ def test_what_is_below_the_bound_stays(clip: str) -> None:
     _, gradients = clipped(clip_norm=20.0, clip=clip)
     for name, gradient in gradients.items():
         np.testing.assert_array_equal(gradient, GRADIENTS[name])
+
+
+SQUARES_OVERFLOW = {
+    torch.bfloat16: [3e25, -4e25, 1e30, 3e38],
+    torch.float32: [3e25, -4e25, 1e30, 3e38, 3e38],
+    torch.float64: [3e190, -4e190, 1e300],
+}
+SQUARES_UNDERFLOW = {
+    torch.bfloat16: [3e-25, 4e-25, 1e-30],
+    torch.float32: [3e-25, 4e-25, 1e-30],
+    torch.float64: [3e-190, 4e-190, 1e-200],
+}
+
+
+def clipped_exactly(entries: list[float], dtype: torch.dtype, clip: Any, bound: float) -> tuple[list[float], float]:
+    """What ``clip_`` should make of gradients of one entry each, by Python's own numbers; and their norm."""
+    given = [torch.tensor(entry, dtype=dtype).item() for entry in entries]
+    norm = math.hypot(*given)
+    if clip == "per_tensor":
+        return [entry * min(bound / (abs(entry) + TORCHS), 1) for entry in given], norm
+    if clip == "global_root":
+        return [entry * (bound / math.sqrt(norm) if norm > bound**2 else 1) for entry in given], norm
+    return [entry * min(bound / (norm + TORCHS), 1) for entry in given], norm
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("clip", ["global", "per_tensor", "global_root"])
+@pytest.mark.parametrize("entries", [SQUARES_OVERFLOW, SQUARES_UNDERFLOW], ids=["large", "small"])
+@pytest.mark.parametrize("bound", [1.0, 1e-3], ids=str)
+def test_gradients_whose_squares_leave_the_range_are_clipped_as_others_are(
+    entries: dict[torch.dtype, list[float]], clip: Any, dtype: torch.dtype, bound: float
+) -> None:
+    made = nn.ParameterList([torch.zeros(1, dtype=dtype) for _ in entries[dtype]])
+    for parameter, entry in zip(made, entries[dtype], strict=True):
+        parameter.grad = torch.tensor([entry], dtype=dtype)
+    wanted, length = clipped_exactly(entries[dtype], dtype, clip, bound)
+    norm = clip_(made, training(clip_norm=bound, clip=clip))
+    near = 4 * torch.finfo(dtype).eps
+    assert norm.item() == pytest.approx(length, rel=near, abs=0)
+    for parameter, expected in zip(made, wanted, strict=True):
+        assert parameter.grad is not None
+        assert parameter.grad.item() == pytest.approx(expected, rel=near, abs=torch.finfo(dtype).tiny)
+
+
+def test_the_norm_of_no_numbers_and_of_zeros_is_zero() -> None:
+    assert (
+        norm_of([]).item() == norm_of([torch.zeros(0)]).item() == norm_of([torch.zeros(3), torch.zeros(0)]).item() == 0
+    )
+
+
+@pytest.mark.parametrize("entry", [float("inf"), float("nan")])
+def test_the_norm_of_what_is_not_finite_is_not(entry: float) -> None:
+    assert not norm_of([torch.tensor([1e30, entry]), torch.ones(2)]).isfinite()
+
+
+@pytest.mark.parametrize(("clip", "largest"), [("global", 2.0), ("per_tensor", 2.0), ("global_root", 9.0)])
+def test_nothing_in_a_clipped_gradient_is_larger_than_is_told(clip: Any, largest: float) -> None:
+    norm = torch.tensor(9.0)
+    assert largest_entry(training(clip_norm=2.0, clip=clip), norm) == largest
+    assert (
+        largest_entry(training(clip_norm=10.0, clip=clip), norm) == largest_entry(training(clip_norm=None), norm) == 9
+    )
+
+
+@pytest.mark.parametrize("scale", [1e-14, 1.0, 1e13])
+def test_an_ordinary_norm_is_torchs_to_the_last_bit(scale: float) -> None:
+    gradients = [scale * torch.randn(7, 5, generator=torch.Generator().manual_seed(n)) for n in range(3)]
+    theirs = [torch.zeros(7, 5).requires_grad_() for _ in gradients]
+    for parameter, gradient in zip(theirs, gradients, strict=True):
+        parameter.grad = gradient.clone()
+    assert torch.equal(clip_grad_norm_(theirs, 0.5 * scale), shorten_(gradients, 0.5 * scale))
+    for parameter, ours in zip(theirs, gradients, strict=True):
+        assert parameter.grad is not None
+        assert torch.equal(parameter.grad, ours)

@@ -20,6 +20,7 @@ from normcore.spec.cells import CELLS
 from normcore.spec.methods import METHODS
 from normcore.tasks.pixel_sequences import PixelSequences
 from normcore.tasks.task import Loss
+from normcore.training import loop
 from normcore.training.checkpoint import CorruptCheckpoint
 from normcore.training.loop import train
 from tests.normcore.kernels.compared import FUSED
@@ -137,6 +138,21 @@ def test_the_gradient_norm_is_that_before_clipping() -> None:
     free, clipped = (measured(run(tiny(max_steps=1, clip_norm=c)))[0].values for c in (None, 1e-3))
     assert free["train.grad_norm"] == pytest.approx(clipped["train.grad_norm"], rel=1e-6)
     assert free["train.grad_norm"] > 1e-2
+
+
+@pytest.mark.parametrize("kernel", ["auto", "reference"])
+def test_a_gradient_whose_square_overflows_is_clipped_and_told(kernel: str) -> None:
+    """With so small an eps, layer norm multiplies the gradient at each blank pixel at the start of an image."""
+    spec = training_spec(
+        {
+            "task": {"name": "sequential_digits", "profile": "smoke"},
+            "norm": {"method": "layer_norm", "eps": 1e-8},
+            "training": {"kernel": kernel, "max_steps": 4, "eval_every": 2},
+        }
+    )
+    events = run(spec)
+    assert finished(events).outcome == "completed"
+    assert 1e20 < measured(events)[0].values["train.grad_norm"] < math.inf
 
 
 def test_clipping_bounds_the_step() -> None:
@@ -340,6 +356,63 @@ def test_divergence_before_the_first_evaluation_is_a_result_without_a_value() ->
     assert result.value is result.valid_value is result.step is None
     assert result.values == {}
     assert result.no_skill == 0.1
+
+
+def test_a_diverged_run_says_which_series_broke_and_the_last_finite_values() -> None:
+    divergence = finished(run(tiny(optimizer={"lr": 1e38}))).result.divergence
+    assert divergence is not None
+    assert divergence.step == EVERY
+    [start] = measured(run(tiny(optimizer={"lr": 1e-30}, max_steps=1)))
+    first_update = {name: value for name, value in start.values.items() if name.startswith("train.")}
+    assert divergence.last_finite == first_update
+    assert divergence.series == "train.loss"
+    told = f"train.loss was no longer finite; before that it was {first_update['train.loss']:.6g}"
+    assert str(divergence) == f"diverged at step {EVERY}: {told}"
+
+
+def test_a_gradient_that_breaks_before_the_loss_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    losses = iter([False] * 4 + [True] * 10)
+    loss = PixelSequences.loss
+
+    def broken(*arguments: Any) -> Loss:
+        total = loss(*arguments).total
+        if next(losses):
+            total.register_hook(lambda gradient: gradient * math.nan)  # type: ignore[no-untyped-call]
+        return Loss(total)
+
+    monkeypatch.setattr(PixelSequences, "loss", broken)
+    events = run(tiny())
+    divergence = finished(events).result.divergence
+    assert divergence is not None
+    assert (divergence.series, divergence.step) == ("train.grad_norm", 2 * EVERY)
+    assert divergence.last_finite["valid.loss"] == measured(events)[0].values["valid.loss"]
+
+
+def test_a_run_that_resumes_remembers_what_was_finite() -> None:
+    spec = tiny(optimizer={"lr": 1e38})
+    events, [after_1, after_2] = run_keeping(spec, 1, 2)
+    whole = finished(events).result.divergence
+    for checkpoint in (after_1, after_2):
+        assert finished(run(spec, checkpoint=checkpoint)).result.divergence == whole
+
+
+def test_a_run_that_is_finite_has_no_divergence() -> None:
+    assert finished(run(tiny())).result.divergence is None
+
+
+def test_a_test_that_is_not_finite_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "test", untestable)
+    events = run(tiny())
+    assert finished(events).outcome == "diverged"
+    divergence = finished(events).result.divergence
+    assert divergence is not None
+    assert (divergence.series, divergence.step) == ("test.accuracy", STEPS)
+    assert divergence.last_finite == measured(events)[-1].values
+
+
+def untestable(*arguments: Any) -> Generator[Any, None, dict[str, float]]:
+    yield from ()
+    return {"accuracy": math.nan}
 
 
 def test_divergence_later_keeps_the_model_selected_before(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,8 +3,10 @@
 import pytest
 from starlette.testclient import TestClient
 
+from normcore.events import Divergence
 from service.db import Database
 from service.experiments import lifecycle
+from service.experiments.tables import Run
 from tests.service.asked import is_problem
 from tests.service.experiments.lifecycle.verbs import released
 from tests.service.given import MAX_STEPS, begun, claimed, failed, finished, measured, recorded, submitted
@@ -37,8 +39,35 @@ def test_a_running_run_shows_its_progress_and_the_time_that_is_left(client: Test
         "steps_below_target": None,
         "seconds_below_target": None,
         "train_seconds": 4.0,
+        "divergence": None,
     }
     assert run["started_at"] <= run["finished_at"]
+
+
+def test_a_run_that_diverged_says_what_broke_and_when(client: TestClient, db: Database) -> None:
+    run_id = submitted(db).runs[0].id
+    lease = claimed(db).lease
+    begun(db, lease)
+    finished(db, lease, "diverged", value=None, divergence=Divergence("train.loss", 10, {"train.loss": 2.31}))
+    assert client.get(f"/v1/runs/{run_id}").json()["result"]["divergence"] == {
+        "series": "train.loss",
+        "step": 10,
+        "last_finite": {"train.loss": 2.31},
+    }
+
+
+def test_a_result_that_is_older_than_divergence_reads_as_null(client: TestClient, db: Database) -> None:
+    run_id = submitted(db).runs[0].id
+    lease = claimed(db).lease
+    begun(db, lease)
+    finished(db, lease, "diverged", value=None)
+    with db.transaction() as session:
+        run = session.get_one(Run, run_id)
+        assert run.result is not None
+        run.result = {name: value for name, value in run.result.items() if name != "divergence"}
+    result = client.get(f"/v1/runs/{run_id}").json()["result"]
+    assert result["value"] is None
+    assert result["divergence"] is None
 
 
 def test_a_running_run_says_which_phase_of_an_evaluation_is_going_on(client: TestClient, db: Database) -> None:

@@ -25,6 +25,10 @@ def run(**changes: Any) -> RunOut:
     return examples.RUN.model_copy(update=changes)
 
 
+def broke(series: str) -> dict[str, Any]:
+    return {"metric": "accuracy", "divergence": {"series": series, "step": 10, "last_finite": {"train.loss": 2.3105}}}
+
+
 AT_WORK = ProgressOut(step=1200, max_steps=2000, eta_seconds=61.0, phase=None)
 
 
@@ -38,6 +42,16 @@ AT_WORK = ProgressOut(step=1200, max_steps=2000, eta_seconds=61.0, phase=None)
         ({"state": "failed"}, "It failed; what it said is below.", "bad"),
         ({"state": "cancelled", "progress": AT_WORK}, "It was cancelled at step 1\u202f200.", "warn"),
         ({"outcome": "diverged"}, "It diverged at step 200: its numbers were no longer finite.", "warn"),
+        (
+            {"outcome": "diverged", "result": broke("train.loss")},
+            "It diverged at step 10: train.loss was no longer finite; before that it was 2.3105.",
+            "warn",
+        ),
+        (
+            {"outcome": "diverged", "result": broke("valid.loss")},
+            "It diverged at step 10: valid.loss was no longer finite.",
+            "warn",
+        ),
     ],
 )
 def test_the_answer_says_what_happened(changes: dict[str, Any], text: str, tone: str) -> None:

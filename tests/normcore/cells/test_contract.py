@@ -1,0 +1,213 @@
+"""What every cell owes to a method: each norm at its place with all that it is told, biases and matrices as the method
+wants them. A cell that forgets one of these lets methods do nothing, unnoticed.
+"""
+
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from normcore.norms.normalization import BiasPlace, Normalization, Size
+from normcore.spec.cells import CELLS
+from normcore.spec.models.model import Place
+from normcore.spec.models.recurrent import RecurrentModel
+
+FIRST, STEPS, BATCH, INPUTS, HIDDEN = 2, 3, 5, 4, 6
+MASK = torch.arange(STEPS).unsqueeze(1) < torch.tensor([3, 1, 2, 3, 3])
+STATES = ("h0", "c0")
+
+Make = Callable[[RecurrentModel, int, Normalization], Any]
+
+
+class Call:
+    """What a norm was told."""
+
+    def __init__(self, a: Tensor, t: int, mask: Tensor | None, size: Size | None) -> None:
+        self.a, self.t, self.mask = a.detach(), t, mask
+        self.size = None if size is None else size()
+
+
+class Spied(nn.Module):
+    """Multiplies by a factor, and remembers what it was told."""
+
+    def __init__(self, features: int, factor: float) -> None:
+        super().__init__()
+        self.features, self.factor = features, factor
+        self.calls: list[Call] = []
+
+    def forward(self, a: Tensor, t: int, mask: Tensor | None = None, size: Size | None = None) -> Tensor:
+        self.calls.append(Call(a, t, mask, size))
+        return self.factor * a
+
+
+class Spy(Normalization):
+    """Stands at one site, and remembers what the cell does with it."""
+
+    def __init__(self, site: Place, factor: float = 1.0, bias: BiasPlace = "outside", **answers: Any) -> None:
+        self.site, self.factor, self.bias = site, factor, bias
+        self.spied: list[Spied] = []
+        self.parametrized: list[str] = []
+        vars(self).update(answers)
+
+    def norm(self, hidden_size: int, site: Place, blocks: tuple[int, ...] = (1,)) -> nn.Module:
+        if site != self.site:
+            return super().norm(hidden_size, site)
+        self.spied.append(Spied(hidden_size * sum(blocks), self.factor))
+        return self.spied[-1]
+
+    def parametrize(self, module: nn.Module, *matrices: str) -> None:
+        self.parametrized += matrices
+
+
+class Unrolled:
+    """A cell with a spy, after some steps."""
+
+    def __init__(self, make: Make, kind: type[RecurrentModel], norm: Spy, added_bias: float = 0.0) -> None:
+        torch.manual_seed(0)
+        self.cell = make(kind.model_validate({"cell": CELLS.tag_of(kind), "hidden_size": HIDDEN}), INPUTS, norm)
+        with torch.no_grad():
+            for bias in self.biases.values():
+                bias += added_bias
+        x = torch.randn(STEPS, BATCH, INPUTS, generator=torch.Generator().manual_seed(1))
+        terms = self.cell.input_term(x, FIRST, MASK)
+        self.states = [self.cell.initial_state(BATCH)]
+        for t in range(STEPS):
+            self.states.append(self.cell.step(terms[t], self.states[-1], FIRST + t))
+        self.calls = norm.spied[0].calls if norm.spied else []
+        self.features = norm.spied[0].features if norm.spied else None
+
+    @property
+    def biases(self) -> dict[str, Tensor]:
+        named = self.cell.named_parameters()
+        return {name: p for name, p in named if p.dim() == 1 and name not in STATES and not name.startswith("norm_")}
+
+    @property
+    def matrices(self) -> set[str]:
+        return {name for name, p in self.cell.named_parameters() if p.dim() == 2}
+
+    def ends_as(self, other: "Unrolled") -> bool:
+        return all(torch.equal(ours, theirs) for ours, theirs in zip(self.states[-1], other.states[-1], strict=True))
+
+    def was_told_as(self, other: "Unrolled") -> bool:
+        """At first; later on, a bias comes back with the state."""
+        return all(torch.equal(ours.a, theirs.a) for ours, theirs in zip(self.calls[:1], other.calls[:1], strict=True))
+
+
+def forgotten(make: Make, kind: type[RecurrentModel]) -> Iterator[str]:
+    """What a cell does not do that it owes to a method."""
+    for site in sorted(kind.places):
+        unrolled = Unrolled(make, kind, Spy(site))
+        yield from wrong_calls(site, unrolled)
+        if unrolled.ends_as(Unrolled(make, kind, Spy(site, factor=3.0))):
+            yield f"{site}: what the norm gives is not used"
+    yield from wrong_biases(make, kind)
+    spy = Spy("input")
+    missing = Unrolled(make, kind, spy).matrices - set(spy.parametrized)
+    if missing:
+        yield f"parametrize: not called for {missing}"
+    if "cell" in kind.places:
+        carried, kept = (
+            Unrolled(make, kind, Spy("cell", factor=3.0, carries_normalized_cell=carries)) for carries in (True, False)
+        )
+        if carried.ends_as(kept):
+            yield "carries_normalized_cell: it changes nothing"
+
+
+def wrong_calls(site: Place, unrolled: Unrolled) -> Iterator[str]:
+    times = [FIRST] if site == "input" else [FIRST + t for t in range(STEPS)]
+    if [call.t for call in unrolled.calls] != times:
+        yield f"{site}: called at {[call.t for call in unrolled.calls]}, not at {times}"
+    for call in unrolled.calls:
+        if call.a.shape[-1] != unrolled.features:
+            yield f"{site}: {unrolled.features} features were asked for, and {call.a.shape[-1]} came"
+        if site == "input" and call.mask is not MASK:
+            yield "input: the mask is missing"
+        if site != "cell" and call.size is None:
+            yield f"{site}: the size of the products is missing"
+        if (
+            site in ("input", "recurrent")
+            and call.size is not None
+            and (call.size < 0.99 * call.a.abs().amax(-2)).any()
+        ):
+            yield f"{site}: the products are larger than their size"
+
+
+def wrong_biases(make: Make, kind: type[RecurrentModel]) -> Iterator[str]:
+    """The bias comes before the norm of the input or the sum, or after it, or both: behind a norm that gives 0 only
+    what is outside is seen."""
+    places: tuple[BiasPlace, ...] = ("outside", "inside", "both")
+    for site in sorted(kind.places & {"input", "sum"}):
+        for place in places:
+            usual, moved = (Unrolled(make, kind, Spy(site, 0.0, place), added) for added in (0.0, 1.0))
+            if usual.was_told_as(moved) != (place == "outside"):
+                yield f"bias {place}: wrong before the norm of the {site}"
+            if usual.ends_as(moved) != (place == "inside"):
+                yield f"bias {place}: wrong after the norm of the {site}"
+    narrow, wide = (Unrolled(make, kind, Spy("input", bias_init=width)).biases for width in (0.0, 0.5))
+    if any(torch.equal(narrow[name], wide[name]) for name in narrow):
+        yield "bias_init: the bias is not spread"
+
+
+HABITS = {
+    "parametrize": (r"norm\.parametrize\(self, .*\)", "pass"),
+    "parametrize one matrix": (r'"weight_ih", "weight_hh"\)$', '"weight_ih")'),
+    "norm of the input": (r"= self\.norm_x\(mapped.*\)", "= mapped"),
+    "norm of the recurrent term": (r"self\.norm_h\((functional\.linear\(.*?\)), t, size=size\)", r"\1"),
+    "norm of the sum": (r"self\.norm_sum\((.*?), t, size=size\)", r"\1"),
+    "norm of the cell": (r"self\.norm_c\(c, t\)", "c"),
+    "place": (r'norm\.norm\(hidden_size, "input"', 'norm.norm(hidden_size, "recurrent"'),
+    "blocks": (r", blocks=\(.*?\)\)", ")"),
+    "mask": (r"\(mapped, t, mask", "(mapped, t, None"),
+    "t of the input": (r"\(mapped, t,", "(mapped, 0,"),
+    "t of the recurrent term": (r"(self\.norm_h\(functional\.linear\(.*?\)), t", r"\1, 0"),
+    "t of the sum": (r"(self\.norm_sum\(.*?), t,", r"\1, 0,"),
+    "t of the cell": (r"self\.norm_c\(c, t\)", "self.norm_c(c, 0)"),
+    "size of the input": (r", size_of_products\(self\.weight_ih, x\)", ""),
+    "size of the recurrent term": (r"(self\.norm_h\(.*), size=size\)", r"\1)"),
+    "size of the sum": (r"(self\.norm_sum\(.*), size=size\)", r"\1)"),
+    "bias outside": (r"norm\.bias$", '"inside"'),
+    "bias inside": (r"norm\.bias$", '"outside"'),
+    "bias_init": (r"norm\.bias_init", "0.0"),
+    "carry": (r"norm\.carries_normalized_cell", "False"),
+}
+
+
+def source_of(cell: str) -> str:
+    return inspect.getsource(inspect.getmodule(cell_of(cell)))  # type: ignore[arg-type]
+
+
+def cell_of(cell: str) -> Any:
+    made = CELLS.validate({"cell": cell})
+    return CELLS.implementation(made)
+
+
+def without(cell: str, habit: str) -> Make:
+    """The class of a cell that forgets a habit."""
+    pattern, instead = HABITS[habit]
+    module = ModuleType(f"forgetful_{cell}")
+    exec(re.sub(pattern, instead, source_of(cell), flags=re.MULTILINE), vars(module))
+    made: Make = getattr(module, cell_of(cell).__name__)
+    return made
+
+
+FORGETFUL = [(c, h) for c in CELLS.ours for h, (p, _) in HABITS.items() if re.search(p, source_of(c), re.MULTILINE)]
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_a_cell_forgets_nothing_that_it_owes_to_a_method(cell: str) -> None:
+    assert list(forgotten(cell_of(cell), CELLS[cell])) == []
+
+
+@pytest.mark.parametrize(("cell", "habit"), FORGETFUL)
+def test_a_cell_that_forgets_one_thing_is_found(cell: str, habit: str) -> None:
+    assert list(forgotten(without(cell, habit), CELLS[cell]))
+
+
+def test_every_habit_is_one_of_some_cell() -> None:
+    assert {habit for _, habit in FORGETFUL} == set(HABITS)
+    assert {cell for cell, _ in FORGETFUL} == set(CELLS.ours)
