@@ -14,9 +14,9 @@ from service.db import Database
 from service.experiments import routes as experiments
 from service.group_commit import GroupCommit
 from service.http import openapi
-from service.http.addresses import RefuseNul
 from service.http.compression import CompressGet
 from service.http.conditional import Revalidate
+from service.http.heads import BoundHeads
 from service.http.kept import KeptAnswers
 from service.http.methods import AnswerHead
 from service.http.problems import translate_errors
@@ -73,7 +73,7 @@ def create_app(settings: Settings, *, require_keys: bool) -> FastAPI:
     app.state.store_check = StoreCheck(app.state.artifacts)
     app.state.kept = KeptAnswers()
     app.state.require_keys = require_keys
-    for inner_first in (Revalidate, CompressGet, AnswerHead, RefuseNul):
+    for inner_first in (Revalidate, CompressGet, AnswerHead, BoundHeads):
         app.add_middleware(inner_first)
     app.add_middleware(RefuseStrangers, allowed_hosts=settings.hosts, require_keys=require_keys)
     app.add_middleware(ShowRefusals)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from normcore.spec import InvalidSpec, SpecError, TrainingSpec, resolve
+from normcore.spec.errors import first_errors
 from normcore.spec.experiment import HASHED, ExperimentSpec
 from normcore.spec.messages import choose, message, suggestion
 from normcore.spec.tasks.char_lm import CharLM
@@ -32,7 +33,7 @@ def read(written: Any) -> Submitted:
     """
     if not isinstance(written, Mapping):
         raise Invalid([SpecError((), AN_OBJECT, "type")])
-    errors = [_unknown(name) for name in written if name not in FIELDS]
+    errors = first_errors([name for name in written if name not in FIELDS], _unknown)
     spec: ExperimentSpec | None = None
     evidence: Evidence | None = None
     try:
@@ -42,13 +43,13 @@ def read(written: Any) -> Submitted:
     try:
         evidence = Evidence.model_validate({name: written[name] for name in Evidence.model_fields if name in written})
     except ValidationError as refusal:
-        errors += [_wrong(error) for error in refusal.errors()]
+        errors += first_errors(refusal.errors(include_url=False), _wrong)
     if spec is not None:
         errors += _unranked(spec)
     if evidence is not None:
-        errors += _doubled(evidence)
+        errors += first_errors(list(_doubled(evidence)), lambda error: error)
     if isinstance(spec, TrainingSpec) and evidence is not None:
-        errors += _impossible(spec, evidence)
+        errors += first_errors(list(_impossible(spec, evidence)), lambda error: error)
     if errors or evidence is None or not isinstance(spec, TrainingSpec):
         raise Invalid(errors)
     return Submitted(spec.model_copy(update={"seeds": [one.seed for one in evidence.values]}), evidence)
