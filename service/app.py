@@ -35,6 +35,7 @@ from service.report_cards import routes as report_cards
 from service.settings import Settings
 from service.store_check import StoreCheck
 from service.sweeps import routes as sweeps
+from service.timed_calls import StoreThreads
 from service.workload import routes as workload
 
 PAGES = (overview, boards, compare, experiment_list, experiment, run, methods, tasks, sweep_pages, submit, workers)
@@ -69,7 +70,8 @@ def create_app(settings: Settings, *, require_keys: bool) -> FastAPI:
     )
     app.state.settings, app.state.db, app.state.celery = settings, db, celery
     app.state.group_commit = GroupCommit(db)
-    app.state.artifacts = Artifacts(settings.artifacts_url)
+    app.state.artifacts = Artifacts(settings.artifacts_url, call_seconds=None)
+    app.state.store_threads = StoreThreads()
     app.state.store_check = StoreCheck(app.state.artifacts)
     app.state.kept = KeptAnswers()
     app.state.require_keys = require_keys

@@ -22,7 +22,6 @@ from typing import Any
 
 from normcore.spec import SpecError
 
-
 MOST_LETTERS = 20_000  # of an answer's detail, which repeats what was sent
 
 
@@ -104,4 +103,7 @@ class Defect(ServiceError):
 
 class Unavailable(ServiceError):
     status, title = 503, "Unavailable"
-    headers = MappingProxyType({"Retry-After": "1"})
+
+    def __init__(self, detail: str, *, retry_after: int = 1) -> None:
+        super().__init__(detail)
+        self.headers = {"Retry-After": str(retry_after)}
