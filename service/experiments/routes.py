@@ -32,6 +32,7 @@ from service.http.conditional import etag_matches
 from service.http.openapi import JSON, answers, refusals
 from service.http.pages import Cursor, Limit, Page, next_page, page
 from service.http.parts import DatabaseDep, PartsDep
+from service.http.permits import permit_of
 from service.http.ranges import read_range
 from service.http.routing import Router, check_known
 from service.http.tables import WantedFormat, as_file, json_answer
@@ -163,6 +164,7 @@ def _as_it_is_now(db: Database, experiment_id: str) -> schemas.ExperimentOut:
 
 @router.get("/experiments/{experiment_id}/events", response_class=EventStream, responses=described.EVENTS)
 def stream_experiment(
+    request: Request,
     experiment_id: parameters.ExperimentId,
     db: DatabaseDep,
     last_event_id: parameters.LastEventId = None,
@@ -173,7 +175,7 @@ def stream_experiment(
         queries.experiment(session, experiment_id)
         runs = Run.experiment_id == experiment_id
         chosen = stream.Stream.resumed(session, runs, last_event_id or last_event_id_parameter)
-        return _events(db, chosen, session)
+        return _events(request, db, chosen, session)
 
 
 @router.get(
@@ -252,6 +254,7 @@ def _drawn(db: Database, run_id: str, name: str, theme: Theme) -> tuple[schemas.
 
 @router.get("/runs/{run_id}/events", response_class=EventStream, responses=described.EVENTS)
 def stream_run(
+    request: Request,
     run_id: parameters.RunId,
     db: DatabaseDep,
     last_event_id: parameters.LastEventId = None,
@@ -262,13 +265,13 @@ def stream_run(
         queries.run(session, run_id)
         runs = Run.id == run_id
         chosen = stream.Stream.resumed(session, runs, last_event_id or last_event_id_parameter)
-        return _events(db, chosen, session)
+        return _events(request, db, chosen, session)
 
 
-def _events(db: Database, chosen: stream.Stream, session: Session) -> Response:
+def _events(request: Request, db: Database, chosen: stream.Stream, session: Session) -> Response:
     if chosen.is_over(session):
         return Response(status_code=status.HTTP_204_NO_CONTENT)
-    return EventStream(chosen.events(db), headers={"Cache-Control": "no-cache"})
+    return EventStream(chosen.events(db, permit_of(request)), headers={"Cache-Control": "no-cache"})
 
 
 @router.get("/runs/{run_id}/artifacts", responses=answers(examples.ARTIFACTS) | refusals(NotFound))
