@@ -129,12 +129,12 @@ def _service(data_dir: Path, port: int, as_json: bool) -> Iterator[tuple[Client,
     typer.echo(f"Starting the service (data in {data_dir}, log in {log.name}) …", err=as_json)
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "normbench", "up", "--port", str(port)], stdout=output, stderr=output
+            [sys.executable, "-P", "-m", "normbench", "up", "--json", "--port", str(port)], stdout=output, stderr=output
         )
     try:
         with Client(f"http://127.0.0.1:{port}") as client:
             deadline = time.monotonic() + READY_SECONDS
-            while not client.is_ready():
+            while not (b'{"url": ' in log.read_bytes() and client.is_ready()):  # another one may have the port
                 if process.poll() is not None or time.monotonic() > deadline:
                     raise NormbenchError(f"the service did not start; {log} says:\n{log.read_text()[-2000:]}")
                 time.sleep(0.1)

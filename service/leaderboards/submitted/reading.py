@@ -12,6 +12,7 @@ from normcore.spec.messages import choose, message, suggestion
 from normcore.spec.tasks.char_lm import CharLM
 from service.errors import Invalid
 from service.leaderboards.submitted.schemas import Evidence, Provenance, SeedValue
+from service.urls import has_password
 
 OF_SPEC = (*HASHED, "spec_version")
 FIELDS = (*OF_SPEC, *Evidence.model_fields)
@@ -48,6 +49,7 @@ def read(written: Any) -> Submitted:
         errors += _unranked(spec)
     if evidence is not None:
         errors += first_errors(list(_doubled(evidence)), lambda error: error)
+        errors += _secrets(evidence.provenance)
     if isinstance(spec, TrainingSpec) and evidence is not None:
         errors += first_errors(list(_impossible(spec, evidence)), lambda error: error)
     if errors or evidence is None or not isinstance(spec, TrainingSpec):
@@ -83,6 +85,13 @@ def _doubled(evidence: Evidence) -> Iterator[SpecError]:
         if one.seed in seen:
             yield SpecError(("values", k, "seed"), f"seed {one.seed} is given twice; give it once", "duplicate")
         seen.add(one.seed)
+
+
+def _secrets(provenance: Provenance) -> Iterator[SpecError]:
+    for name, text in provenance.model_dump(exclude_none=True).items():
+        if has_password(text):
+            wrong = "everybody sees it; leave out what stands before the @ of the address, as https://example.org/log"
+            yield SpecError(("provenance", name), wrong, "secret")
 
 
 def _impossible(spec: TrainingSpec, evidence: Evidence) -> Iterator[SpecError]:
