@@ -12,24 +12,61 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import ours
+from sqlalchemy import insert
+
+from benchmarks import leaderboard, ours
 from benchmarks.largest import LARGEST, Large
 from benchmarks.load import TIMEOUT, Connection, get
 from benchmarks.number import Number, Target, number
+from normcore.spec import resolve
+from service.db import Database, rows_of
+from service.experiments import submission
+from service.experiments.tables import Measurement
 
 ASK_SECONDS = 0.05
 AT_ONCE = 3
+POINTS = 100_000  # of a curve
+BOARD = "/v1/leaderboards/permuted_digits?profile=small"
+BOARDS = {
+    "a board": Large("GET", BOARD),
+    "a board in CSV": Large("GET", f"{BOARD}&format=csv"),
+    "a board in Parquet": Large("GET", f"{BOARD}&format=parquet"),
+}
 BAR = Target("ours", "at most", 250)
 
 
 def measure(scratch: Path) -> list[Number]:
     """The longest wait for ``/healthz`` beside each kind."""
+    db = leaderboard.fill(leaderboard.on_sqlite(scratch / "api"), 1)
+    answers = {**fill_curves(db), **BOARDS}
+    db.close()
     with ours.api(scratch / "api") as port:
-        beside = {name: ask_beside(port, large) for name, large in LARGEST.items()}
+        beside = {name: ask_beside(port, large) for name, large in {**LARGEST, **answers}.items()}
     return [
         number(f"waiting: {name}", "ms", [1000 * wait for wait in answered.waits], statistic=max, target=BAR)
         for name, answered in beside.items()
     ]
+
+
+def fill_curves(db: Database) -> dict[str, Large]:
+    """Store a run with the longest curves, and give the calls for them."""
+    with db.transaction() as session:
+        made, _ = submission.submit(session, resolve({"task": {"name": "permuted_digits"}}), request_digest="")
+        run_id = made.runs[0].id
+        for series in ("train.loss", "valid.loss", "valid.accuracy"):
+            curve = [
+                {"run_id": run_id, "attempt": 1, "step": k, "series": series, "value": k / 7, "seconds": k / 100}
+                for k in range(1, POINTS + 1)
+            ]
+            session.connection().execute(insert(rows_of(Measurement)), curve)
+    path = f"/v1/runs/{run_id}/measurements"
+    return {
+        "curves": Large("GET", path),
+        "curves, compressed": Large("GET", path, headers={"Accept-Encoding": "gzip"}),
+        "curves in CSV": Large("GET", f"{path}?format=csv"),
+        "curves in Parquet": Large("GET", f"{path}?format=parquet"),
+        "page of the curves": Large("GET", f"/runs/{run_id}"),
+    }
 
 
 @dataclass(frozen=True, slots=True)
