@@ -38,7 +38,8 @@ class Revalidate:
             if start is not None and message["type"] == "http.response.body":
                 if not message.get("more_body", False):
                     known = Headers(scope=scope).get("if-none-match", "")
-                    revalidate = partial(_revalidated, start, message, known)
+                    head: Message = start
+                    revalidate = partial(_revalidated, head, message, known)
                     is_large = len(message.get("body", b"")) > LARGE
                     start, message = await run_in_threadpool(revalidate) if is_large else revalidate()
                 await send(start)

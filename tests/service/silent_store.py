@@ -16,7 +16,10 @@ class SilentFileSystem(MemoryFileSystem):  # type: ignore[misc]
     answers: ClassVar[threading.Event] = threading.Event()
     answers.set()
 
+    asked: ClassVar[list[str]] = []  # folders
+
     def ls(self, *arguments: Any, **options: Any) -> Any:
+        self.asked.append(arguments[0])
         self.answers.wait()
         return super().ls(*arguments, **options)
 

@@ -75,9 +75,13 @@ def test_the_page_of_a_run_is_shown_without_its_files(client: TestClient, run_id
     assert "The artifact store does not answer now" in page.text
 
 
-def test_no_name_but_a_runs_is_asked_of_the_store(client: TestClient, silence: None) -> None:
-    assert client.get("/runs/%2e%2e").status_code == 404
-    assert client.get("/v1/runs/%2e%2e/artifacts").status_code == 404
+def test_no_name_but_a_runs_is_asked_of_the_store(client: TestClient, run_id: str) -> None:
+    SilentFileSystem.asked.clear()
+    for path in ("/runs/run_0", "/v1/runs/run_0/artifacts", "/v1/runs/run_0/artifacts/model.pt"):
+        assert client.get(path).status_code == 404
+    assert SilentFileSystem.asked == []
+    assert client.get(f"/v1/runs/{run_id}/artifacts").status_code == 200
+    assert [folder.rpartition("/")[2] for folder in SilentFileSystem.asked[:1]] == [run_id]
 
 
 def test_calls_of_a_worker_end_with_an_error_of_the_network(
