@@ -36,13 +36,12 @@ class Revalidate:
                 start = message
                 return
             if start is not None and message["type"] == "http.response.body":
+                head: Message = start
                 if not message.get("more_body", False):
-                    known = Headers(scope=scope).get("if-none-match", "")
-                    head: Message = start
-                    revalidate = partial(_revalidated, head, message, known)
+                    revalidate = partial(_revalidated, head, message, Headers(scope=scope).get("if-none-match", ""))
                     is_large = len(message.get("body", b"")) > LARGE
-                    start, message = await run_in_threadpool(revalidate) if is_large else revalidate()
-                await send(start)
+                    head, message = await run_in_threadpool(revalidate) if is_large else revalidate()
+                await send(head)
                 start = None
             await send(message)
 
