@@ -26,6 +26,7 @@ from benchmarks import (
     servers,
     submitting,
     sweeps,
+    waiting,
 )
 from benchmarks.number import Number, promises_kept
 from benchmarks.processes import ROOT
@@ -41,6 +42,7 @@ GROUPS: dict[str, Callable[[Path], list[Number]]] = {
     "scale": scale.measure,
     "sweeps": sweeps.measure,
     "feedforward": feedforward.measure,
+    "waiting": waiting.measure,
     "faults": faults.measure,
 }
 BRIEF = {**GROUPS, "faults": faults.measure_briefly}

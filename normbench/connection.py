@@ -39,14 +39,15 @@ class Connection:
                 " set NORMBENCH_API_KEY to a key as `normbench keys create` shows it"
             )
         self.url, self.patience = url, patience
+        self._shown = re.sub(r"(?<=://)[^/?#]*@", "", url)  # without a password
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         try:
             self._http = httpx.Client(base_url=url, headers=headers, timeout=TIMEOUT_SECONDS)
         except httpx.InvalidURL as error:
-            raise Unreachable(f"{url} is no address ({error}); set NORMBENCH_URL") from None
+            raise Unreachable(f"{self._shown} is no address ({error}); set NORMBENCH_URL") from None
         host = self._http.base_url.host  # httpx writes what no host's name can hold as %5B
         if self._http.base_url.scheme not in ("http", "https") or not host or ("%" in host and ":" not in host):
-            raise Unreachable(f"{url} is no address; set NORMBENCH_URL to one like http://127.0.0.1:8000")
+            raise Unreachable(f"{self._shown} is no address; set NORMBENCH_URL to one like http://127.0.0.1:8000")
 
     def close(self) -> None:
         self._http.close()
@@ -116,7 +117,7 @@ class Connection:
             yield
         except httpx.TransportError as error:
             raise Unreachable(
-                f"no service answers at {self.url} ({error}); start one with `normbench up`, or set NORMBENCH_URL"
+                f"no service answers at {self._shown} ({error}); start one with `normbench up`, or set NORMBENCH_URL"
             ) from None
 
     def _content(self, answer: httpx.Response) -> dict[str, Any]:
@@ -125,7 +126,7 @@ class Connection:
         except ValueError:
             content = None
         if not isinstance(content, dict):
-            raise NormbenchError(f"what answers at {self.url} is no normbench; set NORMBENCH_URL")
+            raise NormbenchError(f"what answers at {self._shown} is no normbench; set NORMBENCH_URL")
         return content
 
 

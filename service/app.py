@@ -15,9 +15,9 @@ from service.experiments import routes as experiments
 from service.experiments.checks import loaded_options
 from service.group_commit import GroupCommit
 from service.http import openapi
-from service.http.addresses import RefuseNul
 from service.http.compression import CompressGet
 from service.http.conditional import Revalidate
+from service.http.heads import BoundHeads
 from service.http.kept import KeptAnswers
 from service.http.methods import AnswerHead
 from service.http.problems import translate_errors
@@ -36,6 +36,7 @@ from service.report_cards import routes as report_cards
 from service.settings import Settings
 from service.store_check import StoreCheck
 from service.sweeps import routes as sweeps
+from service.timed_calls import StoreThreads
 from service.workload import routes as workload
 
 PAGES = (overview, boards, compare, experiment_list, experiment, run, methods, tasks, sweep_pages, submit, workers)
@@ -71,11 +72,12 @@ def create_app(settings: Settings, *, require_keys: bool) -> FastAPI:
     )
     app.state.settings, app.state.db, app.state.celery = settings, db, celery
     app.state.group_commit = GroupCommit(db)
-    app.state.artifacts = Artifacts(settings.artifacts_url)
+    app.state.artifacts = Artifacts(settings.artifacts_url, call_seconds=None)
+    app.state.store_threads = StoreThreads()
     app.state.store_check = StoreCheck(app.state.artifacts)
     app.state.kept = KeptAnswers()
     app.state.require_keys = require_keys
-    for inner_first in (Revalidate, CompressGet, AnswerHead, RefuseNul):
+    for inner_first in (Revalidate, CompressGet, AnswerHead, BoundHeads):
         app.add_middleware(inner_first)
     app.add_middleware(RefuseStrangers, allowed_hosts=settings.hosts, require_keys=require_keys)
     app.add_middleware(ShowRefusals)

@@ -8,19 +8,24 @@ import errno
 import os
 import re
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import takewhile
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
 from service.errors import NotFound
+from service.timed_calls import CALL_SECONDS, within
 
 Entries = list[dict[str, Any]]  # ``list`` is a method below
+T = TypeVar("T")
 CHUNK = 1 << 20
+BLOCK = 4 * CHUNK  # that is fetched at once from a store behind a network
+SLOWEST = 1 << 20  # bytes a second; a store that takes fewer counts as hanging
 NAME = re.compile(r"(?!figures\Z)(?:figures/)?[A-Za-z0-9][A-Za-z0-9_.\-]{0,127}")
 FILE = re.compile(rf"([1-9][0-9]{{0,8}})\.({NAME.pattern})")  # attempt and name
 MODEL, LOG, ENVIRONMENT = "model.pt", "log.txt", "environment.json"
@@ -44,11 +49,17 @@ class Artifact:
 
 
 class Artifacts:
-    """Files by run, attempt and name under one URL."""
+    """Files by run, attempt and name under one URL.
 
-    def __init__(self, url: str) -> None:
-        self._fs, root = fsspec.core.url_to_fs(url)
+    Args:
+        call_seconds: a call that a store behind a network does not answer within this time raises ``TimeoutError``;
+            what it transfers may take longer. None for callers that watch the time themselves.
+    """
+
+    def __init__(self, url: str, *, call_seconds: float | None = CALL_SECONDS) -> None:
+        self._fs, root = fsspec.core.url_to_fs(url, **_limits(url))
         self._root = root.rstrip("/")
+        self._call_seconds = None if isinstance(self._fs, LocalFileSystem) else call_seconds
 
     def write(self, run_id: str, attempt: int, name: str, content: bytes) -> None:
         """Store a file, whole or not at all; on return it is on the disk.
@@ -57,6 +68,9 @@ class Artifacts:
             OSError: the store is full, read-only or away.
         """
         path = self._path(run_id, attempt, name)
+        self._in_time(lambda: self._write(path, content), transferred=len(content))
+
+    def _write(self, path: str, content: bytes) -> None:
         folder = path.rpartition("/")[0]
         if isinstance(self._fs, LocalFileSystem):
             _make_folder(Path(folder))
@@ -83,8 +97,9 @@ class Artifacts:
         Raises:
             NotFound: the attempt left no such file.
         """
+        path = self._path(run_id, attempt, name)
         try:
-            file = self._fs.open(self._path(run_id, attempt, name), "rb")
+            file = self._in_time(lambda: self._fs.open(path, "rb", block_size=BLOCK))
         except FileNotFoundError:
             raise NotFound(f"run {run_id} has no artifact {name!r}") from None
 
@@ -92,7 +107,7 @@ class Artifacts:
             left = length
             with file:
                 file.seek(start)
-                while piece := file.read(CHUNK if left is None else min(CHUNK, left)):
+                while piece := self._in_time(partial(file.read, CHUNK if left is None else min(CHUNK, left))):
                     left = None if left is None else left - len(piece)
                     yield piece
 
@@ -104,8 +119,9 @@ class Artifacts:
         Raises:
             NotFound: the attempt left no such file.
         """
+        path = self._path(run_id, attempt, name)
         try:
-            return f"{self._fs.checksum(self._path(run_id, attempt, name)):x}"
+            return f"{self._in_time(lambda: self._fs.checksum(path)):x}"
         except FileNotFoundError:
             raise NotFound(f"run {run_id} has no artifact {name!r}") from None
 
@@ -129,15 +145,18 @@ class Artifacts:
         """The files and folders in a folder, as fsspec describes them; none if there is no such folder."""
         self._fs.invalidate_cache(folder)
         try:
-            return [*self._fs.ls(folder, detail=True)]
+            return [*self._in_time(lambda: self._fs.ls(folder, detail=True))]
         except FileNotFoundError:
             return []
 
     def remove(self, run_id: str, attempt: int, name: str) -> None:
         """Remove a file, if it is there."""
         path = self._path(run_id, attempt, name)
+        self._in_time(lambda: self._remove(path))
+
+    def _remove(self, path: str) -> None:
         if self._fs.exists(path):
-            self._fs.rm(path)
+            self._fs.rm(path, recursive=True)
 
     def check_writable(self, size: int = 1) -> None:
         """Check that ``size`` bytes can be stored.
@@ -148,18 +167,34 @@ class Artifacts:
         if isinstance(self._fs, LocalFileSystem):
             _make_folder(Path(self._root))
         else:
-            self._fs.makedirs(self._root, exist_ok=True)
+            self._in_time(lambda: self._fs.makedirs(self._root, exist_ok=True))
         own = f".check-{secrets.token_hex(8)}"
         try:
             self.write(own, 1, "probe", bytes(size))
         finally:
-            if self._fs.exists(f"{self._root}/{own}"):
-                self._fs.rm(f"{self._root}/{own}", recursive=True)
+            self._in_time(lambda: self._remove(f"{self._root}/{own}"))
+
+    def _in_time(self, work: Callable[[], T], *, transferred: int = 0) -> T:
+        """
+        Raises:
+            TimeoutError: the store does not answer.
+        """
+        if self._call_seconds is None:
+            return work()
+        return within(self._call_seconds + transferred / SLOWEST, work)
 
     def _path(self, run_id: str, attempt: int, name: str) -> str:
         if not NAME.fullmatch(name):
             raise NotFound(f"run {run_id} has no artifact {name[:130]!r}")
         return f"{self._root}/{run_id}/{attempt}.{name}"
+
+
+def _limits(url: str) -> dict[str, Any]:
+    """Options of the file system, with which calls that nobody waits for any more end some time."""
+    if not url.startswith(("s3://", "s3a://")):
+        return {}
+    limits = {"connect_timeout": CALL_SECONDS, "read_timeout": 3 * CALL_SECONDS, "retries": {"total_max_attempts": 2}}
+    return {"config_kwargs": limits}
 
 
 def _make_folder(folder: Path) -> None:

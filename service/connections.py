@@ -64,6 +64,10 @@ class BoundedProtocol(HttpToolsProtocol):
         self._is_pending()
         super().on_message_begin()
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if not self._in_body:  # what follows a body are trailers, which must not count as headers (RFC 9110, 6.5.1)
+            super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
         if len(self.pipeline) == PIPELINED_REQUESTS:
             raise ValueError("too many requests in advance")

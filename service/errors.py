@@ -22,6 +22,8 @@ from typing import Any
 
 from normcore.spec import SpecError
 
+MOST_LETTERS = 20_000  # of an answer's detail, which repeats what was sent
+
 
 class ServiceError(Exception):
     """A refusal; its message is the problem's ``detail``."""
@@ -32,7 +34,7 @@ class ServiceError(Exception):
 
     def __init__(self, detail: str) -> None:
         super().__init__(detail)
-        self.detail = detail
+        self.detail = detail if len(detail) <= MOST_LETTERS else f"{detail[:MOST_LETTERS]}…"
 
     def problem(self) -> dict[str, Any]:
         """RFC 9457 problem details."""
@@ -101,4 +103,7 @@ class Defect(ServiceError):
 
 class Unavailable(ServiceError):
     status, title = 503, "Unavailable"
-    headers = MappingProxyType({"Retry-After": "1"})
+
+    def __init__(self, detail: str, *, retry_after: int = 1) -> None:
+        super().__init__(detail)
+        self.headers = {"Retry-After": str(retry_after)}

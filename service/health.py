@@ -1,5 +1,6 @@
 """Health checks: is the process alive, and does everything that it needs answer."""
 
+import logging
 from typing import Literal
 
 from fastapi import Request
@@ -12,6 +13,8 @@ from service.http.openapi import answers
 from service.http.parts import PartsDep
 from service.http.routing import Router
 from service.queue import broker_problem
+
+log = logging.getLogger(__name__)
 
 router = Router(tags=["health"])
 
@@ -44,7 +47,8 @@ def readyz(request: Request, parts: PartsDep) -> Ready:
         raise Unavailable(f"the database does not answer: {type(error).__name__}") from None
     problem = broker_problem(request.app.state.celery)
     if problem:
-        raise Unavailable(f"the broker does not answer: {problem}")
+        log.warning("the broker does not answer: %s", problem)  # it names the address, which is nobody else's business
+        raise Unavailable("the broker does not answer; the log of the API says why")
     problem = parts.store_check.problem()
     if problem:
         raise Unavailable(f"the artifact store takes no files: {problem}")

@@ -40,6 +40,7 @@ MODULES = (
     "service/experiments/test_state_diagram.py",
     "service/pages/test_journeys.py",
     "service/test_connections.py",
+    "service/test_largest_requests.py",
     "service/processes/test_local.py",
     "service/sweeps/test_trained.py",
     "service/test_schema.py",

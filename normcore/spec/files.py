@@ -10,12 +10,14 @@ from typing import Any
 
 import yaml
 
+from normcore.spec.messages import quoted
 from normcore.spec.yaml_errors import in_one_line
 
 MAX_NODES = 100_000  # values, keys and what aliases repeat of them; a spec with 1,000 seeds has some 1,100
 MAX_LEVELS = 50
 MERGE = "tag:yaml.org,2002:merge"
-NUMBER = re.compile(r"^[-+]?(\d[\d_]*\.?[\d_]*|\.\d[\d_]*)[eE][-+]?\d+$")
+MAX_DIGITS = 308  # of a whole number; those that are longer are beyond every float
+NUMBER = re.compile(r"^[-+]?(\d[\d_]*(\.[\d_]*)?|\.\d[\d_]*)[eE][-+]?\d+$")
 MARKS = (  # the longer ones first: UTF-32's begins as UTF-16's does
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
@@ -55,6 +57,9 @@ class _Loader(yaml.SafeLoader):
         _once([(key, None) for key in keys if isinstance(key, Hashable)])
         return super().construct_mapping(node, deep)
 
+    def construct_whole(self, node: yaml.ScalarNode) -> int | float:
+        return super().construct_yaml_int(node) if len(node.value) <= MAX_DIGITS else _beyond(node.value)
+
 
 _Loader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if tag not in NOT_JSON]
@@ -64,7 +69,7 @@ _Loader.yaml_constructors = {
     tag: construct
     for tag, construct in yaml.SafeLoader.yaml_constructors.items()
     if tag is None or tag.rpartition(":")[2] in ("null", "bool", "int", "float", "str", "seq", "map")
-}
+} | {"tag:yaml.org,2002:int": _Loader.construct_whole}
 
 
 class _Dumper(yaml.SafeDumper):
@@ -118,9 +123,18 @@ def load_json(text: str | bytes) -> Any:
         ValueError: it is, and has a key twice, or too many levels.
     """
     try:
-        return json.loads(text, object_pairs_hook=_once)
+        return json.loads(text, object_pairs_hook=_once, parse_int=_whole)
     except RecursionError:
         raise ValueError("it is nested too deeply; a spec has three levels") from None
+
+
+def _whole(digits: str) -> int | float:
+    """The number, or infinity: reading digits takes time in the square of their number."""
+    return int(digits) if len(digits) <= MAX_DIGITS else _beyond(digits)
+
+
+def _beyond(digits: str) -> float:
+    return float("-inf" if digits.startswith("-") else "inf")
 
 
 def load_yaml(text: str) -> Any:
@@ -172,10 +186,18 @@ def dump_yaml(spec: Any) -> str:
 def _once(pairs: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for n, key in enumerate(keys) if key in keys[:n])
-        raise ValueError(f"the key '{str(twice)[:60]}' stands twice in one object; remove one of them")
+        raise ValueError(f"the key {quoted(_first_double(pairs))} stands twice in one object; remove one of them")
     return found
+
+
+def _first_double(pairs: Sequence[tuple[Any, Any]]) -> Any:
+    """The first key that stands there before."""
+    seen = set[Any]()
+    for key, _ in pairs:
+        if key in seen:
+            return key
+        seen.add(key)
+    raise LookupError("every key is another")
 
 
 def _check_size(root: yaml.Node | None) -> None:

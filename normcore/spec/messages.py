@@ -11,6 +11,9 @@ from typing import Any
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
+LONGEST_NAME = 100  # characters of a name that somebody may have misspelt
+TOO_LONG = 10**308
+PIECES = json.JSONEncoder(default=str)
 A_MOMENT = "2026-11-25T12:00:00Z"
 QUOTED = re.compile(r"'([^']*)'")
 PLAIN = {
@@ -156,7 +159,7 @@ def suggestion(given: Any, known: Iterable[str]) -> str:
 def nearest(given: Any, known: Iterable[str]) -> list[str]:
     """The known names that are meant: the same in other letters, under another word for it, nearly the same, or with
     this word in them."""
-    if not isinstance(given, str):
+    if not isinstance(given, str) or len(given) > LONGEST_NAME:  # what is longer is close to no name
         return []
     known = list(known)
     same = same_name(given, known)
@@ -193,5 +196,20 @@ def _one_edit(a: str, b: str) -> bool:
 def quoted(given: Any) -> str:
     """The value, short enough to be repeated, and sendable whatever it is: half of a surrogate pair is no text."""
     if not isinstance(given, str):
-        return json.dumps(given, default=str)[:60]
+        return brief(given, 60)
     return f"'{given[:60].encode(errors='replace').decode()}'"
+
+
+def brief(value: Any, most: int) -> str:
+    """The beginning of a value in JSON, in time that its length does not change."""
+    if isinstance(value, str):
+        return json.dumps(value[:most])[:most]
+    if isinstance(value, int) and abs(value) >= TOO_LONG:  # Python writes no longer numbers
+        return "a very long number"
+    pieces, length = [], 0
+    for piece in PIECES.iterencode(value):
+        pieces.append(piece[:most])
+        length += len(piece)
+        if length >= most:
+            break
+    return "".join(pieces)[:most]

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ValidationError
 
 from normcore.spec.analyses import ANALYSES
 from normcore.spec.analyses.analysis import Analysis
-from normcore.spec.errors import InvalidSpec, SpecError
+from normcore.spec.errors import InvalidSpec, SpecError, first_errors
 from normcore.spec.evolution import SPEC_VERSION, upgrade
 from normcore.spec.experiment import HASHED, AnalysisSpec, ExperimentSpec, TrainingSpec
 from normcore.spec.messages import choose, message, nearest, quoted
@@ -59,7 +59,7 @@ def _validated(task: type[Task], written: Mapping[str, Any]) -> ExperimentSpec:
     try:
         return kind.model_validate(completed(task, written))
     except ValidationError as error:
-        errors = [_spec_error(e, written) for e in error.errors(include_url=False)]
+        errors = first_errors(error.errors(include_url=False), lambda e: _spec_error(e, written))
         if any(e.loc[:1] == ("task",) for e in errors):  # without its profile, what a spec omits is not missing
             errors = [e for e in errors if e.type != "missing" or e.loc[:1] == ("task",)]
         raise InvalidSpec([e for e in errors if not _follows_from_another(e, errors)]) from None

@@ -77,7 +77,7 @@ def _line(name: str, points: Sequence[Point], **meta: Any) -> Line:
     return Line(name, [step for step, *_ in kept], [float(f"{value:.5g}") for _, value, _ in kept], meta)
 
 
-def stored(artifacts: Artifacts, run: RunOut, name: str) -> Figure:
+def stored(artifacts: Artifacts, run: RunOut, name: str, theme: Theme) -> bytes:
     """A figure that was stored when the run succeeded, such as those that the task made of the selected model.
 
     Raises:
@@ -90,7 +90,7 @@ def stored(artifacts: Artifacts, run: RunOut, name: str) -> Figure:
         there = dict.fromkeys([CURVES, *drawn])
         raise NotFound(f"run {run.id} has no figure {name[:60]!r}; it has {', '.join(there)}")
     content: Any = json.loads(artifacts.read(run.id, found.attempt, found.name))
-    return cast(Figure, content)
+    return in_colours(cast(Figure, content), theme)
 
 
 def in_colours(figure: Figure, theme: Theme) -> bytes:

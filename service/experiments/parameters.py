@@ -7,6 +7,7 @@ from pydantic import AfterValidator, Field
 
 from normcore.figures import Theme
 from normcore.spec import TASKS
+from normcore.spec.experiment import MAX_LABELS
 from normcore.spec.messages import Form, quoted
 from normcore.spec.methods import METHODS
 from normcore.spec.task import ProfileName
@@ -28,6 +29,7 @@ def _no_experiments_id(run_id: str) -> str:
     return run_id
 
 
+MOST_SERIES = 50
 NO_NUL = r"^[^\x00]*$"
 ETAG = '"6f3a1c0e9b2d4857"'
 
@@ -71,14 +73,19 @@ SweepId = Annotated[
     str | None,
     Query(pattern=NO_NUL, description="Only the experiments of this sweep.", examples=[examples.SWEEP_ID]),
 ]
-Label = Annotated[str, Form(r"^[^\x00]*:[^\x00]*$", "give key:value, as team:vision")]
+Label = Annotated[str, Form(r"^[^\x00]{0,64}:[^\x00]{0,256}$", "give key:value, as team:vision")]
 Labels = Annotated[
-    list[Label], Query(description="`key:value`; repeat it to ask for several.", examples=[["team:vision"]])
+    list[Label],
+    Query(max_length=MAX_LABELS, description="`key:value`; repeat it to ask for several.", examples=[["team:vision"]]),
 ]
 
 Series = Annotated[
     list[Annotated[str, Field(pattern=NO_NUL)]],
-    Query(description="Names of series; all of them if omitted.", examples=[["valid.accuracy"]]),
+    Query(
+        max_length=MOST_SERIES,
+        description="Names of series; all of them if omitted.",
+        examples=[["valid.accuracy"]],
+    ),
 ]
 MaxPoints = Annotated[int | None, Query(ge=4, le=100_000, description="Of each series, extremes kept.", examples=[100])]
 

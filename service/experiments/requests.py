@@ -1,6 +1,7 @@
 """What the API and the pages ask of experiments: what one would cost, and to store it."""
 
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy.exc import IntegrityError
@@ -35,12 +36,17 @@ async def submit(parts: Parts, written: Any, idempotency_key: str | None) -> tup
         Invalid: fields are wrong, or what it asks for is not at hand.
         Conflict: the key was used with another spec.
     """
-    spec = await run_in_threadpool(checks.accepted, written, parts.settings.datasets_dir)
-    experiment, is_new = await _stored(parts, spec, digest(written), idempotency_key)
+    spec, request_digest = await run_in_threadpool(_accepted, written, parts.settings.datasets_dir)
+    experiment, is_new = await _stored(parts, spec, request_digest, idempotency_key)
     if is_new:
         needs_fused = fused_kernels.needed_by(spec)
         parts.notifier.notify(Notification.of(run.id, spec.device, needs_fused=needs_fused) for run in experiment.runs)
     return experiment, is_new
+
+
+def _accepted(written: Any, datasets_dir: Path | None) -> tuple[ExperimentSpec, str]:
+    """The resolved spec, and the digest of the request."""
+    return checks.accepted(written, datasets_dir), digest(written)
 
 
 async def _stored(

@@ -1,11 +1,13 @@
 """Experiments and runs over HTTP."""
 
+from functools import partial
+
 from fastapi import Request, Response, status
 from fastapi.responses import StreamingResponse
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
-from normcore.figures import as_json
+from normcore.figures import Theme, as_json
 from normcore.spec import TASKS
 from normcore.spec.methods import METHODS
 from service.db import Database
@@ -30,6 +32,7 @@ from service.http.conditional import etag_matches
 from service.http.openapi import JSON, answers, refusals
 from service.http.pages import Cursor, Limit, Page, next_page, page
 from service.http.parts import DatabaseDep, PartsDep
+from service.http.permits import permit_of
 from service.http.ranges import read_range
 from service.http.routing import Router, check_known
 from service.http.tables import WantedFormat, as_file, json_answer
@@ -161,6 +164,7 @@ def _as_it_is_now(db: Database, experiment_id: str) -> schemas.ExperimentOut:
 
 @router.get("/experiments/{experiment_id}/events", response_class=EventStream, responses=described.EVENTS)
 def stream_experiment(
+    request: Request,
     experiment_id: parameters.ExperimentId,
     db: DatabaseDep,
     last_event_id: parameters.LastEventId = None,
@@ -170,7 +174,8 @@ def stream_experiment(
     with db.snapshot() as session:
         queries.experiment(session, experiment_id)
         runs = Run.experiment_id == experiment_id
-        return _events(db, stream.Stream.resumed(session, runs, last_event_id or last_event_id_parameter), session)
+        chosen = stream.Stream.resumed(session, runs, last_event_id or last_event_id_parameter)
+        return _events(request, db, chosen, session)
 
 
 @router.get(
@@ -193,11 +198,15 @@ def get_experiment_figure(
     return Response(as_json(figure), media_type="application/json")
 
 
+def _run(db: Database, run_id: str) -> schemas.RunOut:
+    with db.snapshot() as session:
+        return queries.run(session, run_id)
+
+
 @router.get("/runs/{run_id}", responses=answers(examples.RUN) | refusals(NotFound))
 def get_run(run_id: parameters.RunId, db: DatabaseDep) -> schemas.RunOut:
     """A run: its state, progress, and in the end its result."""
-    with db.snapshot() as session:
-        return queries.run(session, run_id)
+    return _run(db, run_id)
 
 
 @router.get(
@@ -225,19 +234,27 @@ def get_measurements(
     response_model=schemas.FigureOut,
     responses=answers(examples.FIGURE) | refusals(NotFound),
 )
-def get_figure(
+async def get_figure(
     run_id: parameters.RunId, name: parameters.FigureName, parts: PartsDep, theme: parameters.FigureTheme = "light"
 ) -> Response:
     """A figure of a run as Plotly JSON: `curves` at any time, and once it has succeeded those that its task made."""
-    with parts.db.snapshot() as session:
+    run, drawn = await run_in_threadpool(_drawn, parts.db, run_id, name, theme)
+    if drawn is None:
+        drawn = await parts.store_threads.call(figures.stored, parts.artifacts, run, name, theme)
+    return Response(drawn, media_type="application/json")
+
+
+def _drawn(db: Database, run_id: str, name: str, theme: Theme) -> tuple[schemas.RunOut, bytes | None]:
+    """The run, and its figure if it is drawn from the database."""
+    with db.snapshot() as session:
         run = queries.run(session, run_id)
         figure = figures.curves_of(session, run) if name == figures.CURVES else None
-    figure = figure or figures.stored(parts.artifacts, run, name)
-    return Response(figures.in_colours(figure, theme), media_type="application/json")
+    return run, None if figure is None else figures.in_colours(figure, theme)
 
 
 @router.get("/runs/{run_id}/events", response_class=EventStream, responses=described.EVENTS)
 def stream_run(
+    request: Request,
     run_id: parameters.RunId,
     db: DatabaseDep,
     last_event_id: parameters.LastEventId = None,
@@ -247,33 +264,34 @@ def stream_run(
     with db.snapshot() as session:
         queries.run(session, run_id)
         runs = Run.id == run_id
-        return _events(db, stream.Stream.resumed(session, runs, last_event_id or last_event_id_parameter), session)
+        chosen = stream.Stream.resumed(session, runs, last_event_id or last_event_id_parameter)
+        return _events(request, db, chosen, session)
 
 
-def _events(db: Database, chosen: stream.Stream, session: Session) -> Response:
+def _events(request: Request, db: Database, chosen: stream.Stream, session: Session) -> Response:
     if chosen.is_over(session):
         return Response(status_code=status.HTTP_204_NO_CONTENT)
-    return EventStream(chosen.events(db), headers={"Cache-Control": "no-cache"})
+    return EventStream(chosen.events(db, permit_of(request)), headers={"Cache-Control": "no-cache"})
 
 
 @router.get("/runs/{run_id}/artifacts", responses=answers(examples.ARTIFACTS) | refusals(NotFound))
-def list_artifacts(run_id: parameters.RunId, parts: PartsDep) -> schemas.ArtifactList:
+async def list_artifacts(run_id: parameters.RunId, parts: PartsDep) -> schemas.ArtifactList:
     """Files of a run: checkpoints while it runs, its log and environment, and once it has succeeded the selected model,
     its learning curves and what else its task makes of it, such as other figures.
 
     Those of earlier attempts are named with the attempt, as `1.log.txt`."""
-    with parts.db.snapshot() as session:
-        run = queries.run(session, run_id)
+    run = await run_in_threadpool(_run, parts.db, run_id)
+    stored = await parts.store_threads.call(parts.artifacts.list, run_id)
     return schemas.ArtifactList(
         items=[
             schemas.ArtifactOut(name=name, size=artifact.size, url=f"/v1/runs/{run_id}/artifacts/{name}")
-            for name, artifact in files.shown(run, parts.artifacts.list(run_id)).items()
+            for name, artifact in files.shown(run, stored).items()
         ]
     )
 
 
 @router.get("/runs/{run_id}/artifacts/{name:path}", response_class=StreamingResponse, responses=described.DOWNLOADED)
-def get_artifact(
+async def get_artifact(
     run_id: parameters.RunId,
     name: parameters.FileName,
     parts: PartsDep,
@@ -282,10 +300,10 @@ def get_artifact(
     if_none_match: parameters.IfNoneMatch = None,
 ) -> Response:
     """A file's content, or a part of it."""
-    with parts.db.snapshot() as session:
-        run = queries.run(session, run_id)
-    found = files.find(run, parts.artifacts.list(run_id), name)
-    etag = f'"{parts.artifacts.version(run_id, found.attempt, found.name)}"'
+    run = await run_in_threadpool(_run, parts.db, run_id)
+    in_time = parts.store_threads
+    found = files.find(run, await in_time.call(parts.artifacts.list, run_id), name)
+    etag = f'"{await in_time.call(parts.artifacts.version, run_id, found.attempt, found.name)}"'
     cached = {"ETag": etag, "Cache-Control": "no-cache"}
     if if_none_match and etag_matches(if_none_match, etag):
         return Response(status_code=status.HTTP_304_NOT_MODIFIED, headers=cached)
@@ -297,8 +315,9 @@ def get_artifact(
         "Content-Length": str(stop - start),
         **cached,
     }
+    read = partial(parts.artifacts.stream, run_id, found.attempt, found.name, start=start, length=stop - start)
     return StreamingResponse(
-        parts.artifacts.stream(run_id, found.attempt, found.name, start=start, length=stop - start),
+        in_time.pieces(await in_time.call(read)),
         status_code=status.HTTP_206_PARTIAL_CONTENT if part else status.HTTP_200_OK,
         media_type=MEDIA_TYPES.get(name.rpartition(".")[2], "application/octet-stream"),
         headers=about | ({"Content-Range": f"bytes {start}-{stop - 1}/{found.size}"} if part else {}),

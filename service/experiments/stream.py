@@ -25,6 +25,7 @@ from service.db import Database
 from service.experiments import queries
 from service.experiments.lifecycle import ENDED
 from service.experiments.tables import Measurement, Run, of_experiment
+from service.http.permits import Permit
 
 POLL_SECONDS = 0.25
 PING_SECONDS = 15.0
@@ -112,12 +113,15 @@ class Stream:
         states = _states(session, self.runs)
         return all(_is_known(run, seen) for run, seen in zip(states, self.seen, strict=True))
 
-    async def events(self, db: Database) -> AsyncIterator[bytes]:
-        """``state`` events with a run, ``measurement`` events with a step's values; ends when all runs have."""
+    async def events(self, db: Database, permit: Permit) -> AsyncIterator[bytes]:
+        """``state`` events with a run, ``measurement`` events with a step's values. They end when all runs have, or
+        when the client's key is no longer valid."""
         silent = 0.0
-        while True:
+        while await permit.holds():
             events, is_over = await run_in_threadpool(self._look, db)
             for event in events:
+                if not await permit.holds():  # a slow client takes long to receive what was read at once
+                    return
                 yield event
             if is_over:
                 return

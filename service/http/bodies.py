@@ -5,16 +5,19 @@ from itertools import islice
 from typing import Annotated, Any
 
 from fastapi import Depends, Request
-from starlette.concurrency import run_in_threadpool
 
 from normcore.spec import SpecError
 from normcore.spec.files import NotYaml, load_json, load_yaml, not_json
 from normcore.spec.resolve import SHORTEST
 from service.errors import BadRequest, Invalid, TooLarge
+from service.http.readers import in_reader
+from service.http.sizes import check_size
 
 YAML_TYPES = ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml")  # RFC 9512 and its old names
+JSON = "application/json"
 MOST_NAMED = 100  # numbers that are none
 MAX_YAML_BYTES = 32 * 1024  # reading it takes 10 us a byte
+SMALL_BYTES = 4096  # of JSON, read in less time than a thread takes to start
 A_SPEC = f"a spec is an object, as {SHORTEST}"
 A_SWEEP = f'a sweep is an object, as {{"spec": {SHORTEST}, "grid": {{"norm.method": ["none", "layer_norm"]}}}}'
 A_RESULT = (
@@ -30,11 +33,38 @@ async def spec_body(request: Request) -> Any:
 
     Raises:
         BadRequest: it is empty, is neither, or has a key twice.
-        Invalid: numbers in it are not finite; each is named.
-        TooLarge
+        Invalid: numbers in it are not finite, each of which is named, or a text is too long.
+        TooLarge: it has too many bytes or values.
     """
-    written = await _written(request)
-    await run_in_threadpool(_check_numbers, written)
+    body = await read_body(request, request.app.state.settings.max_body_bytes, "body")
+    declared = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    expected = f"{OTHERS.get(request.url.path, A_SPEC)}; with curl, send a file by --data-binary @FILE"
+    if len(body) <= SMALL_BYTES and declared == JSON:
+        return _read(body, declared, expected)
+    return await in_reader(_read, body, declared, expected)
+
+
+async def read_body(request: Request, limit: int, what: str) -> bytes:
+    """All bytes of a body.
+
+    Args:
+        what: the body's name, for the refusal.
+
+    Raises:
+        TooLarge: there are more than ``limit``; the rest is not read.
+    """
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > limit:
+            raise TooLarge(f"the {what} has over {limit:,} bytes; send less")
+    return bytes(body)
+
+
+def _read(body: bytes, declared: str, expected: str) -> Any:
+    written = _parsed(body, declared, expected)
+    check_size(written)
+    _check_numbers(written)
     return written
 
 
@@ -47,31 +77,19 @@ def _check_numbers(written: Any) -> None:
         raise Invalid(wrong)
 
 
-async def _written(request: Request) -> Any:
-    body = await _read(request, request.app.state.settings.max_body_bytes)
-    expected = f"{OTHERS.get(request.url.path, A_SPEC)}; with curl, send a file by --data-binary @FILE"
+def _parsed(body: bytes, declared: str, expected: str) -> Any:
     if not body.strip():
         raise BadRequest(f"the body is empty; {expected}")
-    declared = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if declared in YAML_TYPES:
-        return await run_in_threadpool(_yaml, body, "not YAML", expected)
+        return _yaml(body, "not YAML", expected)
     try:
         return load_json(body)
     except json.JSONDecodeError as error:
-        if declared == "application/json":
+        if declared == JSON:
             raise BadRequest(f"the body is not JSON: {error}; send YAML as application/yaml") from None
-        return await run_in_threadpool(_yaml, body, f"neither JSON ({error}) nor YAML", expected)
+        return _yaml(body, f"neither JSON ({error}) nor YAML", expected)
     except ValueError as error:
         raise BadRequest(f"the body cannot be read: {error}") from None
-
-
-async def _read(request: Request, limit: int) -> bytes:
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > limit:
-            raise TooLarge(f"the body is over {limit} bytes; no spec is")
-    return bytes(body)
 
 
 def _yaml(body: bytes, otherwise: str, expected: str) -> Any:

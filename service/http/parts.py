@@ -15,6 +15,7 @@ from service.http.kept import KeptAnswers
 from service.queue import Notifier
 from service.settings import Settings
 from service.store_check import StoreCheck
+from service.timed_calls import StoreThreads
 
 
 class Parts(Protocol):
@@ -26,6 +27,7 @@ class Parts(Protocol):
     artifacts: Artifacts
     notifier: Notifier
     store_check: StoreCheck
+    store_threads: StoreThreads
     kept: KeptAnswers
     require_keys: bool
 

@@ -9,13 +9,15 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, Field
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from normcore.spec import SpecError
+from normcore.spec.errors import first_errors
 from normcore.spec.messages import message
+from service.db import one_line
 from service.errors import Defect, Invalid, NotAllowed, NotFound, ServiceError, Unavailable
 from service.http.methods import allowed_methods
 
@@ -65,7 +67,7 @@ def translate_errors(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     def invalid(request: Request, error: RequestValidationError) -> Response:
-        return problem(Invalid([_outer_error(e) for e in error.errors()]))
+        return problem(Invalid(first_errors(error.errors(), _outer_error)))
 
     @app.exception_handler(HTTPException)
     def not_routed(request: Request, error: HTTPException) -> Response:
@@ -86,8 +88,8 @@ def translate_errors(app: FastAPI) -> None:
 
     @app.exception_handler(DBAPIError)
     @app.exception_handler(PoolTimeout)
-    def database_away(request: Request, error: Exception) -> Response:
-        log.error("database: %s", error)
+    def database_away(request: Request, error: SQLAlchemyError) -> Response:
+        log.error("database: %s", one_line(error))
         return problem(
             Unavailable(
                 "the database cannot do this now; try again (with an Idempotency-Key nothing is submitted twice)"

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from service.errors import Forbidden, Misdirected, ServiceError
+from service.errors import BadRequest, Forbidden, Misdirected, ServiceError
 from service.http.problems import problem
 
 ANY_HOST = "*"
@@ -50,7 +50,9 @@ class RefuseStrangers:
         host = site = origin = mode = destination = None
         for name, value in scope["headers"]:
             if name == b"host":
-                host = value if host in (None, value) else b""  # two different values are no name
+                if host is not None:  # whoever is between could have counted the other one (RFC 9112, section 3.2)
+                    return BadRequest("the request has two Host headers; send one")
+                host = value
             elif name == b"sec-fetch-site":
                 site = value
             elif name == b"origin":

@@ -1,5 +1,6 @@
 """Ask for an API key if the service listens beyond its own machine."""
 
+from functools import partial
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -9,6 +10,7 @@ from starlette.concurrency import run_in_threadpool
 from service.db import Database
 from service.errors import Unauthorized
 from service.http.parts import DatabaseDep
+from service.http.permits import Permit
 from service.keys import browser, keyring
 
 bearer = HTTPBearer(auto_error=False, description="A key made by `normbench keys create`.")
@@ -28,6 +30,7 @@ async def require_key(
         raise Unauthorized("send a key as 'Authorization: Bearer nb_…'; `normbench keys create` makes one")
     if not await run_in_threadpool(is_valid, db, key):
         raise Unauthorized("this key is unknown or revoked")
+    request.state.permit = Permit(partial(is_valid, db, key))
 
 
 def is_valid(db: Database, key: str) -> bool:

@@ -6,11 +6,12 @@ from datetime import datetime
 from typing import Annotated, Any, get_args
 
 from fastapi import Depends, Query, Request
-from pydantic import BeforeValidator, TypeAdapter, ValidationError
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 from starlette.responses import Response
 
 from normcore.events import Outcome
 from normcore.spec import TASKS
+from normcore.spec.experiment import MAX_LABELS
 from normcore.spec.messages import message
 from normcore.spec.methods import METHODS
 from normcore.spec.names import changes_of, differences
@@ -42,7 +43,7 @@ def _given(content: Any) -> Any:
 
 Blank = BeforeValidator(_given)
 TYPED: Mapping[str, TypeAdapter[Any]] = {
-    "label": TypeAdapter(list[parameters.Label] | None),
+    "label": TypeAdapter(Annotated[list[parameters.Label], Field(max_length=MAX_LABELS)] | None),
     "fingerprint": TypeAdapter(parameters.Beginning | None),
 }
 

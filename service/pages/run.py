@@ -6,9 +6,13 @@ from typing import Any
 
 from fastapi import Request
 from sqlalchemy.orm import Session
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from normcore.spec.tasks import BENCHMARKS
+from service.artifacts import Artifact
+from service.db import Database
+from service.errors import Unavailable
 from service.experiments import files, parameters, queries, stream
 from service.experiments.lifecycle import ENDED
 from service.experiments.schemas import MeasurementsOut, RunOut, TimingOut
@@ -38,19 +42,37 @@ class File:
 
 
 @router.get("")
-def get_run(request: Request, run_id: parameters.RunId, parts: PartsDep) -> Response:
+async def get_run(request: Request, run_id: parameters.RunId, parts: PartsDep) -> Response:
     """What happened?"""
+    await run_in_threadpool(_check_there, parts.db, run_id)  # no other name may be asked of the store
+    try:
+        stored: Sequence[Artifact] | None = await parts.store_threads.call(parts.artifacts.list, run_id)
+    except Unavailable:
+        stored = None
+    return await run_in_threadpool(_shown, request, parts, run_id, stored)
+
+
+def _check_there(db: Database, run_id: str) -> None:
+    with db.snapshot() as session:
+        queries.run(session, run_id)
+
+
+def _shown(request: Request, parts: Parts, run_id: str, listed: Sequence[Artifact] | None) -> Response:
+    """
+    Args:
+        listed: what the artifact store has of the run; None if it does not answer.
+    """
     with parts.db.snapshot() as session:
         run = queries.run(session, run_id)
         position = stream.position_in_run(session, run_id)
-        stored = _files(parts, run)
+        stored = None if listed is None else _files(run, listed)
         alone = _waits_for_nobody(session, parts, run)
         version = (position, run, stored, alone)
         return kept(request, parts, repr(version), lambda: _page(request, session, run, position, stored, alone))
 
 
-def _files(parts: Parts, run: RunOut) -> list[File]:
-    found = files.shown(run, parts.artifacts.list(run.id))
+def _files(run: RunOut, listed: Sequence[Artifact]) -> list[File]:
+    found = files.shown(run, listed)
     return [File(name, file.size, f"/v1/runs/{run.id}/artifacts/{name}") for name, file in sorted(found.items())]
 
 
@@ -63,7 +85,12 @@ def _waits_for_nobody(session: Session, parts: Parts, run: RunOut) -> str | None
 
 
 def _page(
-    request: Request, session: Session, run: RunOut, position: str, stored: Sequence[File], alone: str | None
+    request: Request,
+    session: Session,
+    run: RunOut,
+    position: str,
+    stored: Sequence[File] | None,
+    alone: str | None,
 ) -> str:
     experiment = queries.experiment(session, run.experiment_id)
     spec = experiment.spec

@@ -26,9 +26,10 @@ from service.experiments import queries, requests
 from service.experiments.schemas import PlanOut
 from service.http.bodies import MAX_YAML_BYTES
 from service.http.parts import Parts, PartsDep
+from service.http.readers import in_reader
 from service.http.routing import check_known
 from service.pages.estimates import Estimate, estimate
-from service.pages.forms import OwnFields
+from service.pages.forms import OwnSpecFields
 from service.pages.paths import NOTHING, at, put
 from service.pages.rendering import page
 from service.pages.routing import PageRouter
@@ -79,9 +80,9 @@ def _lacking(parts: Parts, spec: Mapping[str, Any], seeds: int) -> list[int]:
 
 
 @router.post("/submit")
-async def submit(request: Request, parts: PartsDep, fields: OwnFields) -> Response:
+async def submit(request: Request, parts: PartsDep, fields: OwnSpecFields) -> Response:
     """Submit the experiment, or show what a change comes to."""
-    draft = await run_in_threadpool(_draft, fields)  # reading YAML takes its time
+    draft = await in_reader(_draft, fields)  # reading YAML takes its time
     if draft.wants_submission and not draft.errors:
         try:
             experiment, _ = await requests.submit(parts, draft.spec, draft.key)

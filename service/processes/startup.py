@@ -22,6 +22,7 @@ from service.db import Database
 from service.keys import keyring
 from service.processes.migrate import migrate
 from service.settings import Settings
+from service.urls import without_password
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +43,8 @@ def prepare(settings: Settings) -> Database:
     try:
         Artifacts(settings.artifacts_url).check_writable()
     except Exception as error:  # every file system has errors of its own
-        raise StartupError(f"cannot write to NORMBENCH_ARTIFACTS_URL={settings.artifacts_url}: {error}") from None
+        shown = without_password(settings.artifacts_url)
+        raise StartupError(f"cannot write to NORMBENCH_ARTIFACTS_URL={shown}: {error}") from None
     db = Database(settings.database_url, call_seconds=settings.database_call_seconds)
     if db.is_sqlite:
         folder = Path(db.engine.url.database or "").absolute().parent

@@ -2,20 +2,22 @@
 
 import itertools
 import json
+import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from sqlalchemy.orm import Session
 
 from normcore.spec import ExperimentSpec, SpecError, TrainingSpec
-from normcore.spec.messages import quoted
+from normcore.spec.messages import brief, quoted
 from service.errors import Invalid
 from service.experiments import checks
 from service.sweeps.written import WrittenSweep
 
 MOST_ERRORS = 1000  # after which the other cells are not looked at
+MOST_OF_ONE = 50  # errors of one cell, after which the others are not looked at either
 MOST_LETTERS = 200  # of a cell's name
 TRIES = 100  # draws for each one that is wanted, until it is clear that there are no more that differ
 
@@ -44,7 +46,7 @@ def cells(written: WrittenSweep, datasets_dir: Path | None) -> list[Cell]:
             found.append(Cell(values, spec, spec.fingerprint()))
         except Invalid as refusal:
             refused.append(Refused(values, refusal.errors))
-            if sum(len(cell.errors) for cell in refused) > MOST_ERRORS:
+            if len(refusal.errors) > MOST_OF_ONE or sum(len(cell.errors) for cell in refused) > MOST_ERRORS:
                 break
     if refused:
         raise Invalid(_errors(written, refused, len(found) + len(refused), len(all_values)))
@@ -62,7 +64,7 @@ class Refused(NamedTuple):
 
 def name_of(values: Values) -> str:
     """A cell as people call it: ``norm.gain_init=0.1, norm.method="layer_norm"``."""
-    name = ", ".join(f"{path}={json.dumps(value)}" for path, value in values.items())
+    name = ", ".join(f"{path}={brief(value, MOST_LETTERS)}" for path, value in values.items())
     return name if len(name) <= MOST_LETTERS else name[: MOST_LETTERS - 1] + "…"
 
 
@@ -89,15 +91,31 @@ def _draws(written: WrittenSweep) -> list[Values]:
         Invalid: there are not so many.
     """
     wanted = written.samples or 0
+    choices = {path: _numbered(of.choice) for path, of in written.random.items() if of.choice is not None}
+    if len(choices) == len(written.random):
+        _check_enough(math.prod(len(set(numbers.values())) for numbers in choices.values()), wanted)
     sources = {path: random.Random(f"{written.sampler_seed} {path}") for path in written.random}
-    found: dict[str, Values] = {}
+    found: dict[Hashable, Values] = {}
     for _ in range(TRIES * wanted):
         draw = {path: of.draw(sources[path]) for path, of in written.random.items()}
-        found.setdefault(json.dumps(draw), draw)
+        known = tuple(choices[path][id(value)] if path in choices else value for path, value in draw.items())
+        found.setdefault(known, draw)
         if len(found) == wanted:
-            return list(found.values())
-    wrong = f"only {len(found)} draws that differ were found; ask for {len(found)} or fewer, or use a grid"
-    raise Invalid([SpecError(("samples",), wrong, "too_many")])
+            break
+    _check_enough(len(found), wanted)
+    return list(found.values())
+
+
+def _check_enough(found: int, wanted: int) -> None:
+    if found < wanted:
+        wrong = f"only {found} draws that differ were found; ask for {found} or fewer, or use a grid"
+        raise Invalid([SpecError(("samples",), wrong, "too_many")])
+
+
+def _numbered(choice: Sequence[Any]) -> Mapping[int, int]:
+    """A number for each value by its identity, the same for equal ones: values may be long, and are drawn often."""
+    numbers: dict[str, int] = {}
+    return {id(value): numbers.setdefault(json.dumps(value), len(numbers)) for value in choice}
 
 
 def spec_of(written: WrittenSweep, values: Values) -> Mapping[str, Any]:
@@ -120,7 +138,9 @@ def _with(part: Any, path: Sequence[str], value: Any, above: Sequence[str] = ())
         return {**part, path[0]: _with(part.get(path[0], {}), path[1:], value, (*above, path[0]))}
     if len(above) == 1:  # what should be a part of the spec is refused with it
         return part
-    wrong = f"{'.'.join(above)} is {json.dumps(part)}, which has no field {quoted('.'.join(path))}; leave that out"
+    wrong = (
+        f"{'.'.join(above)} is {brief(part, MOST_LETTERS)}, which has no field {quoted('.'.join(path))}; leave that out"
+    )
     raise Invalid([SpecError((*above, *path), wrong, "unknown_field")])
 
 

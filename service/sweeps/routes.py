@@ -21,6 +21,7 @@ from service.http.bodies import YAML_TYPES, SpecBody
 from service.http.openapi import JSON, Document, Responses, answers, headers, inlined, refusals, verbatim
 from service.http.pages import Cursor, Limit, Page, next_page, page
 from service.http.parts import DatabaseDep, Parts, PartsDep
+from service.http.readers import in_reader
 from service.http.routing import Router, check_found
 from service.http.tables import WantedFormat, also_as_file, as_file, json_answer
 from service.sweeps import examples, expansion, figures, planning, queries, requests, schemas, submission
@@ -72,10 +73,10 @@ async def submit_sweep(
 ) -> Response:
     """Submit a sweep: a spec, and values for some of its fields. Every combination of the grid's values with every draw
     is an experiment; all of them are stored, or none."""
-    written, cells = await run_in_threadpool(_expanded, body, parts.settings.datasets_dir)
+    written, cells, request_digest = await in_reader(_expanded, body, parts.settings.datasets_dir)
     if dry_run:
-        return await run_in_threadpool(_plan, parts, written, cells)
-    submitted = await _submit(parts, written, cells, digest(body), idempotency_key)
+        return await in_reader(_plan, parts, written, cells)
+    submitted = await _submit(parts, written, cells, request_digest, idempotency_key)
     parts.notifier.notify(submitted.notifications)
     return Response(
         await run_in_threadpool(_shown, parts, submitted.sweep_id),
@@ -85,9 +86,10 @@ async def submit_sweep(
     )
 
 
-def _expanded(body: Any, datasets_dir: FilePath | None) -> tuple[WrittenSweep, list[Cell]]:
+def _expanded(body: Any, datasets_dir: FilePath | None) -> tuple[WrittenSweep, list[Cell], str]:
+    """The sweep, its cells, and the digest of the request."""
     written = read(body)
-    return written, expansion.cells(written, datasets_dir)
+    return written, expansion.cells(written, datasets_dir), digest(body)
 
 
 def _plan(parts: Parts, written: WrittenSweep, cells: list[Cell]) -> Response:

@@ -9,11 +9,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from pydantic_core import PydanticCustomError
 
 from normcore.spec import SpecError
+from normcore.spec.errors import first_errors
 from normcore.spec.experiment import HASHED
 from normcore.spec.messages import choose, message, suggestion
 from service.errors import Invalid
 from service.http.bodies import A_SWEEP
 from service.http.openapi import WrittenSpec
+from service.http.sizes import MAX_LEVELS
 
 MAX_AXES = 20
 MAX_CELLS = 1_000
@@ -122,7 +124,7 @@ def read(body: Any) -> WrittenSweep:
     try:
         written = WrittenSweep.model_validate(body)
     except ValidationError as error:
-        raise Invalid([_error(e) for e in error.errors(include_url=False)]) from None
+        raise Invalid(first_errors(error.errors(include_url=False), _error)) from None
     errors = [*_errors_of_fields(written), *_errors_of_draws(written), *_errors_of_adaptive(written)]
     if errors := errors or _errors_of_size(written):
         raise Invalid(errors)
@@ -157,6 +159,8 @@ def _errors_of_fields(written: WrittenSweep) -> list[SpecError]:
 
 
 def _wrong_path(path: str) -> str | None:
+    if path.count(".") > MAX_LEVELS:
+        return "no field of a spec is so deep; write it as norm.eps"
     part, *fields = path.split(".")
     if part in OF_ALL_CELLS:
         return f"{part} are the same for all cells; write them into the sweep's spec"

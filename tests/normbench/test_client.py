@@ -488,3 +488,10 @@ def test_address_and_key_come_from_the_environment(
         assert Client().catalogue("tasks")
         with pytest.raises(Unauthorized, match="unknown or revoked"):
             Client(key="nb_other").catalogue("tasks")
+
+
+def test_a_password_in_the_address_is_not_told() -> None:
+    for url in (f"http://ada:lovelace@127.0.0.1:{free_port()}", "ftp://ada:lovelace@example.org"):
+        with pytest.raises(Unreachable) as refusal:
+            Client(url).leaderboards()
+        assert "lovelace" not in str(refusal.value)

@@ -236,3 +236,30 @@ def test_while_every_thread_waits_for_the_database_the_process_says_that_it_live
             connection.setblocking(False)
             with pytest.raises(BlockingIOError):
                 connection.recv(1)
+
+
+TWO_HOSTS = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nhost: 127.0.0.1\r\n\r\n"
+EVIL_HOST = b"GET /healthz HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n"
+
+
+@pytest.mark.parametrize(("request_", "status"), [(TWO_HOSTS, 400), (EVIL_HOST, 421)])
+@pytest.mark.parametrize("at", [0, 30, 38])
+def test_a_host_is_checked_in_however_many_pieces_it_comes(
+    patient_api: httpx.URL, request_: bytes, status: int, at: int
+) -> None:
+    with connected(patient_api) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for piece in filter(None, (request_[:at], request_[at : at + 1], request_[at + 1 :])):
+            connection.sendall(piece)
+        assert connection.recv(65536).startswith(b"HTTP/1.1 %d " % status)
+
+
+@pytest.mark.parametrize("trailer", [b"Host: evil.example", b"Sec-Fetch-Site: cross-site", b"Authorization: Bearer a"])
+def test_what_follows_a_body_counts_as_no_header(patient_api: httpx.URL, trailer: bytes) -> None:
+    body = json.dumps(written()).encode()
+    with connected(patient_api) as connection:
+        connection.sendall(
+            NO_CHUNK.replace(b"\r\n\r\n", b"\r\nContent-Type: application/json\r\n\r\n")
+            + b"%x\r\n%b\r\n0\r\n%b\r\n\r\n" % (len(body), body, trailer)
+        )
+        assert connection.recv(65536).startswith(b"HTTP/1.1 201 ")

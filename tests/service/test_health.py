@@ -8,10 +8,12 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from starlette.testclient import TestClient
 
+from service.app import create_app
 from service.db import Database
 from service.fleet import registration
 from service.fleet.registration import WorkerIdentity
 from service.settings import Settings
+from tests.servers import free_port
 from tests.service.given import claimed, finished, submitted
 
 
@@ -95,3 +97,16 @@ def test_a_store_that_takes_no_files_is_named(client: TestClient, settings: Sett
     assert "artifact store" in answer.json()["detail"]
     store.unlink()
     assert client.get("/readyz").status_code == 200
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_who_asks_whether_it_is_ready_learns_no_address(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
+    port = free_port()
+    away = settings.model_copy(update={"broker_url": f"redis://ada:lovelace@127.0.0.1:{port}/0"})
+    with TestClient(create_app(away, require_keys=True)) as client:
+        answer = client.get("/readyz")
+    assert answer.status_code == 503
+    assert answer.json()["detail"] == "the broker does not answer; the log of the API says why"
+    assert str(port) not in answer.text
+    assert str(port) in caplog.text
+    assert "lovelace" not in caplog.text

@@ -136,7 +136,7 @@ def _shown(row: SubmittedResult, measured: list[dict[str, Any]] | None) -> schem
         value=estimate_of(row),
         fresh_seeds=list(found.fresh),
         difference=_difference(found),
-        provenance=schemas.Provenance(**row.provenance),
+        provenance=schemas.Provenance.of(row.provenance),
         created_at=row.created_at,
         withdrawn_at=row.withdrawn_at,
     )

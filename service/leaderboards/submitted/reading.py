@@ -7,11 +7,13 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from normcore.spec import InvalidSpec, SpecError, TrainingSpec, resolve
+from normcore.spec.errors import first_errors
 from normcore.spec.experiment import HASHED, ExperimentSpec
 from normcore.spec.messages import choose, line, message, suggestion
 from normcore.spec.tasks.char_lm import CharLM
 from service.errors import Invalid
 from service.leaderboards.submitted.schemas import Evidence, Provenance, SeedValue
+from service.urls import has_password
 
 OF_SPEC = (*HASHED, "spec_version")
 FIELDS = (*OF_SPEC, *Evidence.model_fields)
@@ -39,7 +41,7 @@ def read(written: Any) -> Submitted:
     """
     if not isinstance(written, Mapping):
         raise Invalid([SpecError((), AN_OBJECT, "type")])
-    errors = [_unknown(name) for name in written if name not in FIELDS]
+    errors = first_errors([name for name in written if name not in FIELDS], _unknown)
     spec: ExperimentSpec | None = None
     evidence: Evidence | None = None
     try:
@@ -49,13 +51,14 @@ def read(written: Any) -> Submitted:
     try:
         evidence = Evidence.model_validate({name: written[name] for name in Evidence.model_fields if name in written})
     except ValidationError as refusal:
-        errors += [_wrong(error) for error in refusal.errors()]
+        errors += first_errors(refusal.errors(include_url=False), _wrong)
     if spec is not None:
         errors += _unranked(spec)
     if evidence is not None:
-        errors += _doubled(evidence)
+        errors += first_errors(list(_doubled(evidence)), lambda error: error)
+        errors += _secrets(evidence.provenance)
     if isinstance(spec, TrainingSpec) and evidence is not None:
-        errors += _impossible(spec, evidence)
+        errors += first_errors(list(_impossible(spec, evidence)), lambda error: error)
     if errors or evidence is None or not isinstance(spec, TrainingSpec):
         raise Invalid(errors)
     return Submitted(spec.model_copy(update={"seeds": [one.seed for one in evidence.values]}), evidence)
@@ -108,6 +111,13 @@ def _doubled(evidence: Evidence) -> Iterator[SpecError]:
         if one.seed in seen:
             yield SpecError(("values", k, "seed"), f"seed {one.seed} is given twice; give it once", "duplicate")
         seen.add(one.seed)
+
+
+def _secrets(provenance: Provenance) -> Iterator[SpecError]:
+    for name, text in provenance.model_dump(exclude_none=True).items():
+        if has_password(text):
+            wrong = "everybody sees it; leave out what stands before the @ of the address, as https://example.org/log"
+            yield SpecError(("provenance", name), wrong, "secret")
 
 
 def _impossible(spec: TrainingSpec, evidence: Evidence) -> Iterator[SpecError]:

@@ -1,7 +1,8 @@
 """What a submitted result says, as it is written and as it is shown."""
 
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, Field, HttpUrl, StringConstraints, TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError
@@ -12,6 +13,7 @@ from normcore.spec.part import Part
 from service.experiments.schemas import OfSpec
 from service.leaderboards.pooling import Estimate
 from service.statistics.values import Interval
+from service.urls import without_password
 
 State = Literal["claimed", "confirmed", "disputed", "withdrawn"]
 _ADDRESS: TypeAdapter[HttpUrl] = TypeAdapter(HttpUrl)
@@ -51,6 +53,11 @@ class Provenance(Part):
     code: Text | None = Field(None, description="What was run, as a commit.")
     hardware: Text | None = Field(None, description="On what.")
     note: Text | None = Field(None, description="What else to know.")
+
+    @classmethod
+    def of(cls, stored: Mapping[str, Any]) -> Self:
+        """What was stored, without the passwords that were accepted before they were refused."""
+        return cls(**{name: text and without_password(text) for name, text in stored.items()})
 
 
 class Evidence(Part):

@@ -15,9 +15,12 @@ import pytest
 from typer.testing import CliRunner
 
 from normbench.cli import app, demo
+from service.db import Database
+from service.settings import Settings
 from tests.normbench.cli.commands import SECONDS, command_process
 from tests.processes import until
 from tests.servers import free_port
+from tests.service.live import live_api
 
 
 @pytest.mark.parametrize("called", ["normbench", "__main__.py"])
@@ -119,3 +122,16 @@ def test_ctrl_c_says_that_all_has_stopped_and_how_it_goes_on(tmp_path: Path) -> 
     assert note == f"note: stopped; what has begun is kept in {tmp_path} and goes on with"
     assert start.endswith(f" -m normbench up --port {port}")
     assert "watch" not in told, "nobody is there to be watched"
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_on_a_port_where_another_service_listens_it_submits_nothing(
+    settings: Settings, db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NORMBENCH_DATA_DIR", str(tmp_path / "own"))
+    with live_api(settings) as url:
+        result = CliRunner().invoke(app, ["demo", "--port", url.rpartition(":")[2]])
+        assert httpx.get(f"{url}/v1/experiments").json()["items"] == []
+    assert result.exit_code == 2
+    assert "the service did not start" in result.output
+    assert "cannot listen on" in result.output

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from normcore.spec import read_spec
-from normcore.spec.files import dump_yaml, load_json, load_yaml, not_json
+from normcore.spec.files import NUMBER, dump_yaml, load_json, load_yaml, not_json
 
 
 @pytest.mark.parametrize(
@@ -126,3 +126,26 @@ def test_what_stands_in_itself_or_many_levels_deep_is_looked_at_once() -> None:
     [(path, value)] = not_json(deep)
     assert (path, value) == ((0,) * 50_000, b"x")
     assert list(not_json({1: {None: float("inf")}})) == [((1, "None"), float("inf"))]
+
+
+def test_the_first_key_that_stands_twice_is_found_among_very_many() -> None:
+    pairs = ", ".join([*(f'"k{k}": 0' for k in range(80_000)), '"k7": 0', '"k3": 0'])
+    with pytest.raises(ValueError, match="the key 'k7' stands twice"):
+        load_json(f"{{{pairs}}}")
+
+
+@pytest.mark.parametrize(
+    ("digits", "number"), [("9" * 308, int("9" * 308)), ("9" * 309, float("inf")), ("-" + "9" * 308, float("-inf"))]
+)
+def test_a_number_with_more_digits_than_any_float_is_infinite(digits: str, number: float) -> None:
+    assert load_json(f"[{digits}]") == load_yaml(f"[{digits}]") == [number]
+
+
+@pytest.mark.parametrize("text", ["1" * 400_000 + "x", "1" + "_" * 400_000 + "x", "1." + "1" * 400_000 + "x"])
+def test_a_long_text_of_digits_is_seen_to_be_no_number_in_linear_time(text: str) -> None:
+    assert NUMBER.match(text) is None
+
+
+@pytest.mark.parametrize("number", ["1e5", "1.5e5", "1.e5", ".5e5", "1_0.0_1e-5", "+1E+5"])
+def test_numbers_with_an_exponent_are_numbers(number: str) -> None:
+    assert load_yaml(number) == float(number)

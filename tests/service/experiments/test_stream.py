@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,8 @@ from service.experiments import lifecycle, stream
 from service.experiments.lifecycle import Lease
 from service.experiments.stream import Seen, read_position, write_position
 from service.experiments.tables import Run
+from service.http import permits
+from service.keys import browser, keyring
 from service.settings import Settings
 from tests.service.given import begun, claimed, failed, finished, measured, recorded, submitted
 from tests.service.live import live_api
@@ -396,3 +399,47 @@ def test_who_has_read_everything_that_is_stored_gets_what_comes_after(client: Te
         assert stream.Stream.resumed(session, runs, stream.position_in_experiment(session, experiment.id)).is_over(
             session
         )
+
+
+@pytest.mark.parametrize("way", ["header", "cookie"])
+@pytest.mark.parametrize("begins", [False, True], ids=["nothing happens", "events come"])
+def test_the_stream_of_a_key_that_is_revoked_ends(
+    settings: Settings, db: Database, monkeypatch: pytest.MonkeyPatch, way: str, begins: bool
+) -> None:
+    monkeypatch.setattr(permits, "CHECK_SECONDS", 0.5)
+    with db.transaction() as session:
+        row, key = keyring.create(session, "ada")
+    run_id = submitted(db).runs[0].id
+    lease = claimed(db).lease if begins else None
+    headers = {"header": {"Authorization": f"Bearer {key}"}, "cookie": {"Cookie": f"{browser.COOKIE}={key}"}}[way]
+    with (
+        live_api(settings, require_keys=True) as url,
+        httpx.stream("GET", url + path_of(run_id), headers=headers, timeout=TIMEOUT) as answer,
+    ):
+        assert answer.status_code == 200
+        lines = answer.iter_lines()
+        assert next(lines).startswith("event: ")
+        with db.transaction() as session:
+            keyring.revoke(session, row.id)
+        if lease is None:
+            began = time.monotonic()
+            for _ in lines:  # comments come, as long as it goes on
+                assert time.monotonic() - began < 10
+            return
+        stopped, step = threading.Event(), 0
+
+        def measure() -> None:
+            nonlocal step
+            while not stopped.wait(0.05):
+                step += 1
+                recorded(db, lease, measured(step))
+
+        measuring = threading.Thread(target=measure)
+        measuring.start()
+        try:
+            began = time.monotonic()
+            for _ in lines:
+                assert time.monotonic() - began < TIMEOUT
+        finally:
+            stopped.set()
+            measuring.join()

@@ -172,9 +172,46 @@ def test_numbers_that_json_lacks_are_named_by_their_paths(
 
 
 def test_of_very_many_numbers_that_json_lacks_a_hundred_are_named(shared_client: TestClient) -> None:
-    answer = post(shared_client, b'{"seeds": [' + b", ".join([b"NaN"] * 50_000) + b"]}", "application/json")
+    answer = post(shared_client, b'{"seeds": [' + b", ".join([b"NaN"] * 20_000) + b"]}", "application/json")
     assert answer.status_code == 422
     assert [error["loc"] for error in answer.json()["errors"]] == [["seeds", k] for k in range(100)]
+
+
+TOO_LARGE: dict[str, tuple[bytes, int, str]] = {
+    "values": (b'{"seeds": [' + b"0," * 30_000 + b"0]}", 413, "the body holds over 30,000 values"),
+    "levels": (b'{"norm": ' + b"[" * 50 + b"]" * 50 + b"}", 400, "the body has over 50 levels"),
+    "a text": (b'{"labels": {"a": "' + b"x" * 10_001 + b'"}}', 422, "labels.a: a text has 10,001 characters"),
+    "a name": (b'{"labels": {"' + b"x" * 10_001 + b'": "a"}}', 422, "labels: a text has 10,001 characters"),
+    "a number": (b'{"seeds": [0, ' + b"9" * 309 + b"]}", 422, "seeds.1: Infinity is no finite number"),
+    "a number in YAML": (b"seeds: [0, 0x" + b"f" * 309 + b"]", 422, "seeds.1: Infinity is no finite number"),
+}
+
+
+@pytest.mark.parametrize(("content", "status", "said"), TOO_LARGE.values(), ids=TOO_LARGE)
+@pytest.mark.parametrize("path", ["/v1/experiments", "/v1/sweeps", "/v1/results"])
+def test_a_body_that_no_spec_needs_is_refused_whatever_it_says(
+    shared_client: TestClient, path: str, content: bytes, status: int, said: str
+) -> None:
+    answer = shared_client.post(path, content=content)
+    assert answer.status_code == status, answer.text
+    assert answer.json()["detail"].startswith(said)
+
+
+def test_of_very_many_errors_a_hundred_are_listed_and_the_others_counted(shared_client: TestClient) -> None:
+    sent = {"task": {"name": "permuted_digits"}, **{f"field_{k}": 0 for k in range(1234)}}
+    for path, unknown in (("/v1/experiments", 1234), ("/v1/results", 1234), ("/v1/sweeps", 1236)):
+        errors = shared_client.post(path, json=sent).json()["errors"]
+        listed = [error for error in errors if error["type"] == "unknown_field"]
+        [more] = [error for error in errors if error["type"] == "more"]
+        assert len(listed) >= 99
+        assert more["loc"] == []
+        assert more["msg"] == f"that is enough; {unknown - 100:,} more errors are not listed"
+
+
+def test_a_name_that_is_long_is_repeated_in_part(shared_client: TestClient) -> None:
+    answer = shared_client.post("/v1/experiments", json={"task": {"name": "permuted_digits"}, "x" * 5000: 0})
+    assert answer.json()["errors"][0]["loc"] == ["x" * 100 + "…"]
+    assert len(answer.content) < 1500
 
 
 def test_a_body_is_read_no_further_than_the_limit(shared_client: TestClient) -> None:

@@ -123,3 +123,12 @@ def test_the_application_refuses_strangers(shared_client: TestClient) -> None:
             answer = shared_client.request(method, path, headers=headers)
             assert answer.status_code in (403, 421)
             assert answer.headers["content-type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize("first", ["localhost", "evil.example"])
+@pytest.mark.parametrize("second", ["localhost", "evil.example"])
+def test_two_hosts_are_no_host(alone: TestClient, guarded: TestClient, first: str, second: str) -> None:
+    for client in (alone, guarded):
+        answer = client.get("/", headers=[("Host", first), ("Host", second)])
+        assert answer.status_code == 400
+        assert answer.json()["detail"] == "the request has two Host headers; send one"

@@ -7,6 +7,7 @@ from starlette.testclient import TestClient
 
 from normcore.spec import resolve
 from service.db import Database
+from service.leaderboards.submitted.tables import SubmittedResult
 from tests.service.asked import is_problem
 from tests.service.given import claimed, failed, finished, submitted, written
 from tests.service.leaderboards.boards import board, ended, result
@@ -346,3 +347,26 @@ def test_a_finished_run_is_what_judges(client: TestClient, db: Database) -> None
     for _ in range(3):
         finished(db, claimed(db).lease, value=0.84)
     assert {e["source"]: e["state"] for e in board(client)["entries"]} == {"measured": None, "submitted": "confirmed"}
+
+
+@pytest.mark.parametrize("field", ["source", "code", "hardware", "note"])
+def test_a_password_in_an_address_is_refused(client: TestClient, field: str) -> None:
+    said = errors_of(client, claim(provenance={**PROVENANCE, field: "https://ada:secret@example.org/log"}))
+    assert list(said) == [f"provenance.{field}"]
+    assert said[f"provenance.{field}"].startswith("everybody sees it; leave out what stands before the @")
+
+
+def test_a_password_that_was_stored_before_is_not_shown(client: TestClient, db: Database) -> None:
+    got = accepted(client)
+    with db.transaction() as session:
+        row = session.get(SubmittedResult, got["id"])
+        assert row is not None
+        row.provenance = {**row.provenance, "source": "https://ada:secret@example.org/log"}
+    shown = client.get(f"/v1/results/{got['id']}").json()
+    assert shown["provenance"] == {**PROVENANCE, "source": "https://example.org/log"}
+    for path in (
+        "/v1/results",
+        "/v1/leaderboards/permuted_digits?profile=smoke",
+        "/boards/permuted_digits?profile=smoke",
+    ):
+        assert "secret" not in client.get(path).text

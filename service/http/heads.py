@@ -1,0 +1,73 @@
+"""Refuse requests whose address or headers no client of this service sends: before anything is looked up for them, and
+in time that their length does not change."""
+
+from collections import Counter
+from collections.abc import Iterator
+from urllib.parse import unquote_plus
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from normcore.spec import SpecError
+from normcore.spec.messages import quoted
+from service.errors import BadRequest, Invalid, ServiceError
+from service.http.problems import problem
+
+MOST_PATH = 2_000  # characters of an address without its query
+MOST_PARAMETERS = 100
+MOST_VALUE = 16 * 1024  # characters of a parameter or a header: the event id of 1,000 runs has 14,000
+MOST_HEADERS = 100
+
+
+class BoundHeads:
+    """Refuses what cannot be meant: a NUL character in an address (no name here contains one, and PostgreSQL cannot
+    search for it), an address, a parameter or a header that is too long, and too many of them."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        refusal = _refusal(scope) if scope["type"] == "http" else None
+        app = self._app if refusal is None else problem(refusal)
+        await app(scope, receive, send)
+
+
+def _refusal(scope: Scope) -> ServiceError | None:
+    query: bytes = scope["query_string"]
+    if "\0" in scope["path"] or b"%00" in query:
+        return BadRequest("the address holds a NUL character; nothing here is called so")
+    if len(scope["path"]) > MOST_PATH:
+        return BadRequest(f"the address has over {MOST_PATH:,} characters; none of this service has")
+    if len(scope["headers"]) > MOST_HEADERS:
+        return BadRequest(f"the request has over {MOST_HEADERS} headers; send fewer")
+    for name, value in scope["headers"]:
+        if len(name) + len(value) > MOST_VALUE:
+            return BadRequest(f"the header {_shown(name)} has over {MOST_VALUE:,} characters; shorten it")
+    if query.count(b"&") >= MOST_PARAMETERS:
+        return Invalid([_too_many(query)])
+    if len(query) > MOST_VALUE:
+        errors = list(_too_long(query))
+        return Invalid(errors) if errors else None
+    return None
+
+
+def _too_many(query: bytes) -> SpecError:
+    """Name the parameter that is given most often among the first ones."""
+    first = query.split(b"&", MOST_PARAMETERS)[:MOST_PARAMETERS]
+    [(name, _)] = Counter(part.partition(b"=")[0] for part in first).most_common(1)
+    wrong = f"an address may have {MOST_PARAMETERS} parameters, and this has {query.count(b'&') + 1:,}; give fewer"
+    return SpecError((_name(name),), wrong, "too_many")
+
+
+def _too_long(query: bytes) -> Iterator[SpecError]:
+    for part in query.split(b"&"):
+        if len(part) > MOST_VALUE:
+            wrong = f"it has over {MOST_VALUE:,} characters; shorten it"
+            yield SpecError((_name(part.partition(b"=")[0]),), wrong, "too_long")
+
+
+def _name(written: bytes) -> str:
+    return unquote_plus(written[:100].decode("latin-1"), errors="replace")
+
+
+def _shown(name: bytes) -> str:
+    return quoted(name[:100].decode("latin-1"))

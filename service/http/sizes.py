@@ -1,0 +1,64 @@
+"""How much a body may hold, whatever it says: values, levels and letters.
+
+What reads a body takes time in the number of its values and repeats some of its texts, so that both are limited before
+anything else looks at it.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from normcore.spec import SpecError
+from service.errors import BadRequest, Invalid, ServiceError, TooLarge
+
+MAX_VALUES = 30_000  # with names and lists; a claim of 1,000 seeds has 5,000
+MAX_LEVELS = 50
+MAX_TEXT = 10_000  # characters of one text
+
+
+def check_size(written: Any) -> None:
+    """
+    Raises:
+        TooLarge: it holds too many values.
+        BadRequest: it has too many levels.
+        Invalid: a text or a name is too long.
+    """
+    left, found = [(written, 1)], 0
+    while left:
+        value, level = left.pop()
+        found += 1
+        if isinstance(value, str):
+            if len(value) > MAX_TEXT:
+                raise _too_long(written, value)
+            continue
+        if not isinstance(value, Mapping | list):
+            continue
+        if level > MAX_LEVELS:
+            raise BadRequest(f"the body has over {MAX_LEVELS} levels; a spec has three")
+        if found + len(left) + len(value) > MAX_VALUES:
+            raise TooLarge(f"the body holds over {MAX_VALUES:,} values; no spec, sweep or result does")
+        if isinstance(value, Mapping):
+            left += [(name, level + 1) for name in value]
+        left += [(part, level + 1) for part in (value.values() if isinstance(value, Mapping) else value)]
+
+
+def _too_long(written: Any, text: str) -> ServiceError:
+    wrong = f"a text has {len(text):,} characters, and {MAX_TEXT:,} are the most; shorten it"
+    return Invalid([SpecError(_path_to(written, text), wrong, "too_long")])
+
+
+def _path_to(written: Any, text: str) -> tuple[str | int, ...]:
+    """Where the text stands; of a name, where its object does."""
+    left: list[tuple[tuple[str | int, ...], Any]] = [((), written)]
+    while left:
+        path, value = left.pop()
+        if value is text:
+            return path
+        if isinstance(value, Mapping):
+            if any(name is text for name in value):
+                return path
+            left += [
+                ((*path, name if isinstance(name, str | int) else str(name)), part) for name, part in value.items()
+            ]
+        elif isinstance(value, list):
+            left += [((*path, k), part) for k, part in enumerate(value)]
+    return ()

@@ -1,0 +1,90 @@
+"""Calls that may never return, such as those of a store behind a network: nobody waits for one without end.
+
+A call that hangs cannot be ended from outside. It goes on in a thread of its own, and is forgotten.
+"""
+
+import asyncio
+import errno
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import TypeVar
+
+from service.errors import Unavailable
+
+T = TypeVar("T")
+
+CALL_SECONDS = 10.0  # for one call of a store to be answered
+THREADS = 8  # of one process that may wait for a store at the same time
+
+
+def within(seconds: float, work: Callable[[], T]) -> T:
+    """The result of ``work``.
+
+    Raises:
+        TimeoutError: there is none after so many seconds.
+    """
+    result: Future[T] = Future()
+    _start(result, work)
+    try:
+        return result.result(seconds)
+    except TimeoutError:
+        if result.done():  # the work itself raised it
+            raise
+        raise TimeoutError(errno.ETIMEDOUT, f"no answer within {seconds:g} s") from None
+
+
+class StoreThreads:
+    """Calls of the artifact store by the API, in few threads that nothing else needs. Who waits for one takes none.
+
+    Args:
+        seconds: for one call, waiting for a thread included.
+    """
+
+    def __init__(self, seconds: float = CALL_SECONDS, threads: int = THREADS) -> None:
+        self._seconds = seconds
+        self._free = asyncio.Semaphore(threads)
+
+    async def call(self, work: Callable[..., T], *arguments: object) -> T:
+        """The result of ``work``.
+
+        Raises:
+            Unavailable: the store does not answer in time.
+        """
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(self._seconds):
+                await self._free.acquire()
+                result: Future[T] = Future()
+                result.add_done_callback(lambda _: _tell(loop, self._free.release))
+                _start(result, lambda: work(*arguments))
+                return await asyncio.wrap_future(result)
+        except TimeoutError:
+            wrong = f"the artifact store does not answer within {self._seconds:g} s; try again later"
+            raise Unavailable(wrong, retry_after=round(self._seconds)) from None
+
+    async def pieces(self, content: Iterator[bytes]) -> AsyncIterator[bytes]:
+        """What the iterator gives, each piece in time.
+
+        Raises:
+            Unavailable: the store does not answer in time.
+        """
+        while (piece := await self.call(next, content, b"")) != b"":
+            yield piece
+
+
+def _start(result: "Future[T]", work: Callable[[], T]) -> None:
+    def run() -> None:
+        try:
+            result.set_result(work())
+        except BaseException as error:
+            result.set_exception(error)
+
+    result.set_running_or_notify_cancel()  # from now on only its end ends it
+    threading.Thread(target=run, name="store", daemon=True).start()
+
+
+def _tell(loop: asyncio.AbstractEventLoop, release: Callable[[], None]) -> None:
+    with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        loop.call_soon_threadsafe(release)

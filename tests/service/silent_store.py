@@ -1,0 +1,35 @@
+"""A file system that can fall silent: calls of it do not return, as those of a server that hangs."""
+
+import threading
+from typing import Any, ClassVar
+
+import fsspec
+from fsspec.implementations.memory import MemoryFileSystem
+
+
+class SilentFileSystem(MemoryFileSystem):  # type: ignore[misc]
+    """In memory, under ``silent://``."""
+
+    protocol = "silent"
+    store: ClassVar[dict[str, Any]] = {}
+    pseudo_dirs: ClassVar[list[str]] = [""]
+    answers: ClassVar[threading.Event] = threading.Event()
+    answers.set()
+
+    asked: ClassVar[list[str]] = []  # folders
+
+    def ls(self, *arguments: Any, **options: Any) -> Any:
+        self.asked.append(arguments[0])
+        self.answers.wait()
+        return super().ls(*arguments, **options)
+
+    def makedirs(self, *arguments: Any, **options: Any) -> None:
+        self.answers.wait()
+        super().makedirs(*arguments, **options)
+
+    def _open(self, *arguments: Any, **options: Any) -> Any:
+        self.answers.wait()
+        return super()._open(*arguments, **options)
+
+
+fsspec.register_implementation("silent", SilentFileSystem, clobber=True)
