@@ -133,8 +133,8 @@ class ComparedEntry:
     Attributes:
         budget: examples that a training may see.
         over_budget: whether these are more than the board's; such an entry has no rank.
-        score: what ranks: the mean over all seeds, of which diverged ones are worth what a model gets that ignores its
-            input. Null if all diverged.
+        score: what ranks: the mean over all seeds. A seed that diverged is worth what a model gets that ignores its
+            input, and no other seed counts as worse than that. Null if all diverged.
         rank: among the entries compared that are within the budget.
         rank_ci: the ranks that it may truly have, 95% for all of them at once.
         tie_group: the first entry of a group is better than that of the next.

@@ -72,8 +72,8 @@ class Entry:
             seconds then are, too. None for a paper's number.
         hardware: that its seconds were spent on.
         diverged_ci95: of the share of seeds that diverge.
-        score: what ranks: the mean over all seeds, of which diverged ones are worth what a model gets that ignores its
-            input. None if all diverged.
+        score: what ranks: the mean over all seeds. A seed that diverged is worth what a model gets that ignores its
+            input, and no other seed counts as worse than that. None if all diverged.
         values: all of the task's metrics, of a paper's model those that it gives.
         conflicting_seeds: of which one machine gave different numbers.
         contended: how many seeds ran while something else kept their machine busy; their seconds do not count.

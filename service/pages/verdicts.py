@@ -167,8 +167,11 @@ def _sooner(board: Leaderboard, first: Entry, second: Entry, seeds: Seeds) -> st
 def _ranked_by(board: Leaderboard) -> str:
     if board.rank_by != "metric":
         return "time"
-    diverged = any(entry.n_diverged for entry in board.entries if entry.rank is not None)
-    return "mean, diverged seeds counted as no skill" if diverged else "mean"
+    ranked = [entry for entry in board.entries if entry.rank is not None]
+    if any(entry.n_diverged for entry in ranked):
+        return "mean, diverged seeds counted as no skill"
+    capped = any(entry.value is not None and entry.score != entry.value.mean for entry in ranked)
+    return "mean, no seed counted as worse than no skill" if capped else "mean"
 
 
 def _worth(board: Leaderboard, entry: Entry) -> str:

@@ -27,7 +27,7 @@ class Value(NamedTuple):
         n: seeds that converged.
         iqm: mean of the middle half of all seeds, those that diverged being worst (Agarwal et al. 2021,
             arXiv:2108.13264).
-        score: mean of all seeds, those that diverged being worth ``no_skill``.
+        score: mean of all seeds, each counted as its ``worth``; a seed that diverged counts as ``no_skill``.
         diverged_ci95: of the share that diverges (Clopper and Pearson 1934).
     """
 
@@ -46,12 +46,14 @@ def value(values: Sequence[float], n_diverged: int, direction: Direction, no_ski
     Args:
         values: of the seeds that converged.
         n_diverged: how many others there are.
-        no_skill: what a model gets that ignores its input; without it there is no score of seeds that diverged.
+        no_skill: what a model gets that ignores its input. Without it there is no score of seeds that diverged, and
+            no limit to what the others lose.
 
     Raises:
         ValueError: a value is NaN or infinite, or so is ``no_skill``.
     """
     check_numbers(values if no_skill is None else [*values, no_skill])
+    values = list(map(float, values))  # PostgreSQL's JSON gives 1e30 back as a whole number, too large for numpy
     n = len(values)
     if not values:
         return Value(None, None, None, 0, None, None, _share(n_diverged, n_diverged))
@@ -61,9 +63,19 @@ def value(values: Sequence[float], n_diverged: int, direction: Direction, no_ski
         ci95=interval(values, NOMINAL),
         n=n,
         iqm=_iqm(values, n_diverged, direction),
-        score=_score(values, n_diverged, no_skill),
+        score=_score(values, n_diverged, direction, no_skill),
         diverged_ci95=_share(n_diverged, n + n_diverged),
     )
+
+
+def worth(value: float, direction: Direction, no_skill: float | None) -> float:
+    """The part of a score that a seed gives: its value, but never worse than ``no_skill``.
+
+    A training that explodes and stays finite counts as one that becomes NaN.
+    """
+    if no_skill is None:
+        return value
+    return max(value, no_skill) if direction == "maximize" else min(value, no_skill)
 
 
 def mean(values: Sequence[float]) -> float | None:
@@ -96,10 +108,11 @@ def _iqm(values: Sequence[float], n_diverged: int, direction: Direction) -> floa
     return mean if math.isfinite(mean) else None
 
 
-def _score(values: Sequence[float], n_diverged: int, no_skill: float | None) -> float | None:
+def _score(values: Sequence[float], n_diverged: int, direction: Direction, no_skill: float | None) -> float | None:
     if n_diverged and no_skill is None:
         return None
-    return (math.fsum(values) + n_diverged * (no_skill or 0.0)) / (len(values) + n_diverged)
+    of_converged = math.fsum(worth(value, direction, no_skill) for value in values)
+    return (of_converged + n_diverged * (no_skill or 0.0)) / (len(values) + n_diverged)
 
 
 def _share(count: int, of: int) -> Interval | None:

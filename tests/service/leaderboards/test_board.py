@@ -67,6 +67,18 @@ def test_who_survives_divergence_wins_nothing(client: TestClient, db: Database) 
     assert by_method(board(client), "diverged_ci95")["none"][0] == pytest.approx([0.0527, 0.8534], abs=1e-4)
 
 
+def test_a_seed_that_explodes_counts_as_one_that_diverged(client: TestClient, db: Database) -> None:
+    """By hand: (2.0 + 2.2 + 6.0) / 3 bits, of a model that needs 6.0 without skill; less is better."""
+    task = {"name": "char_lm", "profile": "smoke"}
+    bits = {"metric": "bits_per_char", "no_skill": 6.0}
+    for method, values in (("none", [3.0, 3.2, 3.4]), ("layer_norm", [2.0, 2.2, 8.8e18])):
+        experiment = submitted(db, method, seeds=range(3), task=task)
+        ended(db, experiment, *({"value": v, "valid_value": v, "values": {"bits_per_char": v}, **bits} for v in values))
+    got = by_method(board(client, "char_lm"), "rank", "score", "n_diverged")
+    assert got == {"none": (1, pytest.approx(3.2), 0), "layer_norm": (2, pytest.approx((2.0 + 2.2 + 6.0) / 3), 0)}
+    assert by_method(board(client, "char_lm"), "value")["layer_norm"][0]["mean"] == pytest.approx(8.8e18 / 3)
+
+
 def test_one_entry_a_method_is_chosen_by_validation(client: TestClient, db: Database) -> None:
     for gain, valid, test in ((1.0, 0.7, 0.9), (0.5, 0.8, 0.6), (0.1, 0.75, 0.95)):
         experiment = submitted(db, norm={"method": "layer_norm", "gain_init": gain})

@@ -76,6 +76,19 @@ def test_mean_spread_and_interval_are_those_of_students_t(values: list[float]) -
         assert got.ci95 == pytest.approx((low, high), rel=1e-6, abs=1e-6)
 
 
+def test_a_run_that_explodes_counts_as_one_without_skill_in_score_and_in_validation() -> None:
+    """By hand: score (.8 + .1) / 2 and validation (.7 + .1) / 2; the value is what was measured."""
+    got = pooled(run(0, 0.8, valid_value=0.7), run(1, -8.8e18, valid_value=-8e18))
+    assert (got.score, got.valid_value) == (pytest.approx(0.45), pytest.approx(0.4))
+    assert got.value is not None
+    assert got.value.mean == pytest.approx(-4.4e18)
+
+
+def test_without_a_level_without_skill_a_run_counts_as_measured() -> None:
+    got = pooled(run(0, 0.8, no_skill=None), run(1, 0.04, no_skill=None))
+    assert (got.score, got.valid_value) == (pytest.approx(0.42), pytest.approx(0.42))
+
+
 def test_an_interval_by_hand() -> None:
     got = pooled(run(0, 0.80), run(1, 0.84), run(2, 0.88)).value
     assert got is not None

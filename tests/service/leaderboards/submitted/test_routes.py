@@ -241,6 +241,32 @@ def test_a_fresh_seed_that_diverged_counts_as_one_without_skill(client: TestClie
     assert (found["state"], found["difference"]["mean"]) == ("disputed", pytest.approx(0.84 - 0.1))
 
 
+def test_fresh_seeds_that_explode_count_as_ones_without_skill(client: TestClient, db: Database) -> None:
+    """By hand: claimed .84, fresh (.05, .06, .07), each counted as .1: .74 apart."""
+    got = accepted(client)
+    measured(db, [0.05, 0.06, 0.07])
+    found = client.get(f"/v1/results/{got['id']}").json()
+    assert (found["state"], found["difference"]["mean"]) == ("disputed", pytest.approx(0.84 - 0.1))
+
+
+def test_a_claim_without_skill_is_confirmed_by_seeds_without_skill(client: TestClient, db: Database) -> None:
+    got = accepted(client, [0.01, 0.02, 0.03])
+    measured(db, [0.07, 0.08, 0.09])
+    found = client.get(f"/v1/results/{got['id']}").json()
+    assert (found["state"], found["difference"]["mean"]) == ("confirmed", 0)
+    assert found["value"]["mean"] == pytest.approx(0.02), "the value keeps what was claimed"
+
+
+def test_no_claimed_seed_enters_a_score_below_no_skill(client: TestClient, db: Database) -> None:
+    """By hand: (.1 + .1 + .4) / 3 = .2, beside a measured mean of .15 that it would not beat by its own, .14."""
+    result(db, "none", [0.15, 0.15, 0.15], [10, 10, 10])
+    accepted(client, [0.01, 0.01, 0.40])
+    [claim, own] = board(client)["entries"]
+    assert (claim["source"], claim["rank"], claim["score"]) == ("submitted", 1, pytest.approx(0.2))
+    assert claim["value"]["mean"] == pytest.approx(0.14)
+    assert (own["rank"], own["score"]) == (1, pytest.approx(0.15))
+
+
 def test_other_specs_and_what_failed_say_nothing(client: TestClient, db: Database) -> None:
     got = accepted(client)
     measured(db, [0.83, 0.85, 0.82], method="none")
