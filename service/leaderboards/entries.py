@@ -13,10 +13,11 @@ from normcore.problem import problem_of
 from normcore.spec import TrainingSpec, changes, parse
 from normcore.spec.task import ProfileName
 from normcore.spec.tasks import BENCHMARKS
+from normcore.spec.tasks.benchmark import Benchmark
 from service.experiments.machines import hardware, machine
 from service.experiments.tables import Experiment, Run
 from service.leaderboards.board import Row
-from service.leaderboards.pooling import Evidence, RunResult, pool
+from service.leaderboards.pooling import Evidence, Pooled, RunResult, pool
 from service.leaderboards.tables import Entry
 
 log = logging.getLogger(__name__)
@@ -47,17 +48,18 @@ def refresh(session: Session, fingerprint: str) -> None:
 def row_of(rows: Sequence[tuple[Run, Experiment]]) -> Row:
     """The entry of succeeded runs of one fingerprint, in the order in which they ended; nothing is stored."""
     evidence, (_, experiment) = evidence_of(rows), rows[-1]
+    spec = cast(TrainingSpec, parse(experiment.spec))
     return Row(
         fingerprint=experiment.fingerprint,
         setting=experiment.setting,
         method=cast(str, experiment.method),
         budget=cast(int, experiment.budget),
-        changes=changes(cast(TrainingSpec, parse(experiment.spec))),
+        changes=changes(spec),
         experiments=sorted({experiment.id for _, experiment in rows}, reverse=True)[:MAX_EXPERIMENTS],
         n_runs=evidence.n_runs,
         results=evidence.results,
         conflicting_seeds=list(evidence.conflicting_seeds),
-        pooled=pool(evidence.results, BENCHMARKS[experiment.task].metrics),
+        pooled=_pool(evidence, spec.task),
     )
 
 
@@ -162,6 +164,10 @@ def _lock(session: Session, experiment: Experiment) -> None:
     session.execute(select(Entry.fingerprint).where(Entry.fingerprint == experiment.fingerprint).with_for_update())
 
 
+def _pool(evidence: Evidence, task: Benchmark) -> Pooled:
+    return pool(evidence.results, task.metrics, task.test_items)
+
+
 def _store(session: Session, experiment: Experiment, evidence: Evidence) -> None:
     newest = (
         select(Experiment.id)
@@ -177,6 +183,6 @@ def _store(session: Session, experiment: Experiment, evidence: Evidence) -> None
             n_runs=evidence.n_runs,
             results=[asdict(result) for result in evidence.results],
             conflicting_seeds=list(evidence.conflicting_seeds),
-            pooled=asdict(pool(evidence.results, BENCHMARKS[experiment.task].metrics)),
+            pooled=asdict(_pool(evidence, cast(TrainingSpec, parse(experiment.spec)).task)),
         )
     )

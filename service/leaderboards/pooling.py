@@ -4,17 +4,18 @@ The unit of evidence is the seed. Runs that repeat a seed repeat its numbers, so
 one seed ten times would look like certainty.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from normcore.spec.metric import Direction, Metric
 from normcore.target import Time
 from service.statistics.times import Run, kaplan_meier, times
-from service.statistics.values import Interval, Value, value, worth
+from service.statistics.values import Interval, Limits, Value, value, worth
 
 By = Literal["steps", "seconds"]
 Numbers = tuple[float | None, float]  # value and steps
+TestItems = Callable[[str], int | None]
 MIXED = "mixed"
 
 
@@ -161,9 +162,14 @@ class Pooled:
     seconds: PooledTimes
 
 
-def pool(results: Sequence[RunResult], metrics: Sequence[Metric]) -> Pooled:
-    """Pool the runs that count, of a task whose metrics these are, the first that which ranks."""
-    of_metrics = {metric.name: _value(results, metric) for metric in metrics}
+def pool(results: Sequence[RunResult], metrics: Sequence[Metric], test_items: TestItems) -> Pooled:
+    """Pool the runs that count.
+
+    Args:
+        metrics: of their task; the first one ranks.
+        test_items: how many test items the metric of a name counts (``Benchmark.test_items``).
+    """
+    of_metrics = {metric.name: _value(results, metric, test_items(metric.name)) for metric in metrics}
     first = of_metrics[metrics[0].name]
     chosen_by = [
         worth(result.valid_value, metrics[0].direction, result.no_skill)
@@ -227,9 +233,10 @@ def kernel_of(runs: Iterable[str | None]) -> str | None:
     return MIXED if known or (alone and " " in alone) else alone
 
 
-def _value(results: Sequence[RunResult], metric: Metric) -> Value:
+def _value(results: Sequence[RunResult], metric: Metric, items: int | None) -> Value:
     values = [result.values[metric.name] for result in results if not result.diverged and metric.name in result.values]
-    return value(values, sum(result.diverged for result in results), metric.direction, no_skill_of(results))
+    n_diverged, limits = sum(result.diverged for result in results), Limits.of(metric, items)
+    return value(values, n_diverged, metric.direction, no_skill_of(results), limits)
 
 
 def no_skill_of(results: Iterable[RunResult]) -> float | None:

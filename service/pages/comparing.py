@@ -11,6 +11,7 @@ from service.pages.seeds import FEWEST, NEEDED
 from service.pages.verdicts import Verdict
 from service.statistics.differences import pair
 from service.statistics.order import SURE
+from service.statistics.values import Limits
 
 Values = Mapping[str, Mapping[int, float]]  # of converged seeds, by fingerprint and seed
 MUCH = 1.03  # times as long as the baseline's, from which on a step is said to take longer
@@ -127,7 +128,7 @@ def _leads(
     first: ComparedEntry, second: ComparedEntry, values: Values, named: Mapping[str, str], metric: Metric
 ) -> str:
     best, next_one = named[first.fingerprint], named[second.fingerprint]
-    found = pair(values[first.fingerprint], values[second.fingerprint])
+    found = pair(values[first.fingerprint], values[second.fingerprint], Limits.of(metric))
     if found is None:  # which is surely worse, so that it was tested
         return f"{best} is best."
     limits = sorted(map(abs, found.ci95)) if found.ci95 and found.ci95[0] * found.ci95[1] > 0 else found.ci95

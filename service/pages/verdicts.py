@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from normcore.spec.tasks import BENCHMARKS
 from service.comparisons.figures import described
 from service.leaderboards.pooling import By, RunResult, times_of
 from service.leaderboards.schemas import Entry, Leaderboard, Overall
@@ -10,6 +11,7 @@ from service.pages import formats
 from service.pages.seeds import FEWEST, NEEDED, TESTED, counted, that_count, too_few
 from service.statistics.differences import pair
 from service.statistics.times import time_pair
+from service.statistics.values import Limits
 
 FEWEST_TASKS = 3  # below which no method is said to win overall
 
@@ -131,8 +133,8 @@ def _leads(board: Leaderboard, first: Entry, second: Entry, seeds: Seeds) -> Ver
     claim = f"{_named(first)} is first, and nothing ties with it:"
     if board.rank_by != "metric":
         return Verdict(claim, _sooner(board, first, second, seeds))
-    values = [_converged(seeds.get(entry.fingerprint or "", ())) for entry in (first, second)]
-    found = pair(*values)
+    own, other = (_converged(seeds.get(entry.fingerprint or "", ())) for entry in (first, second))
+    found = pair(own, other, Limits.of(BENCHMARKS[board.task].metric()))
     if found is None:
         return Verdict(claim, f"{_worth(board, first)}.")
     side = "above" if board.direction == "maximize" else "below"

@@ -3,12 +3,12 @@
 import math
 import statistics
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from scipy.special import betaincinv, stdtrit
 from scipy.stats import trim_mean
 
-from normcore.spec.metric import Direction
+from normcore.spec.metric import Direction, Metric
 from service.statistics.spread import LEVEL, check_numbers, gain, has_spread
 
 NOMINAL = 0.97
@@ -18,12 +18,55 @@ IQM_FROM = 5  # seeds
 Interval = tuple[float, float]
 
 
+class Limits(NamedTuple):
+    """What a metric's values can be, and how exactly they can be known.
+
+    Attributes:
+        least, most: bounds; None where there is none.
+        items: test items that the metric counts; None if it counts none, or if their number is not known.
+    """
+
+    least: float | None = None
+    most: float | None = None
+    items: int | None = None
+
+    @classmethod
+    def of(cls, metric: Metric, items: int | None = None) -> Self:
+        """The limits of a metric that counts so many items."""
+        least, most = (None if bound is None else float(bound) for bound in metric.bounds)
+        return cls(least, most, items)
+
+    @property
+    def of_differences(self) -> "Limits":
+        """The bounds of a difference of two values; of a metric with one bound there are none."""
+        if self.least is None or self.most is None:
+            return UNLIMITED
+        return Limits(self.least - self.most, self.most - self.least)
+
+    @property
+    def floor(self) -> float:
+        """The least half width of an interval: half a test item."""
+        return 0.5 / self.items if self.items else 0.0
+
+    def cut(self, interval: Interval, mean: float) -> Interval:
+        """The part of an interval within the bounds; it keeps its mean, whatever the metric has promised."""
+        low, high = interval
+        if self.least is not None:
+            low = max(low, min(self.least, mean))
+        if self.most is not None:
+            high = min(high, max(self.most, mean))
+        return low, high
+
+
+UNLIMITED = Limits()
+
+
 class Value(NamedTuple):
     """Of the seeds that converged, but for the last three.
 
     Attributes:
         mean, std: the latter with n - 1.
-        ci95: of the mean, by Student's t.
+        ci95: of the mean, by Student's t, at least as wide as one test item and within the metric's bounds.
         n: seeds that converged.
         iqm: mean of the middle half of all seeds, those that diverged being worst (Agarwal et al. 2021,
             arXiv:2108.13264).
@@ -40,7 +83,13 @@ class Value(NamedTuple):
     diverged_ci95: Interval | None
 
 
-def value(values: Sequence[float], n_diverged: int, direction: Direction, no_skill: float | None) -> Value:
+def value(
+    values: Sequence[float],
+    n_diverged: int,
+    direction: Direction,
+    no_skill: float | None,
+    limits: Limits = UNLIMITED,
+) -> Value:
     """Pool one value a seed.
 
     Args:
@@ -48,6 +97,7 @@ def value(values: Sequence[float], n_diverged: int, direction: Direction, no_ski
         n_diverged: how many others there are.
         no_skill: what a model gets that ignores its input. Without it there is no score of seeds that diverged, and
             no limit to what the others lose.
+        limits: of the metric.
 
     Raises:
         ValueError: a value is NaN or infinite, or so is ``no_skill``.
@@ -60,7 +110,7 @@ def value(values: Sequence[float], n_diverged: int, direction: Direction, no_ski
     return Value(
         mean=mean(values),
         std=statistics.stdev(values) if n > 1 else None,
-        ci95=interval(values, NOMINAL),
+        ci95=interval(values, NOMINAL, limits),
         n=n,
         iqm=_iqm(values, n_diverged, direction),
         score=_score(values, n_diverged, direction, no_skill),
@@ -83,16 +133,19 @@ def mean(values: Sequence[float]) -> float | None:
     return statistics.fmean(values) if values else None
 
 
-def interval(values: Sequence[float], level: float) -> Interval | None:
-    """Of the mean, by Student's t; None of fewer than two."""
-    if len(values) < 2:
+def interval(values: Sequence[float], level: float, limits: Limits = UNLIMITED) -> Interval | None:
+    """Of the mean, by Student's t; None of fewer than two.
+
+    Values without spread have an interval of one test item, or of no width if the metric counts none.
+    """
+    n = len(values)
+    if n < 2:
         return None
-    if not has_spread(values):
-        mean = statistics.fmean(values)
-        return mean, mean
-    n, mean = len(values), statistics.fmean(values)
-    half = statistics.stdev(values, mean) / math.sqrt(n) * float(stdtrit(n - 1, (1 + level) / 2))
-    return mean - half, mean + half
+    mean, half = statistics.fmean(values), 0.0
+    if has_spread(values):
+        half = statistics.stdev(values, mean) / math.sqrt(n) * float(stdtrit(n - 1, (1 + level) / 2))
+    half = max(half, limits.floor)
+    return limits.cut((mean - half, mean + half), mean)
 
 
 def of_exp(logs: Interval | None) -> Interval | None:

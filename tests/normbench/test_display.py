@@ -9,6 +9,7 @@ from rich.console import Console
 
 from normbench.display.experiments import experiments
 from normbench.display.leaderboard import leaderboard
+from normbench.display.numbers import interval
 from normbench.display.table import Table
 from normcore.data.registry import DATASETS
 
@@ -197,3 +198,16 @@ def test_a_board_says_which_seconds_do_not_count_and_what_to_do() -> None:
     assert table.note is not None
     assert "rank" not in table.note
     assert shown(entry())[0].note is None
+
+
+@pytest.mark.parametrize(
+    ("ci95", "told"),
+    [
+        (None, "0.650"),
+        ([0.641, 0.659], "0.650 [0.641, 0.659]"),
+        ([0.65, 0.65], "0.650 (no spread)"),
+        ([0.64994, 0.65006], "0.650 [0.6499, 0.6501]"),
+    ],
+)
+def test_an_interval_of_some_width_is_not_shown_as_one_of_none(ci95: list[float] | None, told: str) -> None:
+    assert interval({"mean": 0.65, "ci95": ci95}) == told

@@ -61,6 +61,14 @@ class Benchmark(Task):
         """What a model without normalization takes for one example; None if that is not known."""
         return None
 
+    def test_items(self, metric: str) -> int | None:
+        """How many test items the metric of this name counts, so that it cannot be known more exactly than one of them.
+
+        Returns:
+            None of a metric that counts nothing, and where the number is not known before the data are read.
+        """
+        return None
+
     @classmethod
     def metric(cls) -> Metric:
         """The one that ranks."""

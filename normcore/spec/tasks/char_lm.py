@@ -117,6 +117,10 @@ class CharLM(Benchmark):
                 " use shorter examples or a longer text"
             )
 
+    def test_items(self, metric: str) -> int | None:
+        """Predicted characters; the first one is given."""
+        return self.test_chars - 1 if metric == ACCURACY.name and self.test_chars is not None else None
+
     def cost(self, model: Model) -> Cost | None:
         symbols, steps = SYMBOLS.get(self.corpus), self.sequence_length - 1
         if symbols is None or not isinstance(model, RecurrentModel):

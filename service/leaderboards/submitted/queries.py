@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import Row, Select, func, or_, select
 from sqlalchemy.orm import Session
 
+from normcore.problem import test_items
 from normcore.spec.tasks import BENCHMARKS
 from service.errors import NotFound
 from service.experiments.queries import AFTER_HEX
@@ -16,7 +17,7 @@ from service.leaderboards.submitted import schemas
 from service.leaderboards.submitted.tables import SubmittedResult
 from service.leaderboards.tables import Entry
 from service.statistics.agreement import Agreement, agreement
-from service.statistics.values import Value, value, worth
+from service.statistics.values import Limits, Value, value, worth
 
 AT_ONCE = 200  # rows
 
@@ -108,7 +109,7 @@ def judged(row: SubmittedResult, measured: Sequence[RunResult]) -> Agreement:
     direction, no_skill = BENCHMARKS[row.task].metric().direction, no_skill_of(measured)
     claimed = {seed: worth(value, direction, no_skill) for seed, value in seeds_of(row).items()}
     own = {run.seed: run.worth(direction) for run in measured}
-    return agreement(claimed, {seed: value for seed, value in own.items() if value is not None})
+    return agreement(claimed, {seed: value for seed, value in own.items() if value is not None}, _limits(row))
 
 
 def seeds_of(row: SubmittedResult) -> dict[int, float]:
@@ -129,7 +130,12 @@ def value_of(row: SubmittedResult, no_skill: float | None) -> Value:
     Args:
         no_skill: what a model gets that ignores its input, if runs of this service have told.
     """
-    return value(list(seeds_of(row).values()), 0, BENCHMARKS[row.task].metric().direction, no_skill)
+    values, direction = list(seeds_of(row).values()), BENCHMARKS[row.task].metric().direction
+    return value(values, 0, direction, no_skill, _limits(row))
+
+
+def _limits(row: SubmittedResult) -> Limits:
+    return Limits.of(BENCHMARKS[row.task].metric(), test_items(row.task, row.options))
 
 
 def _shown(row: SubmittedResult, measured: list[dict[str, Any]] | None) -> schemas.ResultOut:

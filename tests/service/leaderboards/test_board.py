@@ -79,6 +79,19 @@ def test_a_seed_that_explodes_counts_as_one_that_diverged(client: TestClient, db
     assert by_method(board(client, "char_lm"), "value")["layer_norm"][0]["mean"] == pytest.approx(8.8e18 / 3)
 
 
+def test_no_interval_of_an_accuracy_is_impossible_or_of_no_width(client: TestClient, db: Database) -> None:
+    """By hand, of 300 test images: .7 +- .65 is cut at 1, three of .65 are known to half an image, 1/600."""
+    for method, values in (("none", [0.5, 0.7, 0.9]), ("layer_norm", [0.65, 0.65, 0.65])):
+        experiment = submitted(db, method, seeds=range(3))
+        ended(db, experiment, *({"value": v, "values": {"accuracy": v}} for v in values))
+    for got in (board(client), board(client, as_of=utc_now().isoformat())):
+        found = by_method(got, "value", "values")
+        for value in (found["none"][0], found["none"][1]["accuracy"]):
+            assert value["ci95"] == pytest.approx([0.048429, 1], abs=1e-6)
+        for value in (found["layer_norm"][0], found["layer_norm"][1]["accuracy"]):
+            assert (value["std"], value["ci95"]) == (0, pytest.approx([0.65 - 1 / 600, 0.65 + 1 / 600]))
+
+
 def test_one_entry_a_method_is_chosen_by_validation(client: TestClient, db: Database) -> None:
     for gain, valid, test in ((1.0, 0.7, 0.9), (0.5, 0.8, 0.6), (0.1, 0.75, 0.95)):
         experiment = submitted(db, norm={"method": "layer_norm", "gain_init": gain})

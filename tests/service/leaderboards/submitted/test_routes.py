@@ -267,6 +267,20 @@ def test_no_claimed_seed_enters_a_score_below_no_skill(client: TestClient, db: D
     assert (own["rank"], own["score"]) == (1, pytest.approx(0.15))
 
 
+def test_equal_claimed_values_are_known_to_one_test_item(client: TestClient) -> None:
+    """Of 300 test images, and of the first 100 of them."""
+    for items, task in ((300, {}), (100, {"examples": 100})):
+        got = accepted(client, [0.65] * 3, task={"name": "permuted_digits", "profile": "smoke", **task})
+        assert got["value"]["ci95"] == pytest.approx([0.65 - 0.5 / items, 0.65 + 0.5 / items])
+    assert accepted(client, [0.5, 1.0])["value"]["ci95"] == [0, 1]
+
+
+def test_a_difference_of_a_claim_is_cut_to_what_differences_can_be(client: TestClient, db: Database) -> None:
+    got = accepted(client, [0.1])
+    measured(db, [0.2, 0.9, 0.9])
+    assert client.get(f"/v1/results/{got['id']}").json()["difference"]["ci95"] == [-1, 1]
+
+
 def test_other_specs_and_what_failed_say_nothing(client: TestClient, db: Database) -> None:
     got = accepted(client)
     measured(db, [0.83, 0.85, 0.82], method="none")
