@@ -42,7 +42,17 @@ def comparison(found: Comparison) -> Table:
         )
         for entry in found["entries"]
     ]
-    return Table(_title(found), columns, rows, NOTE)
+    return Table(_title(found), columns, rows, "\n".join([NOTE, *_gaps(found)]))
+
+
+def _gaps(found: Comparison) -> list[str]:
+    """The entries whose intervals do not hold."""
+    return [
+        f"Some seeds of {entry['method']} ({entry['fingerprint'][:8]}) did not take off; no interval of the mean holds"
+        " for such values."
+        for entry in found["entries"]
+        if entry.get("gap")
+    ]
 
 
 def _title(found: Comparison) -> str:

@@ -61,7 +61,13 @@ def _note(board: Leaderboard) -> str | None:
         for entry in board["entries"]
         if entry["conflicting_seeds"]
     ]
-    return "\n".join(filter(None, [of_problem, of_ranks, *conflicts, _company(board)])) or None
+    gaps = [
+        f"Some seeds of {entry['method']} ({entry['fingerprint'][:8]}) did not take off; no interval of the mean holds"
+        " for such values."
+        for entry in board["entries"]
+        if entry.get("gap")
+    ]
+    return "\n".join(filter(None, [of_problem, of_ranks, *gaps, *conflicts, _company(board)])) or None
 
 
 def _company(board: Leaderboard) -> str | None:

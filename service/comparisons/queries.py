@@ -206,6 +206,7 @@ def _compared(
         above=dict(standing.above),
         outcome=standing.outcome if against else None,
         value=row.pooled.value,
+        gap=row.pooled.gap,
         curve=_by_steps(curves, limits),
         curve_by_seconds=_curve(by_seconds(curves, limits=limits)),
         runs=[

@@ -142,6 +142,8 @@ class ComparedEntry:
             seeds and by score.
         outcome: beside the baseline, better or worse by both; null of the baseline itself.
         value: null if all seeds diverged.
+        gap: whether the values of the seeds fall into two groups: some seeds did not take off, and no interval of the
+            mean, or of a difference from it, holds for such values.
         curve, curve_by_seconds: by steps, and on a common grid of seconds to the end of the shortest run.
         difference, speedup: null of the baseline itself, and where too little is known.
         survival: share of the seeds that have not reached the target at a step, with its interval.
@@ -163,6 +165,7 @@ class ComparedEntry:
     above: dict[str, float]
     outcome: Outcome | None
     value: Estimate | None
+    gap: bool
     curve: Curve
     curve_by_seconds: Curve
     runs: list[ComparedRun]

@@ -222,6 +222,7 @@ def _entry(row: Row, scale: _Scale, speedup: Speedup | None) -> Entry:
         diverged_ci95=pooled.diverged_ci95,
         score=pooled.score,
         value=pooled.value,
+        gap=pooled.gap,
         values=pooled.values,
         conflicting_seeds=row.conflicting_seeds,
         contended=pooled.contended,

@@ -44,6 +44,7 @@ def board_table(board: Leaderboard) -> Table:
             *interval("diverged_ci95"),
             Column("score", "number"),
             *estimate("value"),
+            Column("gap", "truth"),
             *(column for metric in metrics for column in estimate(f"values.{metric}")),
             Column("conflicting_seeds", "json"),
             Column("contended", "integer"),

@@ -146,6 +146,7 @@ class Pooled:
         hardware: on which most of the others ran; None if there are none.
         kernel: that all of these had; ``mixed`` if they differ, or if one had several.
         seconds: on that hardware.
+        gap: whether the values of the first metric fall into two groups.
     """
 
     n_seeds: int
@@ -160,6 +161,7 @@ class Pooled:
     kernel: str | None
     steps: PooledTimes
     seconds: PooledTimes
+    gap: bool
 
 
 def pool(results: Sequence[RunResult], metrics: Sequence[Metric], test_items: TestItems) -> Pooled:
@@ -190,6 +192,7 @@ def pool(results: Sequence[RunResult], metrics: Sequence[Metric], test_items: Te
         kernel=kernel_of(result.kernel for result in results),
         steps=_times(times_of(results, "steps")),
         seconds=_times(times_of(on(hardware, results), "seconds")),
+        gap=first.gap,
     )
 
 

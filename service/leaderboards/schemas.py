@@ -74,6 +74,8 @@ class Entry:
         diverged_ci95: of the share of seeds that diverge.
         score: what ranks: the mean over all seeds. A seed that diverged is worth what a model gets that ignores its
             input, and no other seed counts as worse than that. None if all diverged.
+        gap: whether the values of the seeds fall into two groups: some seeds did not take off, and no interval of the
+            mean holds for such values.
         values: all of the task's metrics, of a paper's model those that it gives.
         conflicting_seeds: of which one machine gave different numbers.
         contended: how many seeds ran while something else kept their machine busy; their seconds do not count.
@@ -105,6 +107,7 @@ class Entry:
     diverged_ci95: Interval | None = None
     score: float | None
     value: Estimate | None
+    gap: bool = False
     values: Mapping[str, Estimate] = field(default_factory=dict)
     conflicting_seeds: list[int] = field(default_factory=list)
     contended: int = 0

@@ -144,7 +144,7 @@ def facts(comparison: Comparison, named: Mapping[str, str]) -> list[str]:
     """What to know besides: shared seeds, and what a step costs."""
     shared = set.intersection(*(set(entry.seeds) for entry in comparison.entries))
     told = [f"{formats.count(len(shared), 'shared seed')}: same initial weights, same batches" if shared else ""]
-    told += [_diverged(comparison, named), _over_budget(comparison, named)]
+    told += [_diverged(comparison, named), _gaps(comparison, named), _over_budget(comparison, named)]
     told += [_by_the_clock(comparison, named), _other_machines(comparison)]
     return [fact for fact in told if fact]
 
@@ -156,6 +156,11 @@ def _diverged(comparison: Comparison, named: Mapping[str, str]) -> str:
         if entry.n_diverged
     ]
     return f"{formats.listed(some)} diverged, and count in scores alone, as no skill" if some else ""
+
+
+def _gaps(comparison: Comparison, named: Mapping[str, str]) -> str:
+    some = formats.listed([named[entry.fingerprint] for entry in comparison.entries if entry.gap])
+    return f"Some seeds of {some} did not take off; no interval of the mean holds for such values" if some else ""
 
 
 def _over_budget(comparison: Comparison, named: Mapping[str, str]) -> str:

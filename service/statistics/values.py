@@ -3,6 +3,7 @@
 import math
 import statistics
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple, Self
 
 from scipy.special import betaincinv, stdtrit
@@ -14,6 +15,8 @@ from service.statistics.spread import LEVEL, check_numbers, gain, has_spread
 NOMINAL = 0.97
 """Of Student's t for few seeds, so that an interval of skewed values holds the true mean in 95% of cases, too."""
 IQM_FROM = 5  # seeds
+GAP_FROM = 3  # seeds: of two, nobody can tell which is usual
+WIDE_GAP, LEAST_GAP = 3.0, 0.05  # times all other gaps together, and part of the metric's range
 
 Interval = tuple[float, float]
 
@@ -72,6 +75,8 @@ class Value(NamedTuple):
             arXiv:2108.13264).
         score: mean of all seeds, each counted as its ``worth``; a seed that diverged counts as ``no_skill``.
         diverged_ci95: of the share that diverges (Clopper and Pearson 1934).
+        gap: whether the values fall into two groups, as where some seeds do not take off. No interval of the mean
+            holds for such values.
     """
 
     mean: float | None
@@ -81,6 +86,7 @@ class Value(NamedTuple):
     iqm: float | None
     score: float | None
     diverged_ci95: Interval | None
+    gap: bool
 
 
 def value(
@@ -106,7 +112,7 @@ def value(
     values = list(map(float, values))  # PostgreSQL's JSON gives 1e30 back as a whole number, too large for numpy
     n = len(values)
     if not values:
-        return Value(None, None, None, 0, None, None, _share(n_diverged, n_diverged))
+        return Value(None, None, None, 0, None, None, _share(n_diverged, n_diverged), gap=False)
     return Value(
         mean=mean(values),
         std=statistics.stdev(values) if n > 1 else None,
@@ -115,6 +121,7 @@ def value(
         iqm=_iqm(values, n_diverged, direction),
         score=_score(values, n_diverged, direction, no_skill),
         diverged_ci95=_share(n_diverged, n + n_diverged),
+        gap=_has_gap(values, _range(values, direction, no_skill, limits)),
     )
 
 
@@ -166,6 +173,33 @@ def _score(values: Sequence[float], n_diverged: int, direction: Direction, no_sk
         return None
     of_converged = math.fsum(worth(value, direction, no_skill) for value in values)
     return (of_converged + n_diverged * (no_skill or 0.0)) / (len(values) + n_diverged)
+
+
+def _has_gap(values: Sequence[float], of: float | None) -> bool:
+    """Whether the largest gap between neighbours is over 3 times all others together, and over 5% of the range.
+
+    Args:
+        of: the metric's range; None if it is not known.
+    """
+    if len(values) < GAP_FROM or of is None:
+        return False
+    ordered = sorted(values)
+    widest = max(high - low for low, high in pairwise(ordered))
+    others = ordered[-1] - ordered[0] - widest
+    return widest > WIDE_GAP * others and widest > LEAST_GAP * of
+
+
+def _range(values: Sequence[float], direction: Direction, no_skill: float | None, limits: Limits) -> float | None:
+    """From a metric's least to its most. Without one of these bounds it goes from no skill to the bound that is good,
+    or to the best value."""
+    if limits.least is not None and limits.most is not None:
+        return limits.most - limits.least
+    if no_skill is None:
+        return None
+    best = limits.most if direction == "maximize" else limits.least
+    if best is None:
+        best = max(values) if direction == "maximize" else min(values)
+    return abs(no_skill - best)
 
 
 def _share(count: int, of: int) -> Interval | None:

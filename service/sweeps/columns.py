@@ -52,6 +52,7 @@ def sweep_table(sweep: Sweep) -> Table:
             Column("entry.n_diverged", "integer"),
             Column("entry.score", "number"),
             *estimate("entry.value"),
+            Column("entry.gap", "truth"),
         ),
         sweep.cells,
     )

@@ -211,3 +211,11 @@ def test_a_board_says_which_seconds_do_not_count_and_what_to_do() -> None:
 )
 def test_an_interval_of_some_width_is_not_shown_as_one_of_none(ci95: list[float] | None, told: str) -> None:
     assert interval({"mean": 0.65, "ci95": ci95}) == told
+
+
+def test_an_entry_whose_seeds_did_not_all_take_off_is_named_below_the_board() -> None:
+    board: Any = {**ABOUT, **OWN, "direction": "maximize", "baseline": "none", "rank_by": "metric"}
+    board["entries"] = [entry(1, gap=True), entry(2, method="none", gap=False)]
+    assert leaderboard(board).note == (
+        "Some seeds of layer_norm (00000000) did not take off; no interval of the mean holds for such values."
+    )

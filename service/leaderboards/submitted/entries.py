@@ -25,7 +25,7 @@ def submitted_entries(
 def _entry(
     result: SubmittedResult, measured: Sequence[RunResult], metric: str, budget: int, no_skill: float | None
 ) -> Entry:
-    value = estimate_of(result)
+    value, pooled = estimate_of(result), value_of(result, no_skill)
     return Entry(
         method=result.method,
         source="submitted",
@@ -37,7 +37,8 @@ def _entry(
         over_budget=result.budget > budget,
         changes=result.changes,
         n_seeds=len(result.values),
-        score=value_of(result, no_skill).score,
+        score=pooled.score,
         value=value,
+        gap=pooled.gap,
         values={metric: value},
     )

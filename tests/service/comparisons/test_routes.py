@@ -315,3 +315,11 @@ def test_the_bands_of_curves_are_cut_to_what_values_can_be(client: TestClient, d
     for entry in compared(client, *(experiment.fingerprint for experiment in experiments))["entries"]:
         for curve in (entry["curve"], entry["curve_by_seconds"]):
             assert (set(curve["low"]), set(curve["high"])) == ({0}, {1})
+
+
+def test_an_entry_whose_seeds_did_not_all_take_off_says_so(client: TestClient, db: Database) -> None:
+    none = trained(db, "none", [0.60, 0.95, 0.94], [10, 10, 10])
+    norm = trained(db, "layer_norm", [0.93, 0.95, 0.94], [10, 10, 10])
+    assert [entry["gap"] for entry in compared(client, none, norm)["entries"]] == [True, False]
+    answer = client.get("/v1/comparisons", params={"fingerprint": [none, norm], "format": "csv"})
+    assert [row["gap"] for row in csv.DictReader(io.StringIO(answer.text))] == ["true", "false"]

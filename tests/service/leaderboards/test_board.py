@@ -1,5 +1,7 @@
 """Boards with ties and intervals, over HTTP."""
 
+import csv
+import io
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -211,3 +213,15 @@ def test_a_speedup_is_a_bound_by_the_runs_that_it_is_of(client: TestClient, db: 
     else:
         assert (speedup["bound"], speedup["seconds"], speedup["ci95"]) == ("at least", None, None)
         assert speedup["steps"] == pytest.approx((20 * 22 * 24 * MAX_STEPS / (10 * 11 * 12 * 13)) ** (1 / 4))
+
+
+def test_entries_whose_seeds_did_not_all_take_off_say_so(client: TestClient, db: Database) -> None:
+    result(db, "none", [0.60, 0.95, 0.94], [10, 12, 14])
+    result(db, "layer_norm", [0.93, 0.95, 0.94], [10, 12, 14])
+    for got in (board(client), board(client, as_of=utc_now().isoformat())):
+        assert by_method(got, "gap") == {"none": (True,), "layer_norm": (False,)}
+    rows = csv.DictReader(io.StringIO(client.get("/v1/leaderboards/permuted_digits?profile=smoke&format=csv").text))
+    assert {row["method"]: row["gap"] for row in rows} == {"none": "true", "layer_norm": "false"}
+    said = "some seeds did not take off; no interval of the mean holds for such values"
+    page = client.get("/boards/permuted_digits?profile=smoke", headers={"Accept": "text/html"}).text
+    assert page.count(said) == 1

@@ -121,3 +121,51 @@ def test_whole_numbers_too_large_for_numpy_are_pooled() -> None:
 
 def test_without_a_level_without_skill_the_score_is_the_mean() -> None:
     assert value([3.0, 8.8e18], 0, "minimize", None).score == pytest.approx(4.4e18)
+
+
+@pytest.mark.parametrize(
+    ("values", "has_gap"),
+    [
+        ([0.60, 0.95, 0.95], True),  # .35 beside 0
+        ([0.60, 0.94, 0.95, 0.96, 0.95], True),  # .34 beside .02
+        ([0.60, 0.61, 0.95], True),  # .34 beside .01, whichever are more
+        ([0.60, 0.68, 0.95], True),  # .27 beside .08, of which 3 times is .24
+        ([0.60, 0.69, 0.95], False),  # .26 beside .09, of which 3 times is .27
+        ([0.60, 0.75, 0.95], False),
+        ([0.90, 0.951, 0.951], True),  # .051 of a range of 1
+        ([0.90, 0.949, 0.949], False),  # .049
+        ([0.5, 0.5, 0.5], False),
+        ([0.60, 0.95], False),  # two seeds
+        ([0.60], False),
+    ],
+)
+def test_values_in_two_groups_have_a_gap(values: list[float], has_gap: bool) -> None:
+    assert value(values, 0, "maximize", 0.1, Limits(0, 1)).gap is has_gap
+    assert value(values[::-1], 4, "minimize", 0.9, Limits(0, 1)).gap is has_gap, "seeds that diverged have no value"
+
+
+def test_without_bounds_a_gap_is_held_beside_what_there_is_to_learn() -> None:
+    """By hand: from 6 bits without skill to 0, 5 % are .3; from 6 nats to the best seed's -14, 1."""
+    assert value([2.0, 2.0, 2.31], 0, "minimize", 6.0, Limits(0)).gap
+    assert not value([2.0, 2.0, 2.29], 0, "minimize", 6.0, Limits(0)).gap
+    assert value([-14.0, -14.0, -12.9], 0, "minimize", 6.0).gap
+    assert not value([-14.0, -14.0, -13.1], 0, "minimize", 6.0).gap
+    assert value([14.0, 14.0, 12.9], 0, "maximize", -6.0).gap
+    assert not value([14.0, 14.0, 13.1], 0, "maximize", -6.0).gap
+    assert value([3.0, 3.2, 8.8e18], 0, "minimize", 6.0, Limits(0)).gap, "one that exploded"
+    assert not value([2.0, 2.0, 9.0], 0, "minimize", None, Limits(0)).gap, "nobody knows the range"
+
+
+@pytest.mark.parametrize(("n", "bare"), [(3, 0.48), (5, 0.67)])
+def test_where_seeds_do_not_take_off_the_gap_tells_when_the_interval_can_hold(n: int, bare: float) -> None:
+    """One seed in five stays near .60 beside .95: ``bare`` of the intervals hold the mean, .88, and nearly every draw
+    that has both kinds of seeds is told by its gap."""
+    generator, repetitions = np.random.default_rng(99), 1000
+    stays = generator.random((repetitions, n)) < 0.2
+    drawn = np.where(stays, 0.60, 0.95) + 0.01 * generator.normal(size=stays.shape)
+    found = [value(row, 0, "maximize", 0.1, Limits(0, 1)) for row in drawn.clip(0, 1).tolist()]
+    held = np.mean([one.ci95 is not None and one.ci95[0] <= 0.88 <= one.ci95[1] for one in found])
+    assert held == pytest.approx(bare, abs=0.05)
+    both = stays.any(axis=1) & ~stays.all(axis=1)
+    assert np.mean([one.gap for one, is_both in zip(found, both, strict=True) if is_both]) > 0.98
+    assert not any(one.gap for one, is_both in zip(found, both, strict=True) if not is_both)

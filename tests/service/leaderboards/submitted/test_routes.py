@@ -386,3 +386,9 @@ def test_a_finished_run_is_what_judges(client: TestClient, db: Database) -> None
     for _ in range(3):
         finished(db, claimed(db).lease, value=0.84)
     assert {e["source"]: e["state"] for e in board(client)["entries"]} == {"measured": None, "submitted": "confirmed"}
+
+
+def test_a_claim_whose_seeds_did_not_all_take_off_says_so(client: TestClient) -> None:
+    accepted(client, [0.60, 0.95, 0.95])
+    accepted(client, method="none")
+    assert {entry["method"]: entry["gap"] for entry in board(client)["entries"]} == {"layer_norm": True, "none": False}
