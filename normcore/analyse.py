@@ -13,6 +13,7 @@ from normcore.clock import Clock
 from normcore.environment import environment, usable_device
 from normcore.events import Advanced, Analysed, Event, Finding, Measured, Started
 from normcore.kernels import running
+from normcore.own_code import code_of
 from normcore.seeding import reproducible
 from normcore.spec import AnalysisSpec
 from normcore.spec.analyses import ANALYSES
@@ -73,6 +74,7 @@ def _started(spec: AnalysisSpec, work: Work, threads: int) -> Started:
         parameters=0,
         environment={
             **environment(work.device, threads, kernels),
+            "code": code_of(spec),
             "method": spec.norm and METHODS.origin(spec.norm.method),
             "data": dict(work.checksums),
         },

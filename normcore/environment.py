@@ -18,12 +18,13 @@ def environment(device: torch.device, threads: int, kernels: str | None = None) 
     Args:
         kernels: what those that run were compiled for, and by what.
     """
-    cuda = device.type == "cuda"
+    cuda, code = device.type == "cuda", code_version()
     return {
         "python": platform.python_version(),
         "torch": str(torch.__version__),  # a class of torch's own: whoever unpickles it would import torch
         "numpy": numpy.__version__,
-        **code_version(),
+        "normbench": code.version,
+        "git": code.git,
         "os": platform.platform(),
         "host": platform.node(),
         "cpu": _cpu_model(),

@@ -12,6 +12,7 @@ from service.catalogue import routes as catalogue
 from service.comparisons import routes as comparisons
 from service.db import Database
 from service.experiments import routes as experiments
+from service.experiments.checks import loaded_options
 from service.group_commit import GroupCommit
 from service.http import openapi
 from service.http.addresses import RefuseNul
@@ -47,6 +48,7 @@ def create_app(settings: Settings, *, require_keys: bool) -> FastAPI:
     Args:
         require_keys: ask for an API key, as must be done wherever others than this machine can connect.
     """
+    loaded_options()
     db = Database(settings.database_url, call_seconds=settings.database_call_seconds)
     celery = make_celery(settings)
 

@@ -1,17 +1,21 @@
 """The worker as a process: Celery receives notifications, a thread sends heartbeats, a fork server stays warm."""
 
 import logging
+import math
 import os
 import signal
 import sys
 import threading
+import time
 import warnings
+from collections.abc import Mapping
 from dataclasses import replace
 
 from celery.exceptions import SecurityWarning
 from celery.signals import setup_logging, worker_shutting_down
 from sqlalchemy.exc import SQLAlchemyError
 
+from normcore.own_code import digests
 from service.db import Database, one_line
 from service.fleet import registration
 from service.fleet.registration import WorkerIdentity
@@ -20,6 +24,7 @@ from service.queue import Notifier, make_celery, queue_name
 from workers import kernels, node, tasks, warm
 from workers.settings import WorkerSettings
 
+CODE_SECONDS = 10.0  # between two looks at the code that this machine has
 log = logging.getLogger(__name__)
 
 
@@ -87,6 +92,8 @@ class Heartbeats:
 
     def __init__(self, db: Database, seconds: float, identity: WorkerIdentity) -> None:
         self._db, self._seconds, self._identity = db, seconds, identity
+        self._code: Mapping[str, Mapping[str, str | None]] | None = None
+        self._code_due = -math.inf
         self._gone, self._due = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._send, name="heartbeats")
 
@@ -109,12 +116,13 @@ class Heartbeats:
         while True:
             self._due.clear()
             gone = self._gone.is_set()
+            self._look_at_code()
             try:
                 with self._db.transaction() as session:
                     if gone:
                         registration.remove(session, self._identity.id)
                         return
-                    registration.heartbeat(session, self._identity)
+                    registration.heartbeat(session, replace(self._identity, code=self._code))
             except SQLAlchemyError as error:
                 log.warning("no heartbeat: %s", one_line(error))
                 if gone:
@@ -124,6 +132,11 @@ class Heartbeats:
             except OSError as error:  # of processes, files or memory
                 log.warning("no fork server: %s", error)
             self._due.wait(self._seconds)
+
+    def _look_at_code(self) -> None:
+        now = time.monotonic()
+        if now >= self._code_due:
+            self._code, self._code_due = digests(), now + CODE_SECONDS
 
 
 def _stop_when_stdin_closes() -> None:

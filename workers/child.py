@@ -13,7 +13,8 @@ from normcore.kernels.cpu.load import forgo
 from normcore.memory import keep_freed_memory
 from normcore.spec.plug_ins import CannotRun
 from workers import training_log
-from workers.messages import Failed, Job, RunFinished, Stopped, Stored, Troubled
+from workers.loaded_code import LOADED
+from workers.messages import CodeChanged, Failed, Job, RunFinished, Stopped, Stored, Troubled, named
 from workers.training import Training, Trouble, Unstored
 
 PASSING = {  # errors of the machine, which have nothing to do with what is trained
@@ -34,6 +35,10 @@ def work(job: Job, worker: Connection) -> None:
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_listen, args=(worker, unstored), daemon=True).start()
+    changed = LOADED.changed()
+    if changed:
+        worker.send(CodeChanged(changed))
+        return
     end = _execute(job, worker, stop, unstored)
     training_log.keep(job.artifacts_url, job.run_id, job.attempt, job.log)
     worker.send(end)
@@ -45,6 +50,8 @@ def _execute(
     """The message that says how the run ended."""
     try:
         training_log.write_to(job.log)
+        if job.changed:
+            log.info("a fresh process, because code was edited since the last training: %s", named(job.changed))
         if job.no_kernels is not None:
             forgo(job.no_kernels)
         return Training(job, worker, stop, unstored).until_end()

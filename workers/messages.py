@@ -1,13 +1,15 @@
 """Messages between a worker and its training process. The worker sends a ``Job`` and ``Stored``; the training process
 sends the others, and the events ``Measured`` and ``Analysed`` as they are."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from normcore.events import Analysed, Measured, Outcome, Phase, Result, Started, Timing
 from service.experiments.machines import Start
+
+NAMED_FILES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +20,7 @@ class Job:
         started_attempt, resumed_from: see ``service.experiments.lifecycle.Claim``.
         model_attempt: for an analysis of a trained model, the attempt that stored it; else 0.
         no_kernels: why the training need not look for fused kernels; None if it may.
+        changed: files whose code changed since the worker's last training, so that this process was started anew.
         log: the file for what the process prints.
     """
 
@@ -30,6 +33,7 @@ class Job:
     model_attempt: int
     device: str
     no_kernels: str | None
+    changed: tuple[str, ...]
     threads: int
     datasets_dir: Path
     artifacts_url: str
@@ -111,4 +115,22 @@ class Failed:
     error: str
 
 
-Message = RunStarted | Progress | Measured | Saved | RunFinished | Analysed | Stopped | Troubled | Failed
+@dataclass(frozen=True, slots=True)
+class CodeChanged:
+    """The process has imported code that is no longer there, so it does not train.
+
+    Attributes:
+        files: paths of the files that changed, at least one.
+    """
+
+    files: tuple[str, ...]
+
+
+def named(files: Sequence[str]) -> str:
+    """Files in words, each with its folder; of many the first."""
+    shown = [str(PurePath(*PurePath(file).parts[-2:])) for file in files[:NAMED_FILES]]
+    more = len(files) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")
+
+
+Message = RunStarted | Progress | Measured | Saved | RunFinished | Analysed | Stopped | Troubled | Failed | CodeChanged

@@ -5,6 +5,8 @@ implements ours. The registries would read them in each process anew.
 from importlib import import_module
 from typing import Any
 
+from normcore.code_version import code_version
+from normcore.own_code import digest_of_part, registered
 from normcore.spec.analyses import ANALYSES
 from normcore.spec.cells import CELLS
 from normcore.spec.methods import METHODS
@@ -12,6 +14,7 @@ from normcore.spec.models import MODELS
 from normcore.spec.optimizers import OPTIMIZERS
 from normcore.spec.registry import Registry
 from normcore.spec.tasks import BENCHMARKS
+from workers.loaded_code import LOADED
 
 IMPLEMENTED: tuple[Registry[Any], ...] = (ANALYSES, BENCHMARKS, CELLS, METHODS, OPTIMIZERS)  # models are by their tasks
 for registry in (*IMPLEMENTED, MODELS):
@@ -19,3 +22,7 @@ for registry in (*IMPLEMENTED, MODELS):
 for registry in IMPLEMENTED:
     for kind in registry.ours.values():
         import_module(registry.module_of(kind))
+code_version()  # which asks git
+for _, registry, tag in registered():
+    digest_of_part(registry, registry[tag])  # which reads the files
+LOADED.add_imported()

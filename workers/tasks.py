@@ -19,7 +19,20 @@ from service.experiments.lifecycle import Claim, Lease, LeaseLost
 from service.fleet.registration import WorkerIdentity
 from service.queue import RUN_EXPERIMENT, Notification, Notifier
 from workers import outputs, training_log, warm
-from workers.messages import Failed, Job, Message, Progress, RunFinished, RunStarted, Saved, Stopped, Stored, Troubled
+from workers.messages import (
+    CodeChanged,
+    Failed,
+    Job,
+    Message,
+    Progress,
+    RunFinished,
+    RunStarted,
+    Saved,
+    Stopped,
+    Stored,
+    Troubled,
+    named,
+)
 from workers.report import GaveUp, Report
 from workers.settings import WorkerSettings
 from workers.trainer import Trainer
@@ -27,6 +40,7 @@ from workers.trainer import Trainer
 log = logging.getLogger(__name__)
 
 PROBE_BYTES = 1 << 20  # that the artifact store must take before a worker claims again after trouble
+FRESH_STARTS = 3  # if code is edited again while a fork server imports it
 LISTEN_SECONDS = 0.2  # between two checks of what is due while the training sends nothing
 
 
@@ -99,24 +113,43 @@ class Executor:
         lease = claim.lease
         log.info("training %s, attempt %d", lease.run_id, lease.attempt)
         report = Report(self._db, self._settings, lease, self._identity.device, self.stopping)
+        changed: tuple[str, ...] = ()
         try:
-            with ExitStack() as ends:
-                try:
-                    printed = Path(ends.enter_context(NamedTemporaryFile(prefix="normbench-", suffix=".log")).name)
-                    trainer = Trainer(self._job(claim, printed))
-                except (OSError, EOFError) as error:  # of files, memory or processes
-                    self._in_trouble = True
-                    report.deferred(f"its worker could not start the training: {type(error).__name__}: {error}")
+            for _ in range(FRESH_STARTS):
+                found = self._train(claim, report, changed)
+                if not found:
                     return
-                ends.callback(trainer.close)
-                ends.callback(trainer.kill)
-                self._follow(claim, trainer, report, printed)
+                log.info("code was edited since the last training: %s", named(found))
+                changed = tuple(sorted({*changed, *found}))
+                warm.restart()
+            report.deferred(f"its code changes while the training starts: {named(changed)}")
         except LeaseLost:
             log.warning("%s belongs to another attempt; dropped", lease.run_id)
         except GaveUp as error:
             log.warning("%s", error)
 
-    def _follow(self, claim: Claim, trainer: Trainer, report: Report, printed: Path) -> None:
+    def _train(self, claim: Claim, report: Report, changed: tuple[str, ...]) -> tuple[str, ...]:
+        """Train the run in a process of its own, and write how it ended.
+
+        Args:
+            changed: files that changed since the last training; the process is a fresh one because of them.
+
+        Returns:
+            Files that are not what the fork server has imported, in which case nothing was trained; else nothing.
+        """
+        with ExitStack() as ends:
+            try:
+                printed = Path(ends.enter_context(NamedTemporaryFile(prefix="normbench-", suffix=".log")).name)
+                trainer = Trainer(self._job(claim, printed, changed))
+            except (OSError, EOFError) as error:  # of files, memory or processes
+                self._in_trouble = True
+                report.deferred(f"its worker could not start the training: {type(error).__name__}: {error}")
+                return ()
+            ends.callback(trainer.close)
+            ends.callback(trainer.kill)
+            return self._follow(claim, trainer, report, printed)
+
+    def _follow(self, claim: Claim, trainer: Trainer, report: Report, printed: Path) -> tuple[str, ...]:
         grace = 0.0 if claim.spec.get("kind") == "analysis" else self._settings.grace_seconds
         watch = Watch(trainer, report, self._settings, grace, self.stopping)
         try:
@@ -125,10 +158,13 @@ class Executor:
             if watch.finished:
                 self._tell_store(claim.lease, outputs.discard)
             raise
+        if watch.changed:
+            return watch.changed
         self._in_trouble = watch.trouble
         if notification is not None:
             self._notifier.notify([notification])
         self._tidy_up(claim.lease, printed, watch)
+        return ()
 
     def _ended(self, lease: Lease, report: Report, watch: "Watch") -> Notification | None:
         """Follow the training to its end, store the curves if it is complete, and write how it ended."""
@@ -156,7 +192,7 @@ class Executor:
         except Exception as error:  # every file system has errors of its own
             log.warning("files of %s stay: %s: %s", lease.run_id, type(error).__name__, error)
 
-    def _job(self, claim: Claim, printed: Path) -> Job:
+    def _job(self, claim: Claim, printed: Path, changed: tuple[str, ...]) -> Job:
         return Job(
             run_id=claim.lease.run_id,
             attempt=claim.lease.attempt,
@@ -167,6 +203,7 @@ class Executor:
             model_attempt=claim.model_attempt,
             device=self._identity.device,
             no_kernels=self._no_kernels,
+            changed=changed,
             threads=self._settings.threads,
             datasets_dir=self._settings.datasets_dir,
             artifacts_url=self._settings.artifacts_url,
@@ -189,6 +226,7 @@ class Watch:
         finished: the training is complete; no longer true if its curves could not be stored.
         broke_off: the process died or hung without saying how it ended.
         trouble: something that the training needs, such as the artifact store, does not work.
+        changed: files that are not what the process has imported; nothing was trained.
     """
 
     def __init__(
@@ -200,6 +238,7 @@ class Watch:
         stopping: threading.Event,
     ) -> None:
         self.finished = self.broke_off = self.trouble = False
+        self.changed: tuple[str, ...] = ()
         self._trainer, self._report = trainer, report
         self._settings, self._grace_seconds, self._stopping = settings, grace_seconds, stopping
         self._last_message = time.monotonic()
@@ -247,6 +286,9 @@ class Watch:
                 return lambda: self._report.failed(error)
             case Stopped():
                 return self._stopped
+            case CodeChanged(files):
+                self.changed = files
+                return lambda: None
         return None
 
     def _broken_off(self) -> WriteEnd | None:

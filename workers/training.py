@@ -10,6 +10,7 @@ from multiprocessing.connection import Connection
 
 from normcore.data.registry import DatasetError
 from normcore.events import Advanced, Analysed, Evaluating, Event, Finished, Measured, Probed, Started, Stepped
+from normcore.own_code import present_code
 from normcore.run import run
 from normcore.spec import parse
 from normcore.spec.analyses.analysis import TrainedAnalysis
@@ -28,6 +29,10 @@ log = logging.getLogger(__name__)
 
 class Trouble(Exception):
     """Something that the training needs does not work at the moment, and may work again later."""
+
+
+class OlderCode(Exception):
+    """A checkpoint was written by other code of the spec's own parts: a run would be half of one, half of the other."""
 
 
 class Unstored:
@@ -177,6 +182,8 @@ class Training:
                 return RunStarted(started, None, (), tuple(notes)), events
             try:
                 past = bundle.unpack(content)
+                if past.start.code not in (None, present_code(parse(self._job.spec))):
+                    raise OlderCode("it is of older code")
                 events = self._run(past.state)
                 started = _first(events)
             except (Trouble, DatasetError, OSError, MemoryError):
@@ -217,7 +224,7 @@ def _first(events: Iterator[Event]) -> Started:
 
 def _reason(error: Exception) -> str:
     """In words, where the error was raised for that; otherwise with its class."""
-    is_in_words = isinstance(error, (bundle.TornBundle, CorruptCheckpoint))
+    is_in_words = isinstance(error, (bundle.TornBundle, CorruptCheckpoint, OlderCode))
     return str(error) if is_in_words else f"{type(error).__name__}: {error}"
 
 

@@ -5,15 +5,18 @@ Importing torch takes seconds, so the server is started first of all; this modul
 """
 
 import multiprocessing
+import os
+import signal
 import sys
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from workers.messages import Job
 
 WARM = (  # imported once, by the fork server; each takes a second or so
+    "workers.loaded_code",  # first: it records the files that the others are imported from
     "workers.child",
     "workers.preloaded",
     "normcore.data.digits",
@@ -25,6 +28,16 @@ def start() -> None:
     """Start the fork server, again if it died meanwhile."""
     context.set_forkserver_preload(list(WARM))
     forkserver.ensure_running()
+
+
+def restart() -> None:
+    """End the fork server and start another, which imports the code that lies there now. No process that was forked
+    from it may be at work."""
+    server: Any = forkserver._forkserver
+    if server._forkserver_pid is not None:
+        os.kill(server._forkserver_pid, signal.SIGKILL)
+    server._stop()
+    start()
 
 
 def can_train_on(device: str) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any, Generic, TypeVar, get_args
@@ -46,6 +47,7 @@ class Registry(Mapping[str, type[P]], Generic[P]):
         self._package = package
         self._implemented_in = implemented_in
         self._packages: dict[str, str] = {}
+        self._left_out: dict[str, str] = {}
 
     @cached_property
     def ours(self) -> Mapping[str, type[P]]:
@@ -127,8 +129,22 @@ class Registry(Mapping[str, type[P]], Generic[P]):
             raise self._unknown(f"it is required; {choose(None, self)}")
         kind = self._all.get(tag) if isinstance(tag, str) else None
         if kind is None:
-            raise self._unknown(f"unknown {quoted(tag)}; {choose(tag, self)}")
+            raise self._unknown(f"unknown {quoted(tag)}; {self._not_loaded(tag) or choose(tag, self)}")
         return kind.model_validate(value)
+
+    def _not_loaded(self, tag: Any) -> str | None:
+        """Why a class that is installed cannot be used; None if there is no class of this tag."""
+        if tag in self._left_out:
+            return self._left_out[tag]
+        if not isinstance(tag, str) or not tag.isidentifier():
+            return None
+        files = [Path(folder, f"{tag}.py") for folder in import_module(self._package).__path__]
+        here = next((str(file) for file in files if file.is_file()), None)
+        point = next(iter(entry_points(group=self.group, name=tag)), None)
+        if here is None and point is None:
+            return None
+        where = here or (f"{point.dist.name} {point.dist.version}" if point and point.dist else "a new package")
+        return f"{where} has it, which this process has not loaded; restart it (API and workers)"
 
     def _meant(self, value: Any) -> str:
         return value if isinstance(value, str) and value in self else next(iter(self))
@@ -169,6 +185,7 @@ class Registry(Mapping[str, type[P]], Generic[P]):
                     if pressed:
                         raise KeyboardInterrupt from error
                     left_out = f"{self.group}: {entry.name} ({entry.value}) is left out: {in_words(error)}"
+                    self._left_out[entry.name] = left_out
                     warnings.warn(left_out, UnusablePlugIn, stacklevel=3)
         return found
 

@@ -19,6 +19,7 @@ from normcore.events import Evaluating, Event, Finished, Measured, Result, Start
 from normcore.kernels import running
 from normcore.models.build import Build
 from normcore.norms.population import batch_statistics
+from normcore.own_code import code_of
 from normcore.seeding import (
     batch_generator,
     generator_states,
@@ -293,6 +294,7 @@ def _started(run: _Run, threads: int) -> Started:
         parameters=sum(p.numel() for p in run.model.parameters()),
         environment={
             **environment(run.device, threads, kernels=kernels),
+            "code": code_of(run.spec),
             "method": METHODS.origin(run.spec.norm.method),
             "task": BENCHMARKS.origin(run.spec.task.name),
             "cell": CELLS.origin(run.spec.model.cell) if isinstance(run.spec.model, RecurrentModel) else None,

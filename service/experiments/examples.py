@@ -17,6 +17,17 @@ EXPERIMENT_ID = "exp_01KAJ3V1Z8Q4N7M2X5C6B9D0EF"
 SWEEP_ID = "swp_01KAJ3V1Z8Q4N7M2X5C6B9D0EH"
 RUN_ID = "run_01KAJ3V1Z8Q4N7M2X5C6B9D0EG"
 FINGERPRINT = resolve(WRITTEN).fingerprint()
+CODE: dict[str, Any] = {
+    "version": "0.1.0",
+    "commit": "3c90448c503e85eee485aa1db346afb71d450b74",
+    "dirty": False,
+    "parts": {
+        "norm": "2a7cb7b63666cc408821940277eddcc5f5314359dc710dd3e04d8c36f28221d2",
+        "model": "6e71ddd3255dcd43df80d4d34c13d7c1ec6429028c7f653de6d02c448384c5fe",
+        "task": "74b15d18d5c09618bfb8768aa3dee9969f74dbdf40c1b46877c2f3a63d0f5607",
+        "optimizer": "bed976a65510be9f9478ae8aee3c8962e5cdbf92f0bf484f4ce49761d93eb9d1",
+    },
+}
 CREATED = datetime(2025, 11, 21, 2, 28, 7, 272000, UTC)
 
 RUN = schemas.RunOut(
@@ -49,6 +60,7 @@ RUN = schemas.RunOut(
         "numpy": "2.4.6",
         "normbench": "0.1.0",
         "git": "3c90448c503e85eee485aa1db346afb71d450b74",
+        "code": CODE,
         "os": "Linux-6.18.44-x86_64-with-glibc2.36",
         "cpu": "AMD EPYC",
         "host": "node-3",
@@ -82,6 +94,7 @@ RUN = schemas.RunOut(
     ),
     error=None,
     history=[],
+    of_older_code=False,
     created_at=CREATED,
     started_at=CREATED + timedelta(seconds=0.5),
     finished_at=CREATED + timedelta(seconds=12),
@@ -149,6 +162,10 @@ PLAN = schemas.PlanOut(
     spec=EXPERIMENT.spec,
     fingerprint=FINGERPRINT,
     runs=1,
+    code=schemas.CodeOut(
+        **CODE,
+        workers=[schemas.OtherCode(worker="wrk_1", host="node-4", pid=4711, device="cpu", parts=["norm"])],
+    ),
     measured_seeds=[0],
     seconds_per_run=10.88,
     total_seconds=10.88,

@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
+from normcore.own_code import own_code
+
 
 def hardware(environment: Mapping[str, Any]) -> str:
     """The processor, and how many threads computed on it if it is no GPU; seconds compare within one alone."""
@@ -28,16 +30,18 @@ class Start:
         torch: its version, which decides how fast the reference kernel is.
         probe: seconds of the reference kernel as it began, of the slowest of these starts; nothing until then.
         moved: whether earlier attempts trained on another machine.
+        code: of the spec's own parts, see ``normcore.own_code``; None in checkpoints that are older than this field.
     """
 
     machine: str
     torch: str
     probe: Sequence[float] = ()
     moved: bool = False
+    code: str | None = None
 
     @classmethod
     def of(cls, environment: Mapping[str, Any]) -> "Start":
-        return cls(machine(environment), str(environment.get("torch")))
+        return cls(machine(environment), str(environment.get("torch")), code=own_code(environment))
 
     def after(self, earlier: "Start") -> "Start":
         """The start of a run that an earlier attempt had begun."""

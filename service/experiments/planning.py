@@ -1,28 +1,31 @@
 """What an experiment would cost, estimated from runs on this service."""
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from sqlalchemy import Row, select
 from sqlalchemy.orm import Session
 
+from normcore.own_code import code_of, present_code, tags_of
 from normcore.spec import ExperimentSpec, digest
 from service.experiments import fused_kernels, schemas
 from service.experiments.certificates import PARTS
 from service.experiments.tables import Experiment, Run
 from service.experiments.turns import Line, queue_position
+from service.fleet import registration
 
 NEWEST = 50  # runs that an estimate is based on; older ones may be of older code
 
 
-def plan(session: Session, spec: ExperimentSpec) -> schemas.PlanOut:
+def plan(session: Session, spec: ExperimentSpec, heartbeat_seconds: float) -> schemas.PlanOut:
     """What would be stored for ``spec``, and how long its runs would take."""
-    fingerprint = spec.fingerprint()
+    fingerprint, code = spec.fingerprint(), code_of(spec)
+    of_code = (Experiment.fingerprint == fingerprint, Run.code == present_code(spec))
     measured = session.scalars(
         select(Run.seed)
         .join(Experiment)
-        .where(Experiment.fingerprint == fingerprint, Run.state == "succeeded", Run.seed.in_(spec.seeds))
+        .where(*of_code, Run.state == "succeeded", Run.seed.in_(spec.seeds))
         .distinct()
         .order_by(Run.seed)
     )
@@ -31,6 +34,7 @@ def plan(session: Session, spec: ExperimentSpec) -> schemas.PlanOut:
         spec=spec.model_dump(mode="json"),
         fingerprint=fingerprint,
         runs=len(spec.seeds),
+        code=schemas.CodeOut(**code, workers=_with_other_code(session, spec, code["parts"], heartbeat_seconds)),
         measured_seeds=list(measured),
         seconds_per_run=estimate.seconds,
         total_seconds=None if estimate.seconds is None else round(estimate.seconds * len(spec.seeds), 3),
@@ -38,6 +42,25 @@ def plan(session: Session, spec: ExperimentSpec) -> schemas.PlanOut:
         basis=estimate.basis,
         queue_position=queue_position(session, Line(spec.device, fused_kernels.needed_by(spec)), spec.priority),
     )
+
+
+def _with_other_code(
+    session: Session, spec: ExperimentSpec, parts: Mapping[str, str | None], heartbeat_seconds: float
+) -> list[schemas.OtherCode]:
+    """Live workers that might train the spec and have other code for it."""
+    tags, found = tags_of(spec), []
+    for worker in registration.live(session, spec.device, heartbeat_seconds):
+        known = worker.code
+        if known is None:  # it has just started, or is of an older version
+            continue
+        differing = [name for name, own in parts.items() if known.get(name, {}).get(tags[name]) != own]
+        if differing:
+            found.append(
+                schemas.OtherCode(
+                    worker=worker.id, host=worker.host, pid=worker.pid, device=worker.device, parts=differing
+                )
+            )
+    return found
 
 
 class Estimate(NamedTuple):

@@ -29,7 +29,7 @@ def experiment(session: Session, experiment_id: str) -> schemas.ExperimentOut:
     found = session.get(Experiment, experiment_id, options=[selectinload(Experiment.runs)])
     if found is None:
         raise NotFound(f"no experiment {experiment_id!r}")
-    return schemas.experiment_out(found)
+    return schemas.experiment_out(found, _present_code(session, found.fingerprint))
 
 
 def run(session: Session, run_id: str) -> schemas.RunOut:
@@ -39,7 +39,14 @@ def run(session: Session, run_id: str) -> schemas.RunOut:
     found = session.get(Run, run_id)
     if found is None:
         raise NotFound(f"no run {run_id!r}")
-    return schemas.run_out(found)
+    return schemas.run_out(found, _present_code(session, found.experiment.fingerprint))
+
+
+def _present_code(session: Session, fingerprint: str) -> schemas.PresentCode:
+    newest = select(Run.code).join(Experiment).where(Experiment.fingerprint == fingerprint, Run.state == "succeeded")
+    by_start = newest.order_by(func.coalesce(Run.started_at, Run.created_at).desc(), Run.id.desc())
+    found = session.execute(by_start.limit(1)).one_or_none()
+    return schemas.UNKNOWN if found is None else schemas.PresentCode(True, found.code)
 
 
 def experiments(

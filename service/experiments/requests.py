@@ -22,7 +22,7 @@ def plan(parts: Parts, written: Any) -> schemas.PlanOut:
     spec = checks.accepted(written, parts.settings.datasets_dir)
     with parts.db.snapshot() as session:
         checks.check_at_hand(session, spec, parts.settings.heartbeat_seconds)
-        return planning.plan(session, spec)
+        return planning.plan(session, spec, parts.settings.heartbeat_seconds)
 
 
 async def submit(parts: Parts, written: Any, idempotency_key: str | None) -> tuple[schemas.ExperimentOut, bool]:

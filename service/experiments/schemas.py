@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, NamedTuple, cast
 
 from pydantic import BaseModel, Field
 
@@ -26,12 +26,27 @@ UNKNOWN_YET: dict[str, Any] = dict.fromkeys(  # of a run that has not started
         "started_at",
         "finished_at",
     )
-)
+) | {"of_older_code": False}
 
 AnyResult = Annotated[
     Annotated[dict[str, Any], described_as("AnyResult")] | None, Field(description="Null until the run has succeeded.")
 ]
 Environment = Annotated[dict[str, Any], described_as("Environment")]
+
+
+class PresentCode(NamedTuple):
+    """The code of the run of a spec that started last.
+
+    Attributes:
+        is_known: whether any run of the spec has succeeded.
+        code: digest of the spec's own parts; None if that run does not tell.
+    """
+
+    is_known: bool
+    code: str | None
+
+
+UNKNOWN = PresentCode(False, None)
 
 
 class ProgressOut(BaseModel):
@@ -92,6 +107,9 @@ class RunOut(BaseModel):
     timing: TimingOut | None = Field(description="Seconds; null until a training has succeeded.")
     error: str | None
     history: list[HistoryEntry]
+    of_older_code: bool = Field(
+        description="Whether it is set aside: a later run of the same spec had newer code of the spec's own parts."
+    )
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
@@ -122,13 +140,38 @@ class ExperimentOut(BaseModel):
     created_at: datetime
 
 
+class OtherCode(BaseModel):
+    """A live worker whose code of the spec's own parts is not that of the API."""
+
+    worker: str
+    host: str
+    pid: int
+    device: str
+    parts: list[str] = Field(description="Parts of the spec whose code differs there, or is missing.")
+
+
+class CodeOut(BaseModel):
+    """The code that the API's machine has for a spec."""
+
+    version: str | None = Field(description="Of normbench.")
+    commit: str | None = Field(description="Of the source; null outside a git work tree.")
+    dirty: bool | None = Field(description="Whether the source differs from the commit, or has files without it.")
+    parts: dict[str, str | None] = Field(
+        description="SHA-256 over the sources of each of the spec's own parts, without comments and docstrings."
+    )
+    workers: list[OtherCode] = Field(description="Live workers that would train other code.")
+
+
 class PlanOut(BaseModel):
     """What an experiment would be, were it submitted."""
 
     spec: ResolvedSpec
     fingerprint: str
     runs: int
-    measured_seeds: list[int] = Field(description="Seeds of this spec that have been measured here already.")
+    code: CodeOut
+    measured_seeds: list[int] = Field(
+        description="Seeds of this spec that the present code of its own parts has measured here."
+    )
     seconds_per_run: float | None = Field(
         description="Expected seconds of one run, evaluation included; null if unknown."
     )
@@ -206,7 +249,12 @@ class ArtifactList(BaseModel):
     next_cursor: None = None
 
 
-def run_out(run: Run) -> RunOut:
+def run_out(run: Run, present: PresentCode = UNKNOWN) -> RunOut:
+    """A run as the API shows it.
+
+    Args:
+        present: the code that runs of this spec have now.
+    """
     running = run.state == "running"
     eta = round((run.max_steps - run.step) / run.steps_per_second, 1) if running and run.steps_per_second else None
     phase = cast(Phase | None, run.phase) if running else None
@@ -226,13 +274,14 @@ def run_out(run: Run) -> RunOut:
         timing=run.timing,
         error=run.error,
         history=run.history,
+        of_older_code=present.is_known and run.state == "succeeded" and run.code != present.code,
         created_at=run.created_at,
         started_at=run.started_at,
         finished_at=run.finished_at,
     )
 
 
-def experiment_out(experiment: Experiment) -> ExperimentOut:
+def experiment_out(experiment: Experiment, present: PresentCode = UNKNOWN) -> ExperimentOut:
     return ExperimentOut(
         id=experiment.id,
         fingerprint=experiment.fingerprint,
@@ -241,7 +290,7 @@ def experiment_out(experiment: Experiment) -> ExperimentOut:
         budget=experiment.budget,
         sweep_id=experiment.sweep_id,
         spec=experiment.spec,
-        runs=[run_out(run) for run in experiment.runs],
+        runs=[run_out(run, present) for run in experiment.runs],
         created_at=experiment.created_at,
     )
 

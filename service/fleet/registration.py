@@ -1,5 +1,6 @@
 """Register, heartbeat and remove workers. Which run a worker holds is stored on the run; see ``service.workload``."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, delete, exists, not_, null, select, true, update
@@ -19,6 +20,7 @@ class WorkerIdentity:
     Attributes:
         queues: it takes runs that asked for one of these devices: ``auto``, ``cpu``, ``cuda``.
         fused: whether it has fused kernels; None while it does not know yet, as it may have to compile them.
+        code: digests of what a spec can name, see ``normcore.own_code.digests``; None until they are known.
     """
 
     id: str
@@ -27,6 +29,7 @@ class WorkerIdentity:
     device: str
     queues: tuple[str, ...]
     fused: bool | None = None
+    code: Mapping[str, Mapping[str, str | None]] | None = None
 
     @property
     def notified_in(self) -> tuple[str, ...]:
@@ -44,6 +47,7 @@ def register(session: Session, worker: WorkerIdentity) -> None:
             device=worker.device,
             queues=",".join(worker.queues),
             fused=null() if worker.fused is None else worker.fused,  # for None there is a default, of older workers
+            code=worker.code,
             started_at=utc_now(),
             heartbeat_at=epoch_now(),
         )
@@ -52,7 +56,7 @@ def register(session: Session, worker: WorkerIdentity) -> None:
 
 def heartbeat(session: Session, worker: WorkerIdentity) -> None:
     """The worker is alive. It is registered if it is new, or was removed because it was silent."""
-    now = {"heartbeat_at": epoch_now(), "fused": worker.fused}
+    now = {"heartbeat_at": epoch_now(), "fused": worker.fused, "code": worker.code}
     seen = session.execute(update(Worker).where(Worker.id == worker.id).values(now))
     if seen.rowcount == 0:  # type: ignore[attr-defined]
         register(session, worker)
@@ -78,6 +82,12 @@ def fused_among_live(session: Session, queue: str, heartbeat_seconds: float) -> 
     """What the live workers that take runs from this queue say of their fused kernels; empty if there is no worker."""
     live = session.execute(select(Worker.queues, Worker.fused).where(is_live(heartbeat_seconds)))
     return {fused for queues, fused in live if queue in queues.split(",")}
+
+
+def live(session: Session, queue: str, heartbeat_seconds: float) -> list[Worker]:
+    """The live workers that take runs from this queue."""
+    found = session.scalars(select(Worker).where(is_live(heartbeat_seconds)).order_by(Worker.id))
+    return [worker for worker in found if queue in worker.queues.split(",")]
 
 
 def any_on(kind: str, *, fused: bool) -> ColumnElement[bool]:

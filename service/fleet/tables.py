@@ -1,11 +1,12 @@
 """One row for each live worker."""
 
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import Float, Integer, String, false
 from sqlalchemy.orm import Mapped, mapped_column
 
-from service.db import Base, UTCDateTime
+from service.db import Base, Json, UTCDateTime
 
 
 class Worker(Base):
@@ -19,5 +20,6 @@ class Worker(Base):
     device: Mapped[str] = mapped_column(String(32))
     queues: Mapped[str] = mapped_column(String(64))  # comma-separated
     fused: Mapped[bool | None] = mapped_column(server_default=false())  # has such kernels; null until it knows
+    code: Mapped[dict[str, Any] | None] = mapped_column(Json)  # digests by part and tag, see normcore.own_code
     started_at: Mapped[datetime] = mapped_column(UTCDateTime)
     heartbeat_at: Mapped[float] = mapped_column(Float, index=True)  # seconds since 1970, by the database's clock

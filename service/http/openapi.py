@@ -106,6 +106,17 @@ class AnalysisResult(BaseModel):
     seconds: float
 
 
+class Code(BaseModel):
+    """The code of a run."""
+
+    version: str | None = Field(description="Of normbench.")
+    commit: str | None = Field(description="Of the source; null outside a git work tree.")
+    dirty: bool | None = Field(description="Whether the source differed from the commit, or had files without it.")
+    parts: dict[str, str | None] = Field(
+        description="For each of the spec's own parts, SHA-256 over its sources without comments and docstrings."
+    )
+
+
 class Environment(BaseModel):
     """Where a run's numbers come from; null what does not apply."""
 
@@ -116,6 +127,7 @@ class Environment(BaseModel):
     numpy: str | None = Field(None, description="Version.")
     normbench: str | None = Field(None, description="Version.")
     git: str | None = Field(None, description="Commit of the source, with `-dirty` if it was changed since.")
+    code: Code | None = Field(None, description="Null in runs that are older than this field.")
     os: str | None = None
     cpu: str | None = None
     cores: int | None = None

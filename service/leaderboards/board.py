@@ -24,7 +24,12 @@ from service.statistics.times import restricted_mean
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A measured entry before it is ranked."""
+    """A measured entry before it is ranked.
+
+    Attributes:
+        code: of the spec's own parts; None if its runs do not tell.
+        n_older: succeeded runs of older code, which do not count.
+    """
 
     fingerprint: str
     setting: str
@@ -32,7 +37,9 @@ class Row:
     budget: int
     changes: dict[str, Any]
     experiments: list[str]
+    code: str | None
     n_runs: int
+    n_older: int
     results: Sequence[RunResult]
     conflicting_seeds: list[int]
     pooled: Pooled
@@ -117,9 +124,13 @@ def _scale(rows: Sequence[Row], rules: Rules) -> _Scale:
     return _Scale(rules, hardware, tau_of_steps(within), tau_of_seconds([on(hardware, results) for results in within]))
 
 
-def ranked(rows: Sequence[Row], beside: Sequence[Entry], rules: Rules) -> list[Entry]:
-    """All entries, best first. Those measured elsewhere and over budget take a rank beside the others and move none of
-    them."""
+def ranked(rows: Sequence[Row], beside: Sequence[Entry], rules: Rules, older: Sequence[Row] = ()) -> list[Entry]:
+    """All entries, best first. Entries from elsewhere, of older code, or over the budget, get the rank that they would
+    have. Other ranks do not change.
+
+    Args:
+        older: runs of older code, which the entries of ``rows`` set aside.
+    """
     scale = _scale(rows, rules)
     counted = [row for row in rows if scale.counts(row)]
     keys = [scale.key(row) for row in counted]
@@ -131,6 +142,12 @@ def ranked(rows: Sequence[Row], beside: Sequence[Entry], rules: Rules) -> list[E
         if row.fingerprint in places:
             entry.rank, entry.rank_ci, entry.tie_group = places[row.fingerprint]
         elif rules.rank_over_budget and scale.compares(row):
+            entry.rank = rank_beside(key, keys)
+        entries.append((entry, key))
+    for row in older:
+        entry, key = _entry(row, scale, None), scale.key(row)
+        entry.of_older_code = True
+        if scale.compares(row) and (rules.rank_over_budget or not entry.over_budget):
             entry.rank = rank_beside(key, keys)
         entries.append((entry, key))
     for entry in beside:
@@ -216,7 +233,9 @@ def _entry(row: Row, scale: _Scale, speedup: Speedup | None) -> Entry:
         changes=row.changes,
         kernel=pooled.kernel,
         hardware=pooled.hardware,
+        code=row.code,
         n_runs=row.n_runs,
+        n_older=row.n_older,
         n_seeds=pooled.n_seeds,
         n_diverged=pooled.n_diverged,
         diverged_ci95=pooled.diverged_ci95,

@@ -3,9 +3,10 @@
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from typing import Any, cast
+from datetime import datetime
+from typing import Any, NamedTuple, cast
 
-from sqlalchemy import Select, select, update
+from sqlalchemy import Select, exists, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
@@ -26,15 +27,27 @@ MAX_EXPERIMENTS = 20
 
 
 def add(session: Session, run_id: str) -> None:
-    """Count a run that has succeeded; call it once, in the transaction that ends it."""
+    """Count a run that has succeeded; call it once, in the transaction that ends it.
+
+    An entry pools runs of one code: that of the run that started last. A run of older code is counted as such; the
+    first run of newer code sets the others aside.
+    """
     run, experiment = session.execute(_succeeded().where(Run.id == run_id)).one()
     _lock(session, experiment)
-    known = session.execute(
-        select(Entry.n_runs, Entry.results, Entry.conflicting_seeds).where(Entry.fingerprint == experiment.fingerprint)
-    ).one()
-    results = [RunResult(**stored) for stored in known.results]
-    evidence = Evidence(known.n_runs, results, known.conflicting_seeds)
-    _store(session, experiment, evidence.and_also(_result(run, experiment)))
+    columns = (Entry.code, Entry.code_at, Entry.n_runs, Entry.n_older, Entry.results, Entry.conflicting_seeds)
+    known = session.execute(select(*columns).where(Entry.fingerprint == experiment.fingerprint)).one()
+    started = _started(run)
+    is_newer = known.code_at is None or started >= known.code_at
+    if known.n_runs == 0 or (run.code != known.code and is_newer):
+        refresh(session, experiment.fingerprint)
+    elif run.code != known.code:
+        own = Entry.fingerprint == experiment.fingerprint
+        session.execute(update(Entry).where(own).values(n_older=known.n_older + 1))
+    else:
+        results = [RunResult(**stored) for stored in known.results]
+        evidence = Evidence(known.n_runs, results, known.conflicting_seeds).and_also(_result(run, experiment))
+        present = Present(run.code, max(started, known.code_at or started), evidence, known.n_older)
+        _store(session, experiment, present)
 
 
 def refresh(session: Session, fingerprint: str) -> None:
@@ -42,12 +55,44 @@ def refresh(session: Session, fingerprint: str) -> None:
     of_fingerprint = _succeeded().where(Experiment.fingerprint == fingerprint)
     rows = session.execute(of_fingerprint.order_by(Run.finished_at, Run.id)).all()
     _lock(session, rows[-1][1])
-    _store(session, rows[-1][1], evidence_of(rows))
+    _store(session, rows[-1][1], present_of(rows))
+
+
+class Present(NamedTuple):
+    """What an entry is of.
+
+    Attributes:
+        code: of the run that started last, at ``code_at``.
+        evidence: the runs of this code.
+        n_older: how many others there are.
+    """
+
+    code: str | None
+    code_at: datetime
+    evidence: Evidence
+    n_older: int
+
+
+def present_of(rows: Sequence[tuple[Run, Experiment]]) -> Present:
+    """Pool the runs of the code that started last, out of the succeeded runs of one fingerprint.
+
+    Args:
+        rows: in the order in which the runs ended.
+    """
+    newest, _ = max(rows, key=lambda row: (_started(row[0]), row[0].id))
+    of_code = [row for row in rows if row[0].code == newest.code]
+    return Present(newest.code, _started(newest), evidence_of(of_code), len(rows) - len(of_code))
+
+
+def _started(run: Run) -> datetime:
+    return run.started_at or run.created_at
 
 
 def row_of(rows: Sequence[tuple[Run, Experiment]]) -> Row:
     """The entry of succeeded runs of one fingerprint, in the order in which they ended; nothing is stored."""
-    evidence, (_, experiment) = evidence_of(rows), rows[-1]
+    present = present_of(rows)
+    evidence, pooled = present.evidence, [row for row in rows if row[0].code == present.code]
+    _, experiment = pooled[-1]
     spec = cast(TrainingSpec, parse(experiment.spec))
     return Row(
         fingerprint=experiment.fingerprint,
@@ -55,12 +100,28 @@ def row_of(rows: Sequence[tuple[Run, Experiment]]) -> Row:
         method=cast(str, experiment.method),
         budget=cast(int, experiment.budget),
         changes=changes(spec),
-        experiments=sorted({experiment.id for _, experiment in rows}, reverse=True)[:MAX_EXPERIMENTS],
+        experiments=sorted({experiment.id for _, experiment in pooled}, reverse=True)[:MAX_EXPERIMENTS],
+        code=present.code,
         n_runs=evidence.n_runs,
+        n_older=present.n_older,
         results=evidence.results,
         conflicting_seeds=list(evidence.conflicting_seeds),
         pooled=_pool(evidence, spec.task),
     )
+
+
+def rows_of_older_code(session: Session, task: str, profile: str, problem: str) -> list[Row]:
+    """Pool the runs that a board's entries set aside: a row for each fingerprint and code. Nothing is stored."""
+    here = (Entry.task == task, Entry.profile == profile, Entry.problem == problem, Entry.n_older > 0)
+    present: dict[str, str | None] = dict(session.execute(select(Entry.fingerprint, Entry.code).where(*here)).all())
+    found = session.execute(
+        _succeeded().where(Experiment.fingerprint.in_(present)).order_by(Run.finished_at, Run.id)
+    ).all()
+    of_codes: dict[tuple[str, str | None], list[tuple[Run, Experiment]]] = {}
+    for run, experiment in found:
+        if run.code != present[experiment.fingerprint]:
+            of_codes.setdefault((experiment.fingerprint, run.code), []).append((run, experiment))
+    return [row_of(rows) for rows in of_codes.values()]
 
 
 def refresh_missing(session: Session) -> None:
@@ -168,19 +229,25 @@ def _pool(evidence: Evidence, task: Benchmark) -> Pooled:
     return pool(evidence.results, task.metrics, task.test_items)
 
 
-def _store(session: Session, experiment: Experiment, evidence: Evidence) -> None:
-    newest = (
-        select(Experiment.id)
-        .where(Experiment.fingerprint == experiment.fingerprint)
-        .order_by(Experiment.id.desc())
-        .limit(MAX_EXPERIMENTS)
-    )
+def _experiments(session: Session, fingerprint: str, code: str | None) -> list[str]:
+    """The newest experiments of a fingerprint, without those that have runs of other code alone."""
+    counts = or_(Run.state != "succeeded", Run.code.is_not_distinct_from(code))
+    some = exists().where(Run.experiment_id == Experiment.id, counts)
+    newest = select(Experiment.id).where(Experiment.fingerprint == fingerprint, some).order_by(Experiment.id.desc())
+    return list(session.scalars(newest.limit(MAX_EXPERIMENTS)))
+
+
+def _store(session: Session, experiment: Experiment, present: Present) -> None:
+    evidence = present.evidence
     session.execute(
         update(Entry)
         .where(Entry.fingerprint == experiment.fingerprint)
         .values(
-            experiments=list(session.scalars(newest)),
+            experiments=_experiments(session, experiment.fingerprint, present.code),
+            code=present.code,
+            code_at=present.code_at,
             n_runs=evidence.n_runs,
+            n_older=present.n_older,
             results=[asdict(result) for result in evidence.results],
             conflicting_seeds=list(evidence.conflicting_seeds),
             pooled=asdict(_pool(evidence, cast(TrainingSpec, parse(experiment.spec)).task)),

@@ -47,7 +47,9 @@ class Default(NamedTuple):
 
 def version(session: Session, profile: ProfileName) -> tuple[int, int]:
     """Another one after each run that is added to a board of this profile."""
-    counts = select(func.count(), func.coalesce(func.sum(Entry.n_runs), 0)).where(Entry.profile == profile)
+    counts = select(func.count(), func.coalesce(func.sum(Entry.n_runs + Entry.n_older), 0)).where(
+        Entry.profile == profile
+    )
     n_entries, n_runs = session.execute(counts).one()
     return n_entries, n_runs
 

@@ -72,10 +72,10 @@ class RunResult:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """All that is known of a fingerprint.
+    """The succeeded runs of one fingerprint and one code.
 
     Attributes:
-        n_runs: that succeeded.
+        n_runs: how many there are.
         results: the run of each seed that counts, in the order of the seeds.
         conflicting_seeds: of which a machine gave different numbers.
     """

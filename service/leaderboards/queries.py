@@ -57,7 +57,7 @@ def _without_entries(task: str, profile: str, id: str, options: Mapping[str, Any
 def version(session: Session, task: str, profile: ProfileName) -> tuple[int, ...]:
     """Another one after each run and each result that is added to a task's boards at this profile, or withdrawn."""
     entry = tables.Entry
-    counts = select(func.count(), func.coalesce(func.sum(entry.n_runs), 0))
+    counts = select(func.count(), func.coalesce(func.sum(entry.n_runs + entry.n_older), 0))
     n_entries, n_runs = session.execute(counts.where(entry.task == task, entry.profile == profile)).one()
     return n_entries, n_runs, *submitted.version(session, task, profile)
 
@@ -71,6 +71,7 @@ class Asked(NamedTuple):
         published: whether the papers' numbers are ranked among the measured ones.
         over_budget: whether entries are ranked that had more than the board's budget.
         best: one entry a method, chosen by validation.
+        older: whether runs of older code are shown beside the entries that set them aside.
     """
 
     task: str
@@ -81,6 +82,7 @@ class Asked(NamedTuple):
     published: bool = False
     over_budget: bool = False
     best: bool = False
+    older: bool = False
 
 
 def leaderboard(session: Session, asked: Asked, as_of: datetime | None = None) -> schemas.Leaderboard:
@@ -104,7 +106,8 @@ def leaderboard(session: Session, asked: Asked, as_of: datetime | None = None) -
     measured = {row.fingerprint: row.results for row in rows}
     claims = submitted_entries(submitted.on_board(session, *here, as_of), measured, metric.name, budget)
     rules = Rules(metric, budget, asked.rank_by, asked.baseline, asked.over_budget)
-    found = ranked(shown, [*claims, *papers], rules)
+    older = entries.rows_of_older_code(session, *here) if asked.older and as_of is None else []
+    found = ranked(shown, [*claims, *papers], rules, older)
     for entry in found if asked.best else ():
         entry.best_of = best.get(entry.fingerprint or "", 1) if entry.source == "measured" else 1
     return schemas.Leaderboard(

@@ -112,6 +112,13 @@ def get_leaderboard(
         Literal["all", "best"],
         Query(description="`best`: one entry a method, that with the best validation value.", examples=["best"]),
     ] = "all",
+    code: Annotated[
+        Literal["present", "all"],
+        Query(
+            description="`all`: runs of older code too, which the entries set aside, as entries of their own.",
+            examples=["all"],
+        ),
+    ] = "present",
     as_of: Annotated[
         Moment | None,
         Query(description="The board of this moment; now if omitted.", examples=["2026-11-25T12:00:00Z"]),
@@ -120,7 +127,9 @@ def get_leaderboard(
     """Ranked entries: every succeeded run that shares a fingerprint, pooled over seeds."""
     check_found("leaderboard of", task, BENCHMARKS)
     check_known("baseline", baseline, METHODS)
-    asked = queries.Asked(task, profile, problem, rank_by, baseline, published, over_budget, entries == "best")
+    asked = queries.Asked(
+        task, profile, problem, rank_by, baseline, published, over_budget, entries == "best", code == "all"
+    )
     with parts.db.snapshot() as session:
         if format != "json":
             return as_file(board_table(queries.leaderboard(session, asked, as_of)), format)

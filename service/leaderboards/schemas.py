@@ -79,6 +79,9 @@ class Entry:
         values: all of the task's metrics, of a paper's model those that it gives.
         conflicting_seeds: of which one machine gave different numbers.
         contended: how many seeds ran while something else kept their machine busy; their seconds do not count.
+        code: digest of the code of the spec's own parts that its runs have in common; None if they do not tell.
+        n_older: succeeded runs of older code. They do not count here; ``code=all`` shows them.
+        of_older_code: whether the entry is of runs that another entry sets aside.
         best_of: of how many entries of its method it was chosen, by its validation value.
     """
 
@@ -101,7 +104,10 @@ class Entry:
     changes: dict[str, Any] = field(default_factory=dict)
     kernel: str | None = None
     hardware: str | None = None
+    code: str | None = None
     n_runs: int = 0
+    n_older: int = 0
+    of_older_code: bool = False
     n_seeds: int = 0
     n_diverged: int = 0
     diverged_ci95: Interval | None = None

@@ -1,11 +1,12 @@
 """One row for each fingerprint that has succeeded runs: its results, pooled."""
 
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import BigInteger, Index, Integer, String
 from sqlalchemy.orm import Mapped, mapped_column
 
-from service.db import Base, Json
+from service.db import Base, Json, UTCDateTime
 
 
 class Entry(Base):
@@ -24,7 +25,10 @@ class Entry(Base):
     changes: Mapped[dict[str, Any]] = mapped_column(Json)
     experiments: Mapped[list[str]] = mapped_column(Json)  # newest first, at most MAX_EXPERIMENTS
 
-    n_runs: Mapped[int] = mapped_column(Integer)  # that succeeded; each one adds to it, by which a change is noticed
+    code: Mapped[str | None] = mapped_column(String(64))  # that its runs have in common; null: they do not tell
+    code_at: Mapped[datetime | None] = mapped_column(UTCDateTime)  # when the newest run of this code started
+    n_runs: Mapped[int] = mapped_column(Integer)  # of this code that succeeded
+    n_older: Mapped[int] = mapped_column(Integer, default=0, server_default="0")  # of older code; they do not count
     results: Mapped[list[dict[str, Any]]] = mapped_column(Json)  # of each seed the run that counts
     conflicting_seeds: Mapped[list[int]] = mapped_column(Json)
     pooled: Mapped[dict[str, Any]] = mapped_column(Json)  # the results' statistics

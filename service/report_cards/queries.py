@@ -7,6 +7,7 @@ from typing import Any, cast
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from normcore.own_code import digest_of_part, present_code
 from normcore.spec import InvalidSpec, resolve
 from normcore.spec.analyses import ANALYSES
 from normcore.spec.cells import CELLS
@@ -60,7 +61,8 @@ def version(session: Session, name: str) -> Hashable:
         .order_by(Run.id)
     )
     of_boards = tuple((*board, *leaderboards.version(session, *board)) for board in boards)
-    return of_boards, tuple(map(tuple, session.execute(analyses)))
+    code = digest_of_part(METHODS, METHODS[name])
+    return of_boards, code, tuple(map(tuple, session.execute(analyses)))
 
 
 @dataclass
@@ -73,15 +75,17 @@ class _Search:
     pending: list[str] = field(default_factory=list)
 
     def newest(self, written: dict[str, Any]) -> MeasuredOut | None:
-        """The newest success of a spec; without one it is pending, missing or not for this method."""
+        """The newest success of a spec by the present code; without one it is pending, missing or not for this
+        method. A run that does not tell its code counts until newer ones come."""
         try:
-            fingerprint = resolve(written).fingerprint()
+            spec = resolve(written)
         except InvalidSpec as error:
             self.not_applicable[written["task"]["name"]] = error.errors[0].msg
             return None
-        runs = select(Run).join(Experiment).where(Experiment.fingerprint == fingerprint).order_by(Run.id.desc())
+        of_spec = Experiment.fingerprint == spec.fingerprint()
+        runs = select(Run).join(Experiment).where(of_spec).order_by(Run.id.desc())
         run = self.session.scalars(runs.where(Run.state == "succeeded").limit(1)).one_or_none()
-        if run is not None:
+        if run is not None and run.code in (None, present_code(spec)):
             return _measured(run)
         waiting = self.session.scalars(runs.where(Run.state.in_(WAITING)).limit(1)).one_or_none()
         if waiting is None:

@@ -1,4 +1,4 @@
-"""What was measured already: by the same spec, seed and code, on the same kind of device.
+"""What was measured already: by the same spec, seed, version and code, on the same kind of device.
 
 Only runs that have succeeded count. One that is queued or running may still fail, and a sweep does not wait for what
 it cannot cancel or retry.
@@ -11,6 +11,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from normcore.code_version import code_version
+from normcore.own_code import present_code
 from normcore.spec import ExperimentSpec
 from normcore.spec.cells import CELLS
 from normcore.spec.methods import METHODS
@@ -35,26 +36,33 @@ def measured(
         specs: by fingerprint; all for the same device.
     """
     runs = session.execute(
-        select(Experiment.fingerprint, Run.seed, Run.id, Run.experiment_id, Run.device, Run.environment)
+        select(Experiment.fingerprint, Run.seed, Run.id, Run.experiment_id, Run.device, Run.environment, Run.code)
         .join(Experiment)
         .where(Experiment.fingerprint.in_(specs), Run.seed.in_(seeds), Run.state == "succeeded")
         .order_by(Run.finished_at, Run.id)
     )
-    code = {fingerprint: code_of(spec) for fingerprint, spec in specs.items()}
+    versions = {fingerprint: versions_of(spec) for fingerprint, spec in specs.items()}
+    code = {fingerprint: present_code(spec) for fingerprint, spec in specs.items()}
     found: dict[tuple[str, int], Measured] = {}
-    for fingerprint, seed, run_id, experiment_id, device, environment in runs:
+    for fingerprint, seed, run_id, experiment_id, device, environment, own_code in runs:
         wanted = specs[fingerprint].device
         kind = (device or "").partition(":")[0]
-        is_alike = {name: (environment or {}).get(name) for name in code[fingerprint]} == code[fingerprint]
+        versions_had = {name: (environment or {}).get(name) for name in versions[fingerprint]}
+        is_alike = own_code == code[fingerprint] and versions_had == versions[fingerprint]
         if is_alike and wanted in ("auto", kind):
             found.setdefault((fingerprint, seed), Measured(run_id, experiment_id))
     return found
 
 
-def code_of(spec: ExperimentSpec) -> dict[str, Any]:
-    """What the environment of a run by this code says of it; of an analysis only what that says."""
-    code: dict[str, Any] = {**code_version(), "method": spec.norm and METHODS.origin(spec.norm.method)}
+def versions_of(spec: ExperimentSpec) -> dict[str, Any]:
+    """Versions of the project and of plug-ins, as the environment of a run tells them."""
+    of_project = code_version()
+    versions: dict[str, Any] = {
+        "normbench": of_project.version,
+        "git": of_project.git,
+        "method": spec.norm and METHODS.origin(spec.norm.method),
+    }
     if spec.task.name in BENCHMARKS:
-        code["task"] = BENCHMARKS.origin(spec.task.name)
-        code["cell"] = CELLS.origin(spec.model.cell) if isinstance(spec.model, RecurrentModel) else None
-    return code
+        versions["task"] = BENCHMARKS.origin(spec.task.name)
+        versions["cell"] = CELLS.origin(spec.model.cell) if isinstance(spec.model, RecurrentModel) else None
+    return versions

@@ -8,6 +8,7 @@ from sqlalchemy import case, func, select, update
 from sqlalchemy.orm import Session
 
 from normcore.events import Analysed, Measured, Outcome, Phase, Result, Started
+from normcore.own_code import own_code
 from service.db import epoch_now
 from service.experiments import measurements
 from service.experiments.lifecycle import kernels
@@ -48,6 +49,7 @@ def start(
         device=device,
         kernel=kernel,
         environment=environment,
+        code=own_code(environment),
         step=started.step,
         max_steps=started.max_steps,
         started_attempt=lease.attempt,

@@ -9,7 +9,7 @@ from normcore.spec import TrainingSpec, resolve
 from normcore.training.loop import train
 from service.db import Database
 from service.experiments import lifecycle
-from service.sweeps.reuse import code_of
+from service.sweeps.reuse import versions_of
 from tests.service.given import MAX_STEPS, claimed, submitted
 from tests.service.sweeps.given import CODE, SPEC, posted, run_all, runs_of, shown, stored
 
@@ -93,4 +93,4 @@ def test_a_run_of_this_code_says_so_in_its_environment() -> None:
     assert isinstance(spec, TrainingSpec)
     started = next(iter(train(spec, seed=0, device="cpu")))
     assert isinstance(started, Started)
-    assert {name: started.environment[name] for name in CODE} == CODE == code_of(spec)
+    assert {name: started.environment[name] for name in CODE} == CODE == versions_of(spec)

@@ -1,0 +1,159 @@
+"""Source files of packages: which there are, whether they changed, and digests of their code. Torch-free."""
+
+import ast
+import hashlib
+import io
+import os
+import tokenize
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+PYTHON = (".py", ".pyx", ".pxd", ".so", ".pyd")
+COMPILED = (".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hpp")
+TABLES = (".json", ".toml", ".yaml", ".yml")
+SUFFIXES = frozenset((*PYTHON, *COMPILED, *TABLES))  # a package may have data sets and results beside its sources
+
+
+class State(NamedTuple):
+    """What tells that a file has changed, without reading it."""
+
+    mtime_ns: int
+    size: int
+
+
+class Source(NamedTuple):
+    """A source file of a package; its name begins with the package and is the same on each machine."""
+
+    name: str
+    path: str
+    state: State
+
+
+_digests: dict[str, tuple[State, str]] = {}  # by path
+
+
+def files_below(folder: Path) -> Iterator[tuple[str, State]]:
+    """Paths and states of all source files below a folder; hidden folders and ``__pycache__`` are left out."""
+    pending = [str(folder)]
+    while pending:
+        try:
+            with os.scandir(pending.pop()) as found:
+                entries = list(found)
+        except OSError:  # removed or made unreadable meanwhile
+            continue
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                if not entry.name.startswith((".", "__pycache__")):
+                    pending.append(entry.path)
+            elif os.path.splitext(entry.name)[1] in SUFFIXES:
+                state = state_of(entry.path)
+                if state is not None:
+                    yield entry.path, state
+
+
+def state_of(path: str) -> State | None:
+    """The state of a file; None if it is not there."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return State(found.st_mtime_ns, found.st_size)
+
+
+def digest_of(path: str, state: State | None = None) -> str | None:
+    """SHA-256 of the code in a file; None if the file is not there. A file is read once for each state."""
+    state = state or state_of(path)
+    if state is None:
+        return None
+    known = _digests.get(path)
+    if known is not None and known[0] == state:
+        return known[1]
+    try:
+        content = Path(path).read_bytes()
+    except OSError:
+        return None
+    found = hashlib.sha256(code_in(content) if path.endswith(".py") else content).hexdigest()
+    _digests[path] = (state, found)
+    return found
+
+
+def code_in(source: bytes) -> bytes:
+    """Python source without comments, docstrings and blank lines: a corrected comment changes no result. Source that is
+    not valid Python comes back as it is."""
+    try:
+        lines: list[str | None] = [*source.decode("utf-8-sig").splitlines(keepends=True)]
+        for first, last in _docstrings(ast.parse(source), lines):
+            lines[first - 1 : last] = [None] * (last - first + 1)
+        for token in tokenize.tokenize(io.BytesIO(source).readline):
+            row, column = token.start
+            line = lines[row - 1] if token.type in (tokenize.COMMENT, tokenize.NL) else None
+            if line is not None:
+                lines[row - 1] = line[:column].rstrip() or None
+    except (SyntaxError, ValueError, IndexError, tokenize.TokenError):
+        return source
+    return "\n".join(line.rstrip("\r\n") for line in lines if line is not None).encode()
+
+
+def _docstrings(tree: ast.Module, lines: Sequence[str | None]) -> Iterator[tuple[int, int]]:
+    """First and last line of each docstring that has its lines to itself."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        if ast.get_docstring(node, clean=False) is None:
+            continue
+        text, after = node.body[0], node.body[1:2]
+        last = text.end_lineno or text.lineno
+        begins_line = not (lines[text.lineno - 1] or "")[: text.col_offset].strip()
+        if begins_line and not any(statement.lineno <= last for statement in after):
+            yield text.lineno, last
+
+
+def source_of_module(module: str) -> list[Source]:
+    """The file of one module, found without importing its package; none if there is no such file."""
+    spec = _spec_of(module)
+    state = state_of(spec.origin) if spec is not None and spec.origin is not None and spec.has_location else None
+    if spec is None or spec.origin is None or state is None:
+        return []
+    depth = module.count(".") + (2 if spec.submodule_search_locations else 1)  # names of folders and the file
+    return [Source("/".join(Path(spec.origin).parts[-depth:]), spec.origin, state)]
+
+
+def sources_of_package(module: str) -> list[Source]:
+    """All source files of the outermost package that a module is in; of a module outside packages its own file."""
+    name = ""
+    for part in module.split("."):
+        name = f"{name}.{part}".removeprefix(".")
+        spec = _spec_of(name)
+        if spec is None:
+            return []
+        if spec.origin is not None and spec.has_location:  # a namespace package has no file of its own
+            folders = spec.submodule_search_locations
+            return source_of_module(name) if folders is None else _below(name, folders)
+    return []
+
+
+def _below(package: str, folders: Iterable[str]) -> list[Source]:
+    found = []
+    for folder in folders:
+        start = len(folder.rstrip("/\\"))
+        for path, state in files_below(Path(folder)):
+            found.append(Source(package.replace(".", "/") + path[start:].replace("\\", "/"), path, state))
+    return found
+
+
+def _spec_of(module: str) -> ModuleSpec | None:
+    """Where a module is, found without importing its package, which may import torch."""
+    top, *inner = module.split(".")
+    try:
+        spec = find_spec(top)
+        for k in range(len(inner)):
+            folders = spec.submodule_search_locations if spec else None
+            if folders is None:
+                return None
+            spec = PathFinder.find_spec(".".join([top, *inner[: k + 1]]), list(folders))
+    except (ImportError, ValueError):  # a module without a spec, such as __main__
+        return None
+    return spec

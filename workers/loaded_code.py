@@ -1,0 +1,70 @@
+"""The code that the fork server has imported, and whether its files have changed since then.
+
+The fork server imports this module first and records the files before it imports anything else: an edit during the
+imports counts as a change, too. Training processes are forked from it and inherit the record.
+"""
+
+import hashlib
+import os
+import sys
+import sysconfig
+from importlib.metadata import entry_points
+from pathlib import Path
+
+from normcore.code_version import keep_project_files, project_files
+from normcore.source_files import State, sources_of_package, state_of
+
+KINDS = ("methods", "tasks", "cells", "models", "analyses", "optimizers")
+INSTALLED = ("site-packages", "dist-packages")
+
+Files = dict[str, State | None]  # by path; None for a file that is not there
+
+
+class LoadedCode:
+    """Source files of the project, of packages with plug-ins, and of modules outside the installed packages."""
+
+    def __init__(self) -> None:
+        points = [point for kind in KINDS for point in entry_points(group=f"normbench.{kind}")]
+        self._plug_ins = sorted({point.module.partition(".")[0] for point in points})
+        self._folders = self._in_folders()
+        self._modules: Files = {}
+        self._digests = {path: _digest(path) for path in self._folders}
+
+    def add_imported(self) -> None:
+        """Record modules that were imported from elsewhere, as from a folder on PYTHONPATH."""
+        for module in list(sys.modules.values()):
+            path = getattr(module, "__file__", None)
+            if path is not None and path not in self._folders and not _is_installed(path):
+                self._modules[path] = state_of(path)
+                self._digests[path] = _digest(path)
+
+    def changed(self) -> tuple[str, ...]:
+        """Paths of files that are not what was imported; new and removed files of the folders are among them."""
+        before = {**self._folders, **self._modules}
+        now = {**self._in_folders(), **{path: state_of(path) for path in self._modules}}
+        if now == before:
+            return ()
+        touched = [path for path in sorted(before.keys() | now.keys()) if before.get(path) != now.get(path)]
+        return tuple(path for path in touched if _digest(path) != self._digests.get(path))
+
+    def _in_folders(self) -> Files:
+        project = project_files()
+        keep_project_files(project)
+        own = (source for package in self._plug_ins for source in sources_of_package(package))
+        return {**dict(project), **{source.path: source.state for source in own}}
+
+
+def _digest(path: str) -> str | None:
+    try:
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    except OSError:  # it is not there
+        return None
+
+
+def _is_installed(path: str) -> bool:
+    standard = sysconfig.get_paths()
+    folders = (standard["stdlib"], standard["platstdlib"])
+    return path.startswith(folders) or any(name in path.split(os.sep) for name in INSTALLED)
+
+
+LOADED = LoadedCode()
