@@ -225,3 +225,4 @@ def test_entries_whose_seeds_did_not_all_take_off_say_so(client: TestClient, db:
     said = "some seeds did not take off; no interval of the mean holds for such values"
     page = client.get("/boards/permuted_digits?profile=smoke", headers={"Accept": "text/html"}).text
     assert page.count(said) == 1
+    assert "in 10% of cases with 5 shared seeds" in page, "what was measured of opposite skews"
