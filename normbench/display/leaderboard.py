@@ -67,7 +67,13 @@ def _note(board: Leaderboard) -> str | None:
         for entry in board["entries"]
         if entry.get("gap")
     ]
-    return "\n".join(filter(None, [of_problem, of_ranks, *gaps, *conflicts, _company(board)])) or None
+    capped = [
+        f"{entry['method']} ({entry['fingerprint'][:8]}) is ranked by {entry['score']:.3f}, as no seed counts as worse"
+        " than no skill."
+        for entry in board["entries"]
+        if entry["value"] and not entry["n_diverged"] and entry.get("score") not in (None, entry["value"]["mean"])
+    ]
+    return "\n".join(filter(None, [of_problem, of_ranks, *capped, *gaps, *conflicts, _company(board)])) or None
 
 
 def _company(board: Leaderboard) -> str | None:

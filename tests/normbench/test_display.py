@@ -219,3 +219,11 @@ def test_an_entry_whose_seeds_did_not_all_take_off_is_named_below_the_board() ->
     assert leaderboard(board).note == (
         "Some seeds of layer_norm (00000000) did not take off; no interval of the mean holds for such values."
     )
+
+
+def test_an_entry_that_is_not_ranked_by_its_mean_says_by_what() -> None:
+    board: Any = {**ABOUT, **OWN, "direction": "maximize", "baseline": "none", "rank_by": "metric"}
+    board["entries"] = [entry(1, score=0.525), entry(2, method="none", score=0.5)]
+    assert leaderboard(board).note == (
+        "layer_norm (00000000) is ranked by 0.525, as no seed counts as worse than no skill."
+    )

@@ -48,3 +48,13 @@ def test_an_entry_that_is_not_there_is_named(api: str, db: Database) -> None:
     result = CliRunner().invoke(app, ["compare", none, "0" * 8])
     assert result.exit_code != 0
     assert "no entry has a fingerprint that begins with 00000000" in result.stderr
+
+
+def test_a_score_that_is_not_the_mean_is_said(api: str, db: Database) -> None:
+    """By hand: (.1 + .4) / 2, where .02 counts as .1; the mean is .21."""
+    none = trained(db, "none", [0.02, 0.40], [20] * 2)
+    norm = trained(db, "layer_norm", [0.30, 0.40], [10] * 2)
+    shown = [" ".join(line.split()) for line in normbench("compare", none, norm).splitlines()]
+    [capped, usual] = [line for line in shown if line[:8] in (none[:8], norm[:8])]
+    assert "0.210 [0.000, 1.000], score 0.250 " in capped
+    assert "score" not in usual

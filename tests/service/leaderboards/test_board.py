@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -226,3 +227,10 @@ def test_entries_whose_seeds_did_not_all_take_off_say_so(client: TestClient, db:
     page = client.get("/boards/permuted_digits?profile=smoke", headers={"Accept": "text/html"}).text
     assert page.count(said) == 1
     assert "in 10% of cases with 5 shared seeds" in page, "what was measured of opposite skews"
+
+
+def test_the_page_says_by_what_an_entry_is_ranked_if_not_by_its_mean(client: TestClient, db: Database) -> None:
+    result(db, "none", [0.01, 0.01, 0.40], [10, 10, 10])
+    result(db, "layer_norm", [0.30, 0.31, 0.32], [10, 10, 10])
+    page = client.get("/boards/permuted_digits?profile=smoke", headers={"Accept": "text/html"}).text
+    assert re.findall(r"ranked by ([0-9.]+%), as no seed", page) == ["20.00%"]
