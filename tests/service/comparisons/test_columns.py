@@ -48,7 +48,7 @@ def test_a_comparison_has_a_row_for_each_entry(client: TestClient, db: Database)
 
 def test_a_file_has_both_p_values_of_a_pair(client: TestClient, db: Database) -> None:
     """Of three entries, whose least p counts three times after Holm's correction."""
-    steps = [20, 22, 24, 26, 28]
+    steps: list[float | None] = [20, 22, 24, 26, 28]
     none = trained(db, "none", [0.70, 0.72, 0.71, 0.73, 0.74], steps)
     norm = trained(db, "layer_norm", [0.90, 0.93, 0.91, 0.94, 0.92], steps)
     other = trained(db, "rms_norm", [0.72, 0.71, 0.74, 0.72, 0.75], steps)

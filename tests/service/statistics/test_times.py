@@ -13,6 +13,7 @@ from scipy.stats import t
 
 from normcore.target import Point
 from service.statistics.times import (
+    By,
     Run,
     best_held,
     restricted_mean,
@@ -223,5 +224,9 @@ def test_who_touches_the_level_at_the_end_and_does_not_hold_it_was_watched_to_th
     """The baseline holds .5 from step 10 on, its first; the own curve is above .5 only at its last step, 30."""
     baseline = {0: points([(10, 0.5, 1), (20, 0.5, 2)])}
     own = {0: points([(10, 0.2, 1), (20, 0.3, 2), (30, 0.9, 4)])}
-    assert to_baselines_best(baseline, own, "maximize") == (pytest.approx(3), None, 1, "at least")
-    assert to_baselines_best(baseline, own, "maximize", by="seconds") == (pytest.approx(4), None, 1, "at least")
+    cases: list[tuple[By, int]] = [("steps", 3), ("seconds", 4)]
+    for by, fraction in cases:
+        found = to_baselines_best(baseline, own, "maximize", by=by)
+        assert found is not None
+        assert found.fraction == pytest.approx(fraction)
+        assert (found.ci95, found.n, found.bound) == (None, 1, "at least")
