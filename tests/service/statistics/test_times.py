@@ -230,3 +230,30 @@ def test_who_touches_the_level_at_the_end_and_does_not_hold_it_was_watched_to_th
         assert found is not None
         assert found.fraction == pytest.approx(fraction)
         assert (found.ci95, found.n, found.bound) == (None, 1, "at least")
+
+
+def test_one_seed_that_misses_the_level_makes_a_bound_whoever_comes_after_it() -> None:
+    baseline = {seed: points([(10, 0.5, 1), (20, 0.5, 2)]) for seed in range(2)}
+    missed, reached = points([(10, 0.2, 1), (20, 0.3, 2)]), points([(10, 0.6, 1), (20, 0.6, 2)])
+    found = to_baselines_best(baseline, {0: missed, 1: reached}, "maximize")
+    assert found is not None
+    assert (found.ci95, found.n, found.bound) == (None, 2, "at least")
+
+
+def test_how_long_a_level_is_held_is_as_asked() -> None:
+    """By hand, with a target of .5: touched at 20, held for two evaluations from 40 on and for three from 60 on."""
+    curve = points([(20, 0.6, 1), (30, 0.1, 2), (40, 0.5, 3), (50, 0.5, 4), (55, 0.0, 5)])
+    curve += points([(60, 0.5, 6), (70, 0.5, 7), (80, 0.5, 8)])
+    assert [time_to_target(curve, 0.5, "maximize", k).steps for k in (1, 2, 3)] == [20, 40, 60]
+    own = {0: points([(5, 0.5, 1), (6, 0.0, 2), (10, 0.5, 3), (20, 0.5, 4), (25, 0, 5), (30, 0.5, 6), (40, 0.5, 7)])}
+    own[0].append(Point(50, 0.5, 8.0))
+    for k, fraction in ((2, 10 / 40), (3, 30 / 60)):
+        found = to_baselines_best({0: curve}, own, "maximize", k)
+        assert found is not None
+        assert found.fraction == pytest.approx(fraction)
+
+
+def test_fractions_that_do_not_differ_have_no_interval() -> None:
+    found = to_baselines_best({0: rising(40), 1: rising(20)}, {0: rising(20), 1: rising(10)}, "maximize")
+    assert found is not None
+    assert (found.fraction, found.ci95, found.n) == (pytest.approx(0.5), None, 2)

@@ -130,6 +130,7 @@ def test_without_a_level_without_skill_the_score_is_the_mean() -> None:
         ([0.60, 0.94, 0.95, 0.96, 0.95], True),  # .34 beside .02
         ([0.60, 0.61, 0.95], True),  # .34 beside .01, whichever are more
         ([0.60, 0.68, 0.95], True),  # .27 beside .08, of which 3 times is .24
+        ([0.60, 0.685, 0.95], True),  # .265 beside .085, of which 3 times is .255
         ([0.60, 0.69, 0.95], False),  # .26 beside .09, of which 3 times is .27
         ([0.60, 0.75, 0.95], False),
         ([0.90, 0.951, 0.951], True),  # .051 of a range of 1
@@ -151,7 +152,7 @@ def test_without_bounds_a_gap_is_held_beside_what_there_is_to_learn() -> None:
     assert value([-14.0, -14.0, -12.9], 0, "minimize", 6.0).gap
     assert not value([-14.0, -14.0, -13.1], 0, "minimize", 6.0).gap
     assert value([14.0, 14.0, 12.9], 0, "maximize", -6.0).gap
-    assert not value([14.0, 14.0, 13.1], 0, "maximize", -6.0).gap
+    assert not value([14.0, 14.0, 13.03], 0, "maximize", -6.0).gap
     assert value([3.0, 3.2, 8.8e18], 0, "minimize", 6.0, Limits(0)).gap, "one that exploded"
     assert not value([2.0, 2.0, 9.0], 0, "minimize", None, Limits(0)).gap, "nobody knows the range"
 
