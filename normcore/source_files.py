@@ -6,7 +6,6 @@ import io
 import os
 import tokenize
 from collections.abc import Iterable, Iterator, Sequence
-from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
@@ -113,12 +112,12 @@ def _docstrings(tree: ast.Module, lines: Sequence[str | None]) -> Iterator[tuple
 
 def source_of_module(module: str) -> list[Source]:
     """The file of one module, found without importing its package; none if there is no such file."""
-    spec = _spec_of(module)
-    state = state_of(spec.origin) if spec is not None and spec.origin is not None and spec.has_location else None
-    if spec is None or spec.origin is None or state is None:
+    place = _place_of(module)
+    state = state_of(place.file) if place is not None and place.file is not None else None
+    if place is None or place.file is None or state is None:
         return []
-    depth = module.count(".") + (2 if spec.submodule_search_locations else 1)  # names of folders and the file
-    return [Source("/".join(Path(spec.origin).parts[-depth:]), spec.origin, state)]
+    depth = module.count(".") + (2 if place.folders else 1)  # names of folders and the file
+    return [Source("/".join(Path(place.file).parts[-depth:]), place.file, state)]
 
 
 def sources_of_package(module: str) -> list[Source]:
@@ -126,34 +125,55 @@ def sources_of_package(module: str) -> list[Source]:
     name = ""
     for part in module.split("."):
         name = f"{name}.{part}".removeprefix(".")
-        spec = _spec_of(name)
-        if spec is None:
+        place = _place_of(name)
+        if place is None:
             return []
-        if spec.origin is not None and spec.has_location:  # a namespace package has no file of its own
-            folders = spec.submodule_search_locations
-            return source_of_module(name) if folders is None else _below(name, folders)
+        if place.file is not None:  # a namespace package has no file of its own
+            return _below(name, place.folders) if place.folders else source_of_module(name)
     return []
 
 
 def _below(package: str, folders: Iterable[str]) -> list[Source]:
     found = []
     for folder in folders:
-        start = len(folder.rstrip("/\\"))
+        start = len(folder.rstrip(os.sep))
         for path, state in files_below(Path(folder)):
-            found.append(Source(package.replace(".", "/") + path[start:].replace("\\", "/"), path, state))
+            found.append(Source(package.replace(".", "/") + path[start:].replace(os.sep, "/"), path, state))
     return found
 
 
-def _spec_of(module: str) -> ModuleSpec | None:
-    """Where a module is, found without importing its package, which may import torch."""
+class _Place(NamedTuple):
+    """Where a module is: its file, and its folders if it is a package."""
+
+    file: str | None
+    folders: Sequence[str]
+
+
+def _place_of(module: str) -> _Place | None:
+    """Found without importing the module's package, which may import torch."""
     top, *inner = module.split(".")
     try:
         spec = find_spec(top)
-        for k in range(len(inner)):
-            folders = spec.submodule_search_locations if spec else None
-            if folders is None:
-                return None
-            spec = PathFinder.find_spec(".".join([top, *inner[: k + 1]]), list(folders))
     except (ImportError, ValueError):  # a module without a spec, such as __main__
         return None
-    return spec
+    if spec is None:
+        return None
+    place = _Place(spec.origin if spec.has_location else None, list(spec.submodule_search_locations or ()))
+    for name in inner:
+        found = _inside(place.folders, name)
+        if found is None:
+            return None
+        place = found
+    return place
+
+
+def _inside(folders: Sequence[str], name: str) -> _Place | None:
+    """The module of this name in a package's folders, found as Python finds it."""
+    for folder in folders:
+        package, file = os.path.join(folder, name), os.path.join(folder, f"{name}.py")
+        if os.path.isfile(os.path.join(package, "__init__.py")):
+            return _Place(os.path.join(package, "__init__.py"), [package])
+        if os.path.isfile(file):
+            return _Place(file, [])
+    spaces = [package for folder in folders if os.path.isdir(package := os.path.join(folder, name))]
+    return _Place(None, spaces) if spaces else None

@@ -48,6 +48,7 @@ MODULES = (
     "workers/test_app.py",
     "workers/test_black_holes.py",
     "workers/test_kernels.py",
+    "workers/test_loaded_code.py",
     "workers/test_recovery.py",
     "workers/test_tasks.py",
     "workers/test_trainer.py",

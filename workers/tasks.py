@@ -4,6 +4,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -72,6 +73,7 @@ class Executor:
         self._db, self._settings, self._identity, self._notifier = db, settings, identity, notifier
         self._no_kernels = no_kernels
         self._in_trouble = False
+        self._changed: tuple[str, ...] = ()  # files that were edited since the last training
 
     def execute_next(self) -> None:
         """Claim a run, if one waits, and train it to its end."""
@@ -113,26 +115,42 @@ class Executor:
         lease = claim.lease
         log.info("training %s, attempt %d", lease.run_id, lease.attempt)
         report = Report(self._db, self._settings, lease, self._identity.device, self.stopping)
-        changed: tuple[str, ...] = ()
         try:
             for _ in range(FRESH_STARTS):
-                found = self._train(claim, report, changed)
-                if not found:
+                changed = self._train(claim, report)
+                if not changed:
+                    self._changed = ()
                     return
-                log.info("code was edited since the last training: %s", named(found))
-                changed = tuple(sorted({*changed, *found}))
-                warm.restart()
-            report.deferred(f"its code changes while the training starts: {named(changed)}")
+                log.info("code was edited since the last training: %s", named(changed))
+                self._changed = tuple(sorted({*self._changed, *changed}))
+                try:
+                    self._start_afresh(report)
+                except (OSError, EOFError) as error:
+                    self._not_started(report, error)
+                    return
+            report.deferred(f"its code changes while the training starts: {named(self._changed)}")
         except LeaseLost:
             log.warning("%s belongs to another attempt; dropped", lease.run_id)
         except GaveUp as error:
             log.warning("%s", error)
 
-    def _train(self, claim: Claim, report: Report, changed: tuple[str, ...]) -> tuple[str, ...]:
-        """Train the run in a process of its own, and write how it ended.
+    def _start_afresh(self, report: Report) -> None:
+        """Start another fork server and wait until it has imported the code, which takes seconds; keep the lease.
 
-        Args:
-            changed: files that changed since the last training; the process is a fresh one because of them.
+        Raises:
+            OSError, EOFError: no process can be started.
+            LeaseLost: the run belongs to another attempt.
+        """
+        with ThreadPoolExecutor(1) as pool:
+            ready = pool.submit(warm.restart, self._identity.device)
+            while not ready.done():
+                if report.is_due:
+                    report.flush()
+                wait([ready], LISTEN_SECONDS)
+        ready.result()
+
+    def _train(self, claim: Claim, report: Report) -> tuple[str, ...]:
+        """Train the run in a process of its own, and write how it ended.
 
         Returns:
             Files that are not what the fork server has imported, in which case nothing was trained; else nothing.
@@ -140,14 +158,18 @@ class Executor:
         with ExitStack() as ends:
             try:
                 printed = Path(ends.enter_context(NamedTemporaryFile(prefix="normbench-", suffix=".log")).name)
-                trainer = Trainer(self._job(claim, printed, changed))
-            except (OSError, EOFError) as error:  # of files, memory or processes
-                self._in_trouble = True
-                report.deferred(f"its worker could not start the training: {type(error).__name__}: {error}")
+                trainer = Trainer(self._job(claim, printed))
+            except (OSError, EOFError) as error:
+                self._not_started(report, error)
                 return ()
             ends.callback(trainer.close)
             ends.callback(trainer.kill)
             return self._follow(claim, trainer, report, printed)
+
+    def _not_started(self, report: Report, error: OSError | EOFError) -> None:
+        """No process can be started, for want of files, memory or processes."""
+        self._in_trouble = True
+        report.deferred(f"its worker could not start the training: {type(error).__name__}: {error}")
 
     def _follow(self, claim: Claim, trainer: Trainer, report: Report, printed: Path) -> tuple[str, ...]:
         grace = 0.0 if claim.spec.get("kind") == "analysis" else self._settings.grace_seconds
@@ -192,7 +214,7 @@ class Executor:
         except Exception as error:  # every file system has errors of its own
             log.warning("files of %s stay: %s: %s", lease.run_id, type(error).__name__, error)
 
-    def _job(self, claim: Claim, printed: Path, changed: tuple[str, ...]) -> Job:
+    def _job(self, claim: Claim, printed: Path) -> Job:
         return Job(
             run_id=claim.lease.run_id,
             attempt=claim.lease.attempt,
@@ -203,7 +225,7 @@ class Executor:
             model_attempt=claim.model_attempt,
             device=self._identity.device,
             no_kernels=self._no_kernels,
-            changed=changed,
+            changed=self._changed,
             threads=self._settings.threads,
             datasets_dir=self._settings.datasets_dir,
             artifacts_url=self._settings.artifacts_url,

@@ -30,14 +30,19 @@ def start() -> None:
     forkserver.ensure_running()
 
 
-def restart() -> None:
-    """End the fork server and start another, which imports the code that lies there now. No process that was forked
-    from it may be at work."""
+def restart(device: str) -> None:
+    """End the fork server, start another, which imports the code that lies there now, and wait until it has done so. No
+    process that was forked from the first may be at work.
+
+    Raises:
+        OSError, EOFError: no process can be started, for want of memory, files or processes.
+    """
     server: Any = forkserver._forkserver
     if server._forkserver_pid is not None:
         os.kill(server._forkserver_pid, signal.SIGKILL)
     server._stop()
     start()
+    can_train_on(device)
 
 
 def can_train_on(device: str) -> bool:

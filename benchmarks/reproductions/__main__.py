@@ -7,10 +7,11 @@ from pathlib import Path
 
 from sqlalchemy import make_url
 
-from benchmarks.reproductions.earlier import earlier
-from benchmarks.reproductions.page import PICTURES, page
+from benchmarks.reproductions.earlier import Earlier, earlier
+from benchmarks.reproductions.page import NOTHING, PICTURES, page, seeds_of
 from benchmarks.reproductions.pictures import draw
 from benchmarks.reproductions.sections import sections
+from benchmarks.reproductions.seeds import FILE, read, write
 from service.artifacts import Artifacts
 from service.processes.startup import StartupError, prepare
 from service.settings import InvalidSettings, Settings, read_settings
@@ -23,8 +24,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--output",
         type=Path,
         metavar="FILE",
-        help="write the page to FILE instead of printing it, and its pictures beside it, drawn by Chrome or Chromium; a"
-        " section without a run keeps what FILE says",
+        help="write the page to FILE instead of printing it; beside it write each seed's results, and the pictures,"
+        " drawn by Chrome or Chromium; a section without a run keeps what FILE says",
     )
     options = parser.parse_args(arguments)
     try:
@@ -34,18 +35,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (InvalidSettings, StartupError) as error:
         print(f"python -m benchmarks.reproductions: {error}", file=sys.stderr)
         return 1
-    before = options.output.read_text(encoding="utf-8") if options.output and options.output.exists() else ""
+    before = _before(options.output) if options.output else NOTHING
     with db.snapshot() as session:
         artifacts = Artifacts(settings.artifacts_url)
-        text = page(session, artifacts, sections(), earlier(before))
+        text = page(session, artifacts, sections(), before)
         if options.output is not None:
             draw(session, artifacts, sections(), options.output.parent / PICTURES)
+            write(options.output.parent / PICTURES / FILE, seeds_of(session, sections(), before))
     db.close()
     if options.output is None:
         print(text, end="")
     else:
         options.output.write_text(text, encoding="utf-8")
     return 0
+
+
+def _before(page: Path) -> Earlier:
+    """Read what stands in the page, and beside it."""
+    text = page.read_text(encoding="utf-8") if page.exists() else ""
+    return earlier(text, read(page.parent / PICTURES / FILE))
 
 
 def _check_there_is_one(url: str) -> None:

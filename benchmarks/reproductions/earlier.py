@@ -5,9 +5,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from benchmarks.reproductions.markdown import Row
+from benchmarks.reproductions.orders import Held
+from benchmarks.reproductions.seeds import OfSections
 
 HEADING = re.compile(r"^## ", re.MULTILINE)
 LINK = re.compile(r"\[(.+)\]\(#.*\)")
+VERDICT = re.compile(r"\*(?P<source>[^*:]+): (?P<order>.+?)\*: (?P<found>.+)", re.DOTALL)
+SEEN = re.compile(r"in (\d+) of (\d+) seeds(?: \((.+? in \d+)\))?")
+IN = re.compile(r" in (\d+)(?=,|$)")
+NO_SEEDS: OfSections = {}
 GLANCE, FULL_SIZE = "At a glance", "At the papers' own size"
 
 
@@ -19,25 +25,41 @@ class Earlier:
         sections: each section's text with its heading, by its title.
         at_a_glance: its lines in that table, by its title.
         full_size: the results at the papers' own size, by task.
+        seeds: results by seed, from the file beside the page.
     """
 
     sections: Mapping[str, str] = field(default_factory=dict)
     at_a_glance: Mapping[str, list[Row]] = field(default_factory=dict)
     full_size: Mapping[str, str] = field(default_factory=dict)
+    seeds: OfSections = field(default_factory=dict)
 
 
-def earlier(page: str) -> Earlier:
+def earlier(page: str, seeds: OfSections = NO_SEEDS) -> Earlier:
     """Take a page apart that this program printed."""
     _, *parts = HEADING.split(page)
     texts = {part.partition("\n")[0]: "## " + part.strip() for part in parts}
     glance: dict[str, list[Row]] = {}
-    for row in _rows(texts.get(GLANCE, "")):
+    for row in rows(texts.get(GLANCE, "")):
         titled = LINK.fullmatch(row[0])
         glance.setdefault(titled[1] if titled else list(glance)[-1], []).append(row)
-    return Earlier(texts, glance, {row[0]: row[-1] for row in _rows(texts.get(FULL_SIZE, ""))})
+    return Earlier(texts, glance, {row[0]: row[-1] for row in rows(texts.get(FULL_SIZE, ""))}, seeds)
 
 
-def _rows(text: str) -> list[Row]:
+def rows(text: str) -> list[Row]:
     """The rows of the text's table, without its head."""
     lines = [line for line in text.splitlines() if line.startswith("|")]
     return [[cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines[2:]]
+
+
+def count_seeds(section: str) -> Mapping[str, Held]:
+    """Read from a section's text in how many seeds each order was seen, by the order without its source."""
+    found = (VERDICT.fullmatch(" ".join(part.split())) for part in section.split("\n\n"))
+    return {part["order"]: held for part in found if part is not None and (held := _held(part["found"])) is not None}
+
+
+def _held(text: str) -> Held | None:
+    counted = SEEN.search(text)
+    if counted is None:
+        return None
+    seeds, of, each = int(counted[1]), int(counted[2]), counted[3]
+    return Held(seeds, of, [int(count) for count in IN.findall(each)] if each else [seeds])

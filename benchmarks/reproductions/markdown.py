@@ -4,6 +4,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 
 Row = Sequence[str]
+NOT_RUN = "not run"
 
 
 def table(rows: Iterable[Row]) -> str:

@@ -9,10 +9,10 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from normcore.spec import ExperimentSpec, TrainingSpec
-from normcore.target import Point
+from normcore.target import Point, Time
 from service.artifacts import Artifacts
 from service.experiments.tables import Experiment, Measurement, Run
-from service.leaderboards.pooling import Pooled, RunResult, stored_pooled
+from service.leaderboards.pooling import Pooled, RunResult, spans_of, stored_pooled
 from service.leaderboards.tables import Entry
 
 
@@ -35,7 +35,7 @@ class Trained:
     Attributes:
         runs: their ids, by seed, in its order.
         values: of the metric that ranks, by seed; None where a run diverged.
-        steps: to the target, by seed; None where it was not reached.
+        times: to the target, by seed; of a miss, when the run was last seen below it.
         shown: another series after the last update, by seed.
         curves: of the metric that ranks, on validation data, by seed.
         minutes: of training and evaluating, a run.
@@ -44,11 +44,16 @@ class Trained:
     pooled: Pooled
     runs: Mapping[int, str]
     values: Mapping[int, float | None]
-    steps: Mapping[int, float | None]
+    times: Mapping[int, Time]
     shown: Mapping[int, float]
     curves: Mapping[int, Sequence[Point]]
     minutes: float
     machines: Sequence[Machine]
+
+    @property
+    def steps(self) -> Mapping[int, float | None]:
+        """Updates to the target, by seed; None where it was not reached."""
+        return {seed: time.steps if time.reached else None for seed, time in self.times.items()}
 
     @property
     def run_to_show(self) -> str | None:
@@ -67,7 +72,7 @@ def trained(session: Session, spec: TrainingSpec, series: str) -> Trained | None
         pooled=stored_pooled(entry.pooled),
         runs={result.seed: result.run_id for result in results},
         values={result.seed: result.converged for result in results},
-        steps={result.seed: result.steps if result.reached else None for result in results},
+        times=spans_of(results),
         shown={result.seed: value for result in results for value in _last(session, result.run_id, series)},
         curves={result.seed: _curve(session, result.run_id, metric) for result in results},
         minutes=sum(run.seconds for run in runs) / len(runs) / 60,

@@ -7,20 +7,25 @@ from typing import Any, cast
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from benchmarks.reproductions.carryover import judge_orders, refresh, rows_without_run, seeds_at_hand, write_orders
 from benchmarks.reproductions.earlier import FULL_SIZE, GLANCE, Earlier
 from benchmarks.reproductions.findings import findings
-from benchmarks.reproductions.markdown import Row, number, prose, table, words
+from benchmarks.reproductions.markdown import NOT_RUN, Row, number, prose, table, words
 from benchmarks.reproductions.measured import Machine, Trained, analysed, analysed_runs_of, made_by, trained
-from benchmarks.reproductions.orders import Held
 from benchmarks.reproductions.sections import CURVES, Citation, Section
+from benchmarks.reproductions.seeds import OfSections
 from benchmarks.reproductions.trainings import (
+    NOT_COUNTED,
+    OrderResult,
+    Runs,
     expectation,
+    first_evaluations,
     other_metrics,
     results,
-    seeds_in_order,
+    submit,
     to_the_best_of,
-    verdict,
 )
+from benchmarks.reproductions.verdicts import NO_TEST, format_p, summarize
 from normcore.problem import own_problem
 from normcore.published import papers, published
 from normcore.spec import ExperimentSpec, TrainingSpec, resolve
@@ -32,6 +37,8 @@ from service.leaderboards.tables import Entry
 
 NOTHING = Earlier()
 CURVES_TOLD = "Validation by updates: mean of the seeds, and its 95% interval"
+STAYS = "Rows of {} stand as they were printed before{}. They were measured on "
+MEASURED = re.compile(r"[Mm]easured on (.+? commit [^.]+)\.")
 PICTURES = "reproductions"  # the folder beside the page
 INTRODUCTION = """\
 # Reproductions
@@ -53,8 +60,19 @@ commands that stand there to a `normbench up`, whose data directory the program 
 python -m benchmarks.reproductions --output docs/reproductions.md
 ```
 
-A section of which that service has no run stays as it stands. The pictures beside this page are drawn by Chrome or
-Chromium. Curves are means of the seeds within their 95% interval."""
+A section or a row of which that service has no run keeps its numbers. The pictures beside this page are drawn by Chrome
+or Chromium. Curves are means of the seeds within their 95% interval.
+
+Two methods come out in a given order in all of three seeds in 1 of 8 cases by chance alone, so "3 of 3 seeds" is weak
+evidence. Each order therefore has a second verdict: that of a board with the order's specs alone. A board agrees if
+each spec is better than the next one and Holm's p is at most 0.05 over all pairs of the order. It cannot tell if p is
+larger. The interval is the 95% interval of one difference by Welch's t, without that correction. A series in the end is
+compared like a value. Updates to the target are compared by their logarithms; a target that was missed, or reached at
+the first evaluation, bounds them.
+
+"Written after looking" stands at an order that no paper states and that we wrote down when we knew the first results.
+Such an order describes these seeds; it predicted nothing. The history of `benchmarks/reproductions/sections.yaml` has
+the day on which each order was written."""
 
 AT_FULL_SIZE = """\
 What one run of each takes, without normalization. Submit `{task: {name: …, profile: paper}, norm: {method: …}}` or a
@@ -75,80 +93,115 @@ def page(session: Session, artifacts: Artifacts, sections: Sequence[Section], be
         artifacts: of the database's runs.
         before: what stands there, which stays where the database has no run.
     """
-    kept = {section.title for section in sections if section.title in before.sections and not _is_run(session, section)}
-    measured = [before.sections[s.title] if s.title in kept else section_of(session, artifacts, s) for s in sections]
-    glance = at_a_glance(session, sections, {title: before.at_a_glance.get(title, []) for title in kept})
+    measured = [
+        refresh(section, before)
+        if has_no_run(session, section, before)
+        else section_of(session, artifacts, section, before)
+        for section in sections
+    ]
+    glance = at_a_glance(session, sections, before)
     return "\n\n".join([INTRODUCTION, glance, *measured, at_full_size(session, before), not_measured(sections)]) + "\n"
 
 
-def _is_run(session: Session, section: Section) -> bool:
-    return any(
+def has_no_run(session: Session, section: Section, before: Earlier) -> bool:
+    """Tell whether the database has no run of a section, so that the section's text stays."""
+    return section.title in before.sections and not any(
         trained(session, spec, section.shows) if isinstance(spec, TrainingSpec) else analysed(session, spec)
         for spec in section.resolved().values()
     )
 
 
-def at_a_glance(session: Session, sections: Sequence[Section], kept: Mapping[str, Sequence[Row]] = {}) -> str:
-    """A line for each order that was expected, and for each section of analyses.
+def seeds_of(session: Session, sections: Sequence[Section], before: Earlier = NOTHING) -> OfSections:
+    """Results by seed of all sections, for the file beside the page."""
+    return {
+        section.specs: {
+            name: seeds
+            for name, seeds in seeds_at_hand(section, before, _runs(session, section)).items()
+            if not seeds.is_printed
+        }
+        for section in sections
+    }
 
-    Args:
-        kept: the lines of some sections, as they are to stay.
-    """
-    rows = [row for section in sections for row in kept.get(section.title) or _at_a_glance(session, section)]
-    return "\n\n".join([f"## {GLANCE}", table([("section", "expected by whom, best first", "seen in"), *rows])])
+
+def at_a_glance(session: Session, sections: Sequence[Section], before: Earlier = NOTHING) -> str:
+    """A line for each order that was expected, and for each section of analyses."""
+    rows = [row for section in sections for row in _at_a_glance(session, section, before)]
+    return "\n\n".join(
+        [f"## {GLANCE}", table([("section", "expected by whom, best first", "seen in", "board"), *rows])]
+    )
 
 
-def _at_a_glance(session: Session, section: Section) -> Iterator[Row]:
-    specs = section.resolved()
+def _at_a_glance(session: Session, section: Section, before: Earlier) -> Iterator[Row]:
     title = f"[{section.title}](#{re.sub(r'[^a-z0-9 _-]', '', section.title.lower()).replace(' ', '-')})"
+    stays = has_no_run(session, section, before)
     if not section.orders:
-        found = [f for spec in specs.values() if (a := analysed(session, spec)) for f in a.findings]
-        holds = [finding["holds"] for finding in found if finding["holds"] is not None]
-        yield (title, "what the paper says", f"{sum(holds)} of {len(holds)} hold" if holds else "not run")
-    trainings = {name: spec for name, spec in specs.items() if isinstance(spec, TrainingSpec)}
-    runs = {name: trained(session, spec, section.shows) for name, spec in trainings.items()}
-    for order in section.orders:
-        metric = cast(TrainingSpec, specs[order.best_first[0]]).task.metric()
-        yield (title, expectation(order), _seen(seeds_in_order(order, runs, metric)))
+        yield (*before.at_a_glance[section.title][0][:3], "") if stays else (*_claims_held(session, section, title), "")
+    for found in judge_orders(section, before, {} if stays else _runs(session, section)):
+        yield (title, expectation(found.order), _seen(found), _board(found))
         title = ""
 
 
-def _seen(found: Held | None) -> str:
+def _claims_held(session: Session, section: Section, title: str) -> Row:
+    found = [f for spec in section.resolved().values() if (a := analysed(session, spec)) for f in a.findings]
+    holds = [finding["holds"] for finding in found if finding["holds"] is not None]
+    return title, "what the paper says", f"{sum(holds)} of {len(holds)} hold" if holds else NOT_RUN
+
+
+def _seen(result: OrderResult) -> str:
+    found = result.held
     if found is None:
-        return "not known yet"
+        return NOT_COUNTED if result.is_known else "not known yet"
     if found.seeds == found.of:
         return f"all {found.of} seeds" if found.of > 1 else "the only seed"
     return f"{found.seeds} of {found.of} seeds" if found.seeds else f"no seed of {found.of}"
 
 
-def section_of(session: Session, artifacts: Artifacts, section: Section) -> str:
+def _board(found: OrderResult) -> str:
+    if found.steps is None:
+        return "not computed" if found.held or found.is_known else ""
+    p_value = [format_p(step.p_value) for step in found.steps if len(found.steps) == 1 and step.outcome != NO_TEST]
+    return ", ".join([summarize(found.steps), *p_value])
+
+
+def _runs(session: Session, section: Section) -> Runs:
+    return {name: trained(session, spec, section.shows) for name, spec in section.trainings().items()}
+
+
+def section_of(session: Session, artifacts: Artifacts, section: Section, before: Earlier = NOTHING) -> str:
     """One table or figure; its specs either all train or are all analyses."""
-    specs = section.resolved()
-    trainings = {name: spec for name, spec in specs.items() if isinstance(spec, TrainingSpec)}
+    trainings = section.trainings()
     parts = [f"## {section.title}", prose(section.claims), *map(_published, section.published)]
-    parts += _trained(session, artifacts, section, trainings) if trainings else _analysed(session, specs)
+    parts += _trained(session, artifacts, section, before) if trainings else _analysed(session, section.resolved())
     differs = prose(f"**How far this is from the paper.** {section.differs}")
     return "\n\n".join([*parts, differs, _commands(section)])
 
 
-def _trained(
-    session: Session, artifacts: Artifacts, section: Section, specs: Mapping[str, TrainingSpec]
-) -> Iterator[str]:
-    runs = {name: trained(session, spec, section.shows) for name, spec in specs.items()}
+def _trained(session: Session, artifacts: Artifacts, section: Section, before: Earlier) -> Iterator[str]:
+    specs, runs = section.trainings(), _runs(session, section)
+    old_rows = rows_without_run(section, before, runs)
     task = next(iter(specs.values())).task
     metric = task.metric()
-    yield results(runs, metric, section.shows)
+    yield results(runs, metric, section.shows, first_evaluations(specs), old_rows)
     yield from other_metrics(runs, task.metrics)
     yield from _samples(artifacts, section, runs)
-    if section.baseline:
+    if section.baseline and not old_rows:
         yield to_the_best_of(section.baseline, runs, metric)
-    yield from (verdict(order, runs, metric) for order in section.orders)
+    yield from write_orders(section, before, runs)
     machines = [machine for run in runs.values() if run is not None for machine in run.machines]
     for analysis in section.looks_into:
         looked = {name: a for name, spec in specs.items() if (a := analysed_runs_of(session, spec, analysis))}
         yield f"What `{analysis}` found in a run of these:\n\n{findings(looked)}"
         machines += [machine for found in looked.values() for machine in found.machines]
+    yield from _origin_of(section, before, old_rows)
     yield from _measured_on(machines)
+
+
+def _origin_of(section: Section, before: Earlier, old_rows: Mapping[str, Row]) -> Iterator[str]:
+    """Name the origin of rows that stay. ``seeds.read_table`` needs this line before that of the new runs."""
+    measured = MEASURED.search(" ".join(before.sections.get(section.title, "").split()))
+    if old_rows and measured is not None:
+        curves = ", and so do the curves" if section.draws else ""
+        yield prose(f"{STAYS.format(' and '.join(map(words, old_rows)), curves)}{measured[1]}.")
 
 
 def _samples(artifacts: Artifacts, section: Section, runs: Mapping[str, Trained | None]) -> Iterator[str]:
@@ -202,8 +255,7 @@ def _commands(section: Section) -> str:
     looks = (
         f"echo '{{task: {{name: {task}, run: run_…}}}}' | normbench submit - --wait" for task in section.looks_into
     )
-    submit = f"normbench submit examples/reproductions/{section.specs}/*.yaml --wait"
-    return "\n".join(["```sh", submit, *looks, "```"])
+    return "\n".join(["```sh", submit(section.specs), *looks, "```"])
 
 
 def at_full_size(session: Session, before: Earlier = NOTHING) -> str:

@@ -24,7 +24,8 @@ WIDTH, HEIGHT = 760, 380  # pixels
 
 
 def draw(session: Session, artifacts: Artifacts, sections: Iterable[Section], folder: Path) -> None:
-    """Write the pictures of the sections that the database has runs of; others stay.
+    """Write the pictures of the sections that the database has runs of; others stay. Curves stay if some of their specs
+    have no run.
 
     Raises:
         choreographer.errors.ChromeNotFoundError: there is no browser to draw with.
@@ -32,6 +33,8 @@ def draw(session: Session, artifacts: Artifacts, sections: Iterable[Section], fo
     for section in sections:
         for name, picture in pictures(session, artifacts, section):
             file = folder / section.specs / name
+            if name == CURVES and file.exists() and not _all_are_run(session, section):
+                continue
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(picture if isinstance(picture, bytes) else _svg(picture))
 
@@ -48,6 +51,11 @@ def pictures(session: Session, artifacts: Artifacts, section: Section) -> Iterat
         run_id = runs[sample.spec].run_to_show if sample.spec in runs else None
         if run_id is not None and not sample.is_text:
             yield sample.file, _sample(artifacts, run_id, sample.artifact)
+
+
+def _all_are_run(session: Session, section: Section) -> bool:
+    specs = section.trainings()
+    return all(trained(session, specs[name], "") is not None for name in section.draws)
 
 
 def bands(curves: Iterable[Sequence[Point]], limits: Limits = UNLIMITED) -> list[Band]:

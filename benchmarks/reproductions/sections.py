@@ -7,11 +7,12 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from normcore.figures.figure import PALETTE
 from normcore.published import Result, published
-from normcore.spec import ExperimentSpec, read_spec, resolve
+from normcore.spec import ExperimentSpec, TrainingSpec, read_spec, resolve
 from normcore.spec.files import load_yaml
 
 SECTIONS = Path(__file__).with_name("sections.yaml")
 CURVES = "curves.svg"
+TO_THE_TARGET = "steps_to_target"
 SPECS = Path(__file__).parents[2] / "examples" / "reproductions"
 
 Text = Annotated[str, Field(min_length=1)]
@@ -30,11 +31,13 @@ class Order(Data):
         best_first: names of specs.
         by: ``steps_to_target``, or a series at the last update; empty for the metric that ranks.
         source: who says so: the paper, or nobody before us.
+        after_looking: whether no paper says so, and the history of this file has it only after its first results.
     """
 
     best_first: Annotated[tuple[Text, ...], Field(min_length=2)]
     source: Text
     by: str = ""
+    after_looking: bool = False
 
 
 class Citation(Data):
@@ -105,6 +108,10 @@ class Section(Data):
         expected = self.orders[-1].best_first if self.orders else ()
         found = {file.stem: resolve(read_spec(file)) for file in sorted((SPECS / self.specs).glob("*.yaml"))}
         return {name: found[name] for name in dict.fromkeys([*expected, *found])}
+
+    def trainings(self) -> dict[str, TrainingSpec]:
+        """The specs that train."""
+        return {name: spec for name, spec in self.resolved().items() if isinstance(spec, TrainingSpec)}
 
 
 def sections() -> list[Section]:

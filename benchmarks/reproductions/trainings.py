@@ -2,11 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
+from typing import NamedTuple
 
-from benchmarks.reproductions.markdown import Row, number, prose, table, words
+from benchmarks.reproductions.markdown import NOT_RUN, Row, number, prose, table, words
 from benchmarks.reproductions.measured import Trained
 from benchmarks.reproductions.orders import Held, Values, held
-from benchmarks.reproductions.sections import Order
+from benchmarks.reproductions.sections import TO_THE_TARGET, Order
+from benchmarks.reproductions.verdicts import Step, describe
+from normcore.spec import TrainingSpec
 from normcore.spec.metric import Metric
 from normcore.target import HELD
 from service.statistics.times import By, Fraction, to_baselines_best
@@ -14,23 +17,60 @@ from service.statistics.times import By, Fraction, to_baselines_best
 Runs = Mapping[str, Trained | None]
 """By the name of the spec; None where nothing was run."""
 TIMES: tuple[By, ...] = ("steps", "seconds")
+UNRESOLVED = "at or before the first evaluation, {} updates: not resolved"
+NOT_AT_HAND = "**Verdict not computed**: the results of each seed are not at hand; `{}` measures them."
+NOT_COUNTED = "not counted seed by seed"
+RESULTS = "| spec | seeds | test "  # so the table begins
 
 
-def results(runs: Runs, metric: Metric, shows: str) -> str:
-    """The table of all specs, ``shows`` being a series that it has besides the metric."""
-    return table(_rows(runs, metric, shows))
+class OrderResult(NamedTuple):
+    """An order, and what was found of it.
+
+    Attributes:
+        held: None if the results of each seed are not at hand, or no seed is common to all of its specs.
+        steps: the board's verdict on each spec and the next one; None if their results are not at hand.
+        unresolved: specs of the order that reach the target at or before their first evaluation, in the median.
+        is_known: whether there are results of all of its specs.
+    """
+
+    order: Order
+    held: Held | None
+    steps: Sequence[Step] | None
+    unresolved: Sequence[str]
+    is_known: bool
 
 
-def _rows(runs: Runs, metric: Metric, shows: str) -> Iterator[Row]:
+def first_evaluations(specs: Mapping[str, TrainingSpec]) -> dict[str, int]:
+    """Updates until each spec is evaluated for the first time."""
+    return {name: spec.training.eval_every for name, spec in specs.items()}
+
+
+def results(runs: Runs, metric: Metric, shows: str, first: Mapping[str, int], old_rows: Mapping[str, Row]) -> str:
+    """Write the table of all specs.
+
+    Args:
+        shows: a series that the table has besides the metric.
+        first: updates until each spec is evaluated for the first time.
+        old_rows: rows of specs without a run, as they stood.
+    """
+    return table(_rows(runs, metric, shows, first, old_rows))
+
+
+def _rows(
+    runs: Runs, metric: Metric, shows: str, first: Mapping[str, int], old_rows: Mapping[str, Row]
+) -> Iterator[Row]:
     unit = f" ({metric.unit})" if metric.unit not in ("", metric.name) else ""
     series = [f"`{shows}` in the end"] if shows else []
     head = ("seeds", f"test {words(metric.name)}{unit}", "95% interval", *series, "updates to the target", "min a run")
     yield ("spec", *head)
     for name, run in runs.items():
-        yield (words(name), *(_cells(run, shows) if run is not None else ["not run", *[""] * (len(head) - 1)]))
+        if run is None:
+            yield old_rows.get(name, (words(name), NOT_RUN, *[""] * (len(head) - 1)))
+        else:
+            yield (words(name), *_cells(run, shows, first[name]))
 
 
-def _cells(run: Trained, shows: str) -> Row:
+def _cells(run: Trained, shows: str, first: int) -> Row:
     center = run.pooled.value
     interval = center.ci95 if center is not None else None
     return (
@@ -38,7 +78,7 @@ def _cells(run: Trained, shows: str) -> Row:
         "diverged" if center is None else number(center.mean),
         "–" if interval is None else f"{number(interval[0])} to {number(interval[1])}",
         *([number(fmean(run.shown.values())) if run.shown else "–"] if shows else []),
-        _to_the_target(run),
+        mark_first(_to_the_target(run), first),
         f"{run.minutes:.1f}",
     )
 
@@ -62,6 +102,22 @@ def _mean_of(run: Trained, metric: str) -> str:
 def _to_the_target(run: Trained) -> str:
     steps = run.pooled.steps
     return f"{'–' if steps.median is None else number(steps.median)} ({steps.reached} of {run.pooled.n_seeds})"
+
+
+def mark_first(cell: str, first: int) -> str:
+    """Mark a median at the first evaluation as unresolved.
+
+    Args:
+        cell: the median and how many seeds reached the target.
+        first: updates until the first evaluation.
+    """
+    median, _, seeds = cell.partition(" (")
+    return f"{UNRESOLVED.format(median)} ({seeds}" if median == number(first) else cell
+
+
+def is_first(cell: str, first: int) -> bool:
+    """Tell whether a cell of the table has its median at the first evaluation."""
+    return mark_first(cell, first).startswith(UNRESOLVED.format(number(first)))
 
 
 def to_the_best_of(baseline: str, runs: Runs, metric: Metric) -> str:
@@ -90,18 +146,47 @@ def _part(found: Fraction | None) -> Row:
     return f"{f'{found.bound} ' if found.bound else ''}{number(found.fraction)}", interval
 
 
-def verdict(order: Order, runs: Runs, metric: Metric) -> str:
-    """The order that was expected, and in how many seeds it was seen."""
-    expected, found = expectation(order), seeds_in_order(order, runs, metric)
-    if found is None:
+def write_order(found: OrderResult, specs: str) -> str:
+    """Write the order that was expected, in how many seeds it was seen, and the board's verdict.
+
+    Args:
+        specs: the section's folder of specs, for the command that measures what is not at hand.
+    """
+    expected, held = expectation(found.order), found.held
+    if held is None and not found.is_known:
         return prose(f"*{expected}*: not known yet.")
-    seen = "**holds**" if found.seeds == found.of else "**does not hold**" if found.seeds == 0 else "**holds in part**"
-    return prose(f"*{expected}*: {seen}, in {found.seeds} of {found.of} seeds{_pairs(order, found.pairs, found.of)}.")
+    seen = NOT_COUNTED
+    if held is not None:
+        seen = f"seen in {held.seeds} of {held.of} seeds{_pairs(found.order, held.pairs, held.of)}"
+    board = NOT_AT_HAND.format(submit(specs)) if found.steps is None else describe(found.order, found.steps)
+    return prose(f"*{expected}*: {seen}. {board}{_unresolved(found)}")
+
+
+def _unresolved(found: OrderResult) -> str:
+    if found.order.by != TO_THE_TARGET or not found.unresolved:
+        return ""
+    names = " and ".join(map(words, found.unresolved))
+    return f" The updates of {names} are not resolved: they are at or before the first evaluation."
+
+
+def is_unresolved(run: Trained, first: int) -> bool:
+    """Tell whether a spec reaches the target at or before its first evaluation, in the median."""
+    return is_first(_to_the_target(run), first)
+
+
+def submit(specs: str) -> str:
+    """The command that measures a section."""
+    return f"normbench submit examples/reproductions/{specs}/*.yaml --wait"
 
 
 def expectation(order: Order) -> str:
-    """Who expects which order."""
-    return f"{order.source}: {', then '.join(map(words, order.best_first))}{_measure(order.by)}"
+    """Name who expects which order, and say if the results were known."""
+    return f"{order.source}{', written after looking' * order.after_looking}: {without_source(order)}"
+
+
+def without_source(order: Order) -> str:
+    """Name the order and what it is ranked by, without who expects it."""
+    return f"{', then '.join(map(words, order.best_first))}{_measure(order.by)}"
 
 
 def seeds_in_order(order: Order, runs: Runs, metric: Metric) -> Held | None:
@@ -114,11 +199,11 @@ def seeds_in_order(order: Order, runs: Runs, metric: Metric) -> Held | None:
 
 
 def _measure(by: str) -> str:
-    return {"": "", "steps_to_target": ", by updates to the target"}.get(by, f", by `{by}` in the end")
+    return {"": "", TO_THE_TARGET: ", by updates to the target"}.get(by, f", by `{by}` in the end")
 
 
 def _values(run: Trained, by: str) -> Values:
-    return {"": run.values, "steps_to_target": run.steps}.get(by, run.shown)
+    return {"": run.values, TO_THE_TARGET: run.steps}.get(by, run.shown)
 
 
 def _pairs(order: Order, pairs: Sequence[int], of: int) -> str:

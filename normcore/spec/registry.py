@@ -134,10 +134,10 @@ class Registry(Mapping[str, type[P]], Generic[P]):
 
     def _not_loaded(self, tag: Any) -> str | None:
         """Why a class that is installed cannot be used; None if there is no class of this tag."""
-        if tag in self._left_out:
-            return self._left_out[tag]
         if not isinstance(tag, str) or not tag.isidentifier():
             return None
+        if tag in self._left_out:
+            return self._left_out[tag]
         files = [Path(folder, f"{tag}.py") for folder in import_module(self._package).__path__]
         here = next((str(file) for file in files if file.is_file()), None)
         point = next(iter(entry_points(group=self.group, name=tag)), None)

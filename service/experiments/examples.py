@@ -130,7 +130,7 @@ SUBMITTED = experiment("queued", QUEUED_RUN)
 CANCELLED = experiment("cancelled", CANCELLED_RUN)
 RETRIED = experiment("queued", RETRIED_RUN)
 RAN_WITH: dict[str, Any] = {
-    "code": {"normbench": "0.1.0", "git": "3c90448c503e85eee485aa1db346afb71d450b74"},
+    "code": {"normbench": "0.1.0", "git": "3c90448c503e85eee485aa1db346afb71d450b74", **CODE["parts"]},
     "packages": {"python": "3.11.7", "torch": "2.13.0+cpu", "numpy": "2.4.6"},
     "plug_ins": {},
     "machine": {

@@ -2,7 +2,7 @@
 
 import statistics
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 from sqlalchemy import Row, select
 from sqlalchemy.orm import Session
@@ -21,27 +21,43 @@ NEWEST = 50  # runs that an estimate is based on; older ones may be of older cod
 def plan(session: Session, spec: ExperimentSpec, heartbeat_seconds: float) -> schemas.PlanOut:
     """What would be stored for ``spec``, and how long its runs would take."""
     fingerprint, code = spec.fingerprint(), code_of(spec)
-    of_code = (Experiment.fingerprint == fingerprint, Run.code == present_code(spec))
-    measured = session.scalars(
-        select(Run.seed)
-        .join(Experiment)
-        .where(*of_code, Run.state == "succeeded", Run.seed.in_(spec.seeds))
-        .distinct()
-        .order_by(Run.seed)
-    )
+    measured = measured_by(present_code(spec), _succeeded(session, fingerprint))
     estimate = Estimates(session).of(spec, fingerprint)
     return schemas.PlanOut(
         spec=spec.model_dump(mode="json"),
         fingerprint=fingerprint,
         runs=len(spec.seeds),
         code=schemas.CodeOut(**code, workers=_with_other_code(session, spec, code["parts"], heartbeat_seconds)),
-        measured_seeds=list(measured),
+        measured_seeds=sorted({run.seed for run in measured}.intersection(spec.seeds)),
         seconds_per_run=estimate.seconds,
         total_seconds=None if estimate.seconds is None else round(estimate.seconds * len(spec.seeds), 3),
         total_seconds_range=_times(estimate.range, len(spec.seeds)),
         basis=estimate.basis,
         queue_position=queue_position(session, Line(spec.device, fused_kernels.needed_by(spec)), spec.priority),
     )
+
+
+class HasCode(Protocol):
+    """A run that tells the code of its spec's own parts, or None if it is older than that."""
+
+    @property
+    def code(self) -> str | None: ...
+
+
+R = TypeVar("R", bound=HasCode)
+
+
+def measured_by(code: str, runs: Sequence[R]) -> list[R]:
+    """Those of a spec's succeeded runs that this code has measured. Runs that do not tell their code count as long as
+    none does, as on boards."""
+    tell = any(run.code is not None for run in runs)
+    return [run for run in runs if run.code == (code if tell else None)]
+
+
+def _succeeded(session: Session, fingerprint: str) -> Sequence[Row[Any]]:
+    """Seed and code of a spec's succeeded runs."""
+    runs = select(Run.seed, Run.code).join(Experiment).distinct()
+    return session.execute(runs.where(Experiment.fingerprint == fingerprint, Run.state == "succeeded")).all()
 
 
 def _with_other_code(

@@ -46,7 +46,10 @@ def replay(session: Session, experiment_id: str) -> schemas.ReplayOut:
 def _sorted(environment: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     """An environment's fields, by what they are of; those that do not apply are left out."""
     kinds = {"code": CODE, "packages": PACKAGES, "plug_ins": PLUG_INS, "machine": MACHINE}
-    return {
+    found = {
         kind: {name: str(environment[name]) for name in names if environment.get(name) is not None}
         for kind, names in kinds.items()
     }
+    parts = (environment.get("code") or {}).get("parts", {})
+    found["code"] |= {name: own for name, own in parts.items() if own is not None}
+    return found

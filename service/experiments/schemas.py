@@ -186,7 +186,9 @@ class PlanOut(BaseModel):
 class RanWith(BaseModel):
     """What numbers come from besides the spec; nothing where nothing has started."""
 
-    code: dict[str, str] = Field(description="Version of normbench and commit of its source.")
+    code: dict[str, str] = Field(
+        description="Version of normbench, commit of its source, and the digest of each of the spec's own parts."
+    )
     packages: dict[str, str] = Field(description="Versions.")
     plug_ins: dict[str, str] = Field(description="Packages that the method, task or cell comes from, if not ours.")
     machine: dict[str, str] = Field(description="Hardware, threads, and what fused kernels were compiled for.")

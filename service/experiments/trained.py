@@ -3,6 +3,7 @@
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from normcore.own_code import present_code
 from normcore.spec import ExperimentSpec, InvalidSpec, SpecError, TrainingSpec, parse
 from normcore.spec.analyses.analysis import TrainedAnalysis
 from normcore.spec.plug_in_faults import blamed
@@ -25,7 +26,7 @@ def check(session: Session, spec: ExperimentSpec) -> None:
 
 def _complaint(session: Session, task: TrainedAnalysis) -> str | None:
     found = session.execute(
-        select(Run.state, Run.value, Experiment.spec).join(Experiment).where(Run.id == task.run)
+        select(Run.state, Run.value, Run.code, Experiment.spec).join(Experiment).where(Run.id == task.run)
     ).one_or_none()
     if found is None:
         return "there is no such run"
@@ -39,5 +40,9 @@ def _complaint(session: Session, task: TrainedAnalysis) -> str | None:
         return f"that run is {found.state}; name one that has succeeded"
     if found.value is None:
         return "that run diverged before it had a model; name another"
+    if found.code not in (None, present_code(trained)):
+        return (
+            "that run was trained by older code of its method, model, task or optimizer; train it again, and name that"
+        )
     with blamed({"task": {"name": task.name}}):
         return task.misfit(trained.task, trained.norm)

@@ -125,11 +125,11 @@ def _scale(rows: Sequence[Row], rules: Rules) -> _Scale:
 
 
 def ranked(rows: Sequence[Row], beside: Sequence[Entry], rules: Rules, older: Sequence[Row] = ()) -> list[Entry]:
-    """All entries, best first. Entries from elsewhere, of older code, or over the budget, get the rank that they would
-    have. Other ranks do not change.
+    """All entries, best first. Entries from elsewhere, or over the budget, get the rank that they would have. Other
+    ranks do not change.
 
     Args:
-        older: runs of older code, which the entries of ``rows`` set aside.
+        older: rows of older code, which get no rank.
     """
     scale = _scale(rows, rules)
     counted = [row for row in rows if scale.counts(row)]
@@ -145,11 +145,9 @@ def ranked(rows: Sequence[Row], beside: Sequence[Entry], rules: Rules, older: Se
             entry.rank = rank_beside(key, keys)
         entries.append((entry, key))
     for row in older:
-        entry, key = _entry(row, scale, None), scale.key(row)
+        entry = _entry(row, scale, None)
         entry.of_older_code = True
-        if scale.compares(row) and (rules.rank_over_budget or not entry.over_budget):
-            entry.rank = rank_beside(key, keys)
-        entries.append((entry, key))
+        entries.append((entry, scale.key(row)))
     for entry in beside:
         key = key_of(entry.score, rules.metric.direction) if rules.rank_by == "metric" else None
         may_rank = key is not None and (rules.rank_over_budget or not entry.over_budget)

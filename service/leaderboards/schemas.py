@@ -81,7 +81,7 @@ class Entry:
         contended: how many seeds ran while something else kept their machine busy; their seconds do not count.
         code: digest of the code of the spec's own parts that its runs have in common; None if they do not tell.
         n_older: succeeded runs of older code. They do not count here; ``code=all`` shows them.
-        of_older_code: whether the entry is of runs that another entry sets aside.
+        of_older_code: whether the entry is of runs that another entry sets aside; it has no rank.
         best_of: of how many entries of its method it was chosen, by its validation value.
     """
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Literal, get_args
 
 from service.comparisons.figures import described
 from service.leaderboards.schemas import Entry, Leaderboard
@@ -14,7 +14,7 @@ from service.pages.seeds import TooFew, too_few
 from service.pages.verdicts import Seeds
 
 Bracket = Literal["first", "inner", "last"]
-Section = Literal["ranked", "over", "claimed", "published"]
+Section = Literal["ranked", "over", "older", "claimed", "published"]
 Published = Literal["apart", "list", "no"]
 
 
@@ -61,7 +61,8 @@ def table(board: Leaderboard, entries: Sequence[Entry], seeds: Seeds, published:
     """
     axis = _axis(board, seeds)
     baseline = _baseline(board)
-    sections: dict[Section, list[BoardRow]] = {"ranked": [], "over": [], "claimed": [], "published": []}
+    names: Sequence[Section] = get_args(Section)
+    sections: dict[Section, list[BoardRow]] = {name: [] for name in names}
     few = {id(entry): too_few(entry, board.rank_by) for entry in entries}
     brackets = _brackets([entry for entry in entries if few[id(entry)] is None])
     for entry in entries:
@@ -83,6 +84,8 @@ def _section(entry: Entry, published: Published) -> Section:
         return "ranked" if published == "list" and entry.rank is not None else "published"
     if entry.source == "submitted":
         return "claimed"
+    if entry.of_older_code:
+        return "older"
     return "over" if entry.over_budget else "ranked"
 
 
@@ -124,7 +127,7 @@ def _mark(axis: Axis | None, entry: Entry, seeds: Seeds) -> Mark | None:
 
 def _dots(entry: Entry, seeds: Seeds) -> Iterator[float]:
     for run in seeds.get(entry.fingerprint or "", ()):
-        if entry.source == "measured" and run.converged is not None:
+        if entry.source == "measured" and not entry.of_older_code and run.converged is not None:
             yield run.converged
 
 
@@ -134,7 +137,7 @@ def facts(board: Leaderboard, hidden: int) -> list[str]:
     Args:
         hidden: measured entries that are not shown.
     """
-    measured = [entry for entry in board.entries if entry.source == "measured"]
+    measured = [entry for entry in board.entries if entry.source == "measured" and not entry.of_older_code]
     seeds = sorted({entry.n_seeds for entry in measured})
     told = [
         formats.count(len(measured), "entry"),
@@ -144,6 +147,7 @@ def facts(board: Leaderboard, hidden: int) -> list[str]:
         _some(sum(bool(entry.conflicting_seeds) for entry in measured), "entry", "with seeds that do not repeat"),
         _some(sum(entry.gap for entry in board.entries), "entry", "with some seeds that did not take off"),
         _some(hidden, "entry", "of other settings not shown"),
+        _some(sum(entry.n_older for entry in measured), "run", "of older code set aside"),
     ]
     return [fact for fact in told if fact]
 

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -51,12 +52,15 @@ def get_board(
     entries: Annotated[Literal["best", "all"], Query()] = "best",
     by: Annotated[By, Query()] = "steps",
     number: Annotated[int, Query(alias="page", ge=1)] = 1,
+    code: Annotated[Literal["present", "all"], Query()] = "present",
     as_of: Annotated[Moment | None, Query()] = None,
 ) -> Response:
     """Who wins, how sure?"""
     check_found("leaderboard of", task, BENCHMARKS)
     check_known("baseline", baseline, METHODS)
-    asked = Asked(task, profile, problem, rank_by, baseline, published != "no", best=entries == "best")
+    asked = Asked(
+        task, profile, problem, rank_by, baseline, published != "no", best=entries == "best", older=code == "all"
+    )
     with parts.db.snapshot() as session:
 
         def made() -> str:
@@ -72,8 +76,9 @@ def _values(
     session: Session, asked: Asked, as_of: datetime | None, published: Published, by: By, number: int
 ) -> dict[str, Any]:
     """What a board's page shows."""
-    board = queries.leaderboard(session, asked, as_of)
-    shown = board.entries[(number - 1) * ON_A_PAGE : number * ON_A_PAGE]
+    found = queries.leaderboard(session, asked, as_of)
+    board = replace(found, entries=[entry for entry in found.entries if not entry.of_older_code])
+    shown = found.entries[(number - 1) * ON_A_PAGE : number * ON_A_PAGE]
     seeds = queries.seeds_of(session, [entry.fingerprint for entry in board.entries if entry.fingerprint])
     boards = [one for one in queries.leaderboards(session) if one.task == asked.task]
     curved = comparisons.curved(session, [entry.fingerprint for entry in drawn(board) if entry.fingerprint])
@@ -92,7 +97,7 @@ def _values(
         "ties": ties(board),
         "facts": facts(board, _hidden(board, boards) if asked.best else 0),
         "table": table(board, shown, seeds, published),
-        "pages": _Pages(len(board.entries), number),
+        "pages": _Pages(len(found.entries), number),
         "curves": curves_as_table(curved, by),
         "axis_title": AXES[by],
         "data_address": data_address(asked, as_of),
@@ -126,6 +131,7 @@ def data_address(asked: Asked, as_of: datetime | None) -> str:
         baseline=asked.baseline,
         published="true" if asked.published else None,
         entries="best" if asked.best else None,
+        code="all" if asked.older else None,
         as_of=as_of.isoformat() if as_of else None,
     )
 

@@ -16,16 +16,26 @@ class Estimate:
         basis: what it is based on.
         wait: when it would begin.
         measured: what is known already; empty if nothing is.
+        code: which workers have other code than the API; empty if none has.
     """
 
     claim: str
     basis: str
     wait: str
     measured: str
+    code: str
 
 
 def estimate(plan: PlanOut, backlog: Backlog) -> Estimate:
-    return Estimate(_claim(plan), _basis(plan), _wait(plan, backlog), _measured(plan))
+    return Estimate(_claim(plan), _basis(plan), _wait(plan, backlog), _measured(plan), _code(plan))
+
+
+def _code(plan: PlanOut) -> str:
+    told = [
+        f"{worker.host} (process {worker.pid}) has other code for {formats.listed(worker.parts)} than the API."
+        for worker in plan.code.workers
+    ]
+    return " ".join([*told, "Its runs would be of that code."]) if told else ""
 
 
 def _claim(plan: PlanOut) -> str:

@@ -89,7 +89,15 @@ def _shown(experiment: ExperimentOut) -> Response:
 
 
 def _version(run: RunOut) -> tuple[object, ...]:
-    return run.state, run.attempt, run.progress, run.resumed_from_step, run.outcome, run.environment is None
+    return (
+        run.state,
+        run.attempt,
+        run.progress,
+        run.resumed_from_step,
+        run.outcome,
+        run.environment is None,
+        run.of_older_code,
+    )
 
 
 def backlog_of(session: Session, parts: Parts, device: str) -> Backlog:
@@ -212,7 +220,10 @@ def _succeeded(experiment: ExperimentOut) -> Answer:
 def _facts_of(experiment: ExperimentOut) -> list[str]:
     diverged = sum(run.outcome == "diverged" for run in experiment.runs)
     reached = sum((run.result or {}).get("steps_to_target") is not None for run in experiment.runs)
+    older = sum(run.of_older_code for run in experiment.runs)
     told = [f"{diverged} diverged"] if diverged else []
+    if older:
+        told.append(f"{formats.count(older, 'run')} of older code, which the board leaves out")
     if any((run.result or {}).get("value") is not None for run in experiment.runs):
         told.append(f"{reached} of {len(experiment.runs)} reached the target")
     return told

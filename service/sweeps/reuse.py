@@ -5,9 +5,10 @@ it cannot cancel or retry.
 """
 
 from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple
+from itertools import groupby
+from typing import Any, NamedTuple, cast
 
-from sqlalchemy import select
+from sqlalchemy import Row, select
 from sqlalchemy.orm import Session
 
 from normcore.code_version import code_version
@@ -17,6 +18,7 @@ from normcore.spec.cells import CELLS
 from normcore.spec.methods import METHODS
 from normcore.spec.models.recurrent import RecurrentModel
 from normcore.spec.tasks import BENCHMARKS
+from service.experiments.planning import measured_by
 from service.experiments.tables import Experiment, Run
 
 
@@ -40,18 +42,25 @@ def measured(
         .join(Experiment)
         .where(Experiment.fingerprint.in_(specs), Run.seed.in_(seeds), Run.state == "succeeded")
         .order_by(Run.finished_at, Run.id)
-    )
+    ).all()
     versions = {fingerprint: versions_of(spec) for fingerprint, spec in specs.items()}
-    code = {fingerprint: present_code(spec) for fingerprint, spec in specs.items()}
+    counting = {
+        run.id
+        for fingerprint, of_spec in groupby(sorted(runs, key=_fingerprint), key=_fingerprint)
+        for run in measured_by(present_code(specs[fingerprint]), list(of_spec))
+    }
     found: dict[tuple[str, int], Measured] = {}
-    for fingerprint, seed, run_id, experiment_id, device, environment, own_code in runs:
-        wanted = specs[fingerprint].device
-        kind = (device or "").partition(":")[0]
-        versions_had = {name: (environment or {}).get(name) for name in versions[fingerprint]}
-        is_alike = own_code == code[fingerprint] and versions_had == versions[fingerprint]
-        if is_alike and wanted in ("auto", kind):
-            found.setdefault((fingerprint, seed), Measured(run_id, experiment_id))
+    for run in runs:
+        wanted = specs[run.fingerprint].device
+        kind = (run.device or "").partition(":")[0]
+        had = {name: (run.environment or {}).get(name) for name in versions[run.fingerprint]}
+        if run.id in counting and had == versions[run.fingerprint] and wanted in ("auto", kind):
+            found.setdefault((run.fingerprint, run.seed), Measured(run.id, run.experiment_id))
     return found
+
+
+def _fingerprint(run: Row[Any]) -> str:
+    return cast(str, run.fingerprint)
 
 
 def versions_of(spec: ExperimentSpec) -> dict[str, Any]:

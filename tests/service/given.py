@@ -1,6 +1,7 @@
 """What tests begin with: specs as users write them, runs in the states a test needs, what trainings tell."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import select
@@ -47,10 +48,15 @@ def claimed(db: Database, *, worker_id: str = "wrk_1", lease_seconds: float = LE
     return claim
 
 
-def begun(db: Database, lease: Lease, step: int = 0, resumed_from: int | None = None) -> None:
-    """The run's training is under way."""
+def begun(
+    db: Database, lease: Lease, step: int = 0, resumed_from: int | None = None, code: Mapping[str, Any] | None = None
+) -> None:
+    """The run's training is under way; ``code`` is what its environment tells, if it tells any."""
+    told = started(step)
+    if code is not None:
+        told = replace(told, environment={**told.environment, "code": code})
     with db.transaction() as session:
-        lifecycle.start(session, lease, started(step), device="cpu", resumed_from=resumed_from)
+        lifecycle.start(session, lease, told, device="cpu", resumed_from=resumed_from)
 
 
 def recorded(db: Database, lease: Lease, *measured: Measured, saved: int = 0) -> bool:

@@ -52,6 +52,7 @@ def job_of(spec: dict[str, Any], folder: Path, **changes: Any) -> Job:
         "model_attempt": 0,
         "device": "cpu",
         "no_kernels": None,
+        "changed": (),
         "threads": 1,
         "datasets_dir": folder / "datasets",
         "artifacts_url": str(folder),

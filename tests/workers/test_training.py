@@ -192,6 +192,21 @@ def test_a_run_without_a_usable_checkpoint_starts_again_from_the_beginning_and_s
     assert isinstance(last, RunFinished)
 
 
+def test_a_checkpoint_of_older_code_is_not_resumed_from(tmp_path: Path, checkpoints: Artifacts) -> None:
+    """A run would be half of the one, half of the other code."""
+    for step in (OLDER, NEWEST):
+        rewrite(checkpoints, step, lambda past: replace(past, start=replace(past.start, code="0" * 64)))
+    first, *_ = told_by(job(tmp_path, attempt=2))
+    assert isinstance(first, RunStarted)
+    assert (first.started.step, first.resumed_from) == (0, None)
+    assert first.notes[0] == f"checkpoint 1.{name_of(NEWEST)} cannot be used: it is of older code"
+
+
+def test_a_checkpoint_that_does_not_tell_its_code_is_resumed_from(tmp_path: Path, checkpoints: Artifacts) -> None:
+    rewrite(checkpoints, NEWEST, lambda past: replace(past, start=replace(past.start, code=None)))
+    assert resumed(tmp_path).resumed_from == NEWEST
+
+
 @pytest.mark.parametrize(
     "error", [DatasetError("ptb is not there", ("task", "corpus")), OSError("disk"), MemoryError()]
 )

@@ -10,9 +10,13 @@ import yaml
 
 from benchmarks.reproductions import __main__ as program
 from benchmarks.reproductions import sections
+from benchmarks.reproductions.carryover import FROM_BOTH, FROM_PRINTED, FROM_SEEDS, refresh
 from benchmarks.reproductions.earlier import Earlier, earlier
-from benchmarks.reproductions.page import NOTHING, at_a_glance, at_full_size, not_measured, page, section_of
+from benchmarks.reproductions.markdown import NOT_RUN
+from benchmarks.reproductions.page import NOTHING, at_a_glance, at_full_size, not_measured, page, section_of, seeds_of
 from benchmarks.reproductions.sections import Citation, Order, Section
+from benchmarks.reproductions.seeds import read as read_seeds
+from benchmarks.reproductions.seeds import write as write_seeds
 from benchmarks.reproductions.trainings import expectation
 from normcore.events import Finding, Started
 from service.artifacts import Artifacts
@@ -21,6 +25,7 @@ from service.experiments import lifecycle
 from tests.service.given import analysed, begun, claimed, finished, measured, recorded, submitted, written
 
 PAGE = Path(__file__).parents[3] / "docs" / "reproductions.md"
+SEEDS = PAGE.with_suffix("") / "seeds.json"
 NO_ARTIFACTS = Artifacts("memory://")
 RBN_TABLE_1 = Citation(task="permuted_mnist", where="Table 1")
 
@@ -90,19 +95,65 @@ def test_the_numbers_are_means_over_the_seeds_and_specs_stand_as_expected(db: Da
         "| without | 3 | 0.4 | 0.07421 to 0.7258 | 2.167 | – (1 of 3) | 1.5 |",
         "| another | not run |  |  |  |  |  |",
     ]
-    assert "*LN: with ln, then without*: **holds**, in 3 of 3 seeds." in lines
-    assert "*LN: with ln, then without, by updates to the target*: **holds**, in 3 of 3 seeds." in lines
-    assert "*LN: with ln, then without, by `valid.loss` in the end*: **holds**, in 3 of 3 seeds." in lines
+    text = " ".join(lines)
+    assert (  # scipy's ttest_ind of both, equal_var=False
+        "*LN: with ln, then without*: seen in 3 of 3 seeds. **The board agrees**: with ln is better by 0.3"
+        " (95% interval 0.0733 to 0.5267), p = 0.021."
+    ) in text
+    assert (
+        "*LN: with ln, then without, by updates to the target*: seen in 3 of 3 seeds. **The board cannot tell**:"
+        " without takes at least "
+    ) in text
+    assert (
+        "*LN: with ln, then without, by `valid.loss` in the end*: seen in 3 of 3 seeds. **The board cannot tell**: with"
+        " ln is better by 0.6667 (95% interval -0.3576 to 1.691), p = 0.13."
+    ) in text
+    assert FROM_SEEDS in lines
 
 
-def test_an_order_that_is_never_seen_is_denied_and_one_seen_at_times_holds_in_part(
+def test_an_order_seen_in_every_seed_is_doubted_where_the_board_cannot_tell(db: Database, section: Section) -> None:
+    trained(db, "none", (0.5, None, 2.0), (0.6, None, 2.0), (0.7, 40, 2.0))
+    trained(db, "layer_norm", (0.6, 20, 1.0), (0.7, 20, 1.0), (0.9, 20, 1.0))
+    assert (
+        "*LN: with ln, then without*: seen in 3 of 3 seeds. **The board cannot tell**: with ln is better by 0.1333"
+        " (95% interval -0.1788 to 0.4454), p = 0.28."
+    ) in " ".join(text_of(db, section))
+
+
+def test_an_order_that_is_never_seen_is_contradicted_where_the_difference_is_no_chance(
     db: Database, section: Section
 ) -> None:
-    trained(db, "none", (0.9, 10, 2.0), (0.9, 10, 2.0))
-    trained(db, "layer_norm", (0.6, 20, 1.0), (0.7, 20, 3.0))
+    trained(db, "none", (0.9, 10, 2.0), (0.91, 10, 2.0), (0.89, 10, 2.0))
+    trained(db, "layer_norm", (0.6, 20, 1.0), (0.61, 20, 3.0), (0.62, 20, 3.0))
+    text = " ".join(text_of(db, section))
+    assert (
+        "*LN: with ln, then without*: seen in 0 of 3 seeds. **The board says the opposite**: with ln is worse by 0.29"
+        " (95% interval 0.2673 to 0.3127), p < 0.0001."
+    ) in text
+    assert "by `valid.loss` in the end*: seen in 1 of 3 seeds. **The board cannot tell**" in text
+
+
+def test_updates_to_the_target_are_compared_by_their_ratio(db: Database, section: Section) -> None:
+    trained(db, "none", (0.3, 40, 2.0), (0.4, 60, 2.0), (0.5, 60, 2.0))
+    trained(db, "layer_norm", (0.6, 20, 1.0), (0.7, 22, 1.0), (0.8, 24, 1.0))
+    assert (  # scipy's ttest_ind of the logarithms, equal_var=False
+        "*LN: with ln, then without, by updates to the target*: seen in 3 of 3 seeds. **The board agrees**: without"
+        " takes 2.389 times the updates of with ln (95% interval 1.441 to 3.96), p = 0.014."
+    ) in " ".join(text_of(db, section))
+
+
+def test_a_target_at_the_first_evaluation_is_not_resolved(db: Database, section: Section) -> None:
+    """The smoke profile evaluates every ten updates."""
+    trained(db, "none", (0.3, 40, 2.0), (0.4, 60, 2.0), (0.5, 60, 2.0))
+    trained(db, "layer_norm", (0.6, 10, 1.0), (0.7, 10, 1.0), (0.8, 24, 1.0))
     lines = text_of(db, section)
-    assert "*LN: with ln, then without*: **does not hold**, in 0 of 2 seeds." in lines
-    assert "*LN: with ln, then without, by `valid.loss` in the end*: **holds in part**, in 1 of 2 seeds." in lines
+    cell = "at or before the first evaluation, 10 updates: not resolved (3 of 3)"
+    assert any(line.startswith("| with ln | 3 |") and f" | {cell} | " in line for line in lines)
+    assert any(line.startswith("| without | 3 |") and " | 60 (3 of 3) | " in line for line in lines)
+    text = " ".join(lines)
+    assert "without takes at least 3.915 times the updates of with ln, p = " in text, "of a bound there is no interval"
+    told = " The updates of with ln are not resolved: they are at or before the first evaluation."
+    assert text.count(told) == 1, "of the order by updates alone"
 
 
 def test_times_are_told_to_the_level_that_the_baseline_holds(db: Database, section: Section) -> None:
@@ -174,7 +225,21 @@ def test_in_a_chain_each_link_is_told_where_one_fails(db: Database, section: Sec
     chain = Order(source="we", best_first=("with_ln", "without", "another"))
     lines = text_of(db, section.model_copy(update={"orders": (chain,)}))
     told = "(with ln before without in 0, without before another in 1)"
-    assert f"*we: with ln, then without, then another*: **does not hold**, in 0 of 1 seeds {told}." in " ".join(lines)
+    assert (
+        f"*we: with ln, then without, then another*: seen in 0 of 1 seeds {told}. **The board has no test**:"
+        in " ".join(lines)
+    )
+
+
+def test_an_order_written_after_looking_says_so(db: Database, section: Section) -> None:
+    trained(db, "none", (0.3, None, 2.0))
+    trained(db, "layer_norm", (0.6, 20, 1.0))
+    late = Order(source="profile `small`", best_first=("with_ln", "without"), after_looking=True)
+    with_late = section.model_copy(update={"orders": (late,)})
+    told = "profile `small`, written after looking: with ln, then without"
+    assert any(line.startswith(f"*{told}*: seen in 1 of 1 seeds.") for line in text_of(db, with_late))
+    with db.snapshot() as session:
+        assert f" | {told} | the only seed | has no test |" in at_a_glance(session, [with_late])
 
 
 def test_an_analysis_stands_beside_what_the_paper_says(
@@ -215,7 +280,7 @@ def test_at_a_glance_each_claim_has_a_line(db: Database, section: Section) -> No
     analysis = Section(title="Eq. 8", specs="geometry", claims="Equal.", differs="Not at all.")
     guess = Order(source="our first guess", best_first=("without", "with_ln"))
     with db.snapshot() as session:
-        assert "| [Eq. 8](#eq-8) | what the paper says | not run |" in at_a_glance(session, [analysis])
+        assert "| [Eq. 8](#eq-8) | what the paper says | not run |  |" in at_a_glance(session, [analysis])
     found = Finding("a", 0.25, "a factor")
     analysed(
         db,
@@ -229,11 +294,11 @@ def test_at_a_glance_each_claim_has_a_line(db: Database, section: Section) -> No
         lines = at_a_glance(session, [asked, analysis]).splitlines()
     assert lines[-5:] == [
         '| [Fig. 6, "left": by hand](#fig-6-left-by-hand) | LN: with ln, then without, by updates to the target'
-        " | no seed of 2 |",
-        "|  | LN: with ln, then without, by `valid.loss` in the end | 1 of 2 seeds |",
-        "|  | LN: with ln, then without | no seed of 2 |",
-        "|  | our first guess: without, then with ln | all 2 seeds |",
-        "| [Eq. 8](#eq-8) | what the paper says | 1 of 2 hold |",
+        " | no seed of 2 | cannot tell, p = 0.33 |",
+        "|  | LN: with ln, then without, by `valid.loss` in the end | 1 of 2 seeds | cannot tell, p = 1 |",
+        "|  | LN: with ln, then without | no seed of 2 | cannot tell, p = 0.13 |",
+        "|  | our first guess: without, then with ln | all 2 seeds | cannot tell, p = 0.13 |",
+        "| [Eq. 8](#eq-8) | what the paper says | 1 of 2 hold |  |",
     ]
 
 
@@ -292,7 +357,7 @@ def test_a_page_of_which_there_is_no_run_stays_as_it_is(db: Database) -> None:
     landed = plain.replace("BN-LSTM 0.954 | not run |", "BN-LSTM 0.954 | none 0.9 |")
     assert landed != plain
     with db.snapshot() as session:
-        assert page(session, NO_ARTIFACTS, sections.sections(), earlier(landed)) == landed
+        assert page(session, NO_ARTIFACTS, sections.sections(), earlier(landed, read_seeds(SEEDS))) == landed
 
 
 def test_what_the_page_says_of_papers_and_protocols_is_what_the_sections_file_says() -> None:
@@ -311,13 +376,102 @@ def test_a_section_that_was_run_again_is_new(db: Database, section: Section) -> 
         before = (
             page(session, NO_ARTIFACTS, [section])
             .replace("| with ln | not run |", "| with ln | 3 |")
-            .replace("not known", "here")
+            .replace("It is better.", "It was better.")
         )
         assert page(session, NO_ARTIFACTS, [section], earlier(before)) == before
     trained(db, "layer_norm", (0.5, 20, 1.0))
     with db.snapshot() as session:
         assert page(session, NO_ARTIFACTS, [section], earlier(before)) == page(session, NO_ARTIFACTS, [section])
         assert "| with ln | 1 | 0.5 |" in page(session, NO_ARTIFACTS, [section])
+
+
+def test_verdicts_of_a_section_that_is_not_at_hand_come_from_its_printed_table(db: Database, section: Section) -> None:
+    """Intervals are those of Student's t at 95% of .48 .51 .55 and .8 .82 .79; p is that of the values themselves."""
+    orders = (section.orders[0], Order(source="LN", best_first=("without", "with_ln")))
+    asked = section.model_copy(update={"orders": orders, "shows": ""})
+    with db.snapshot() as session:
+        before = (
+            page(session, NO_ARTIFACTS, [asked])
+            .replace(
+                f"| with ln | {NOT_RUN} |  |  |  |  |",
+                "| with ln | 3 | 0.8033 | 0.7654 to 0.8413 | 10 (3 of 3) | 1.0 |",
+            )
+            .replace(
+                f"| without | {NOT_RUN} |  |  |  |  |",
+                "| without | 3 | 0.5133 | 0.4261 to 0.6006 | 20 (3 of 3) | 1.0 |",
+            )
+            .replace(
+                "by updates to the target*: not known yet.", "by updates to the target*: **holds**, in 3 of 3 seeds."
+            )
+            .replace(
+                "with ln*: not known yet.",
+                "with ln*: **does not hold**, in 0 of 3 seeds.\n\nMeasured; commit bd0cfa7, now.",
+            )
+        )
+        kept = " ".join(page(session, NO_ARTIFACTS, [asked], earlier(before)).split())
+        later = page(session, NO_ARTIFACTS, [asked], earlier(before.replace("bd0cfa7", "abcdef0")))
+        assert page(session, NO_ARTIFACTS, [asked], earlier(later)) == later
+    assert (
+        "*LN: without, then with ln*: seen in 0 of 3 seeds. **The board says the opposite**: without is worse by 0.29"
+        " (95% interval 0.2155 to 0.3645), p = 0.0015."
+    ) in kept
+    assert FROM_PRINTED in kept
+    assert (
+        "*LN: with ln, then without, by updates to the target*: seen in 3 of 3 seeds. **Verdict not computed**: the"
+        " results of each seed are not at hand; `normbench submit examples/reproductions/some/*.yaml --wait` measures"
+        " them. The updates of with ln are not resolved: they are at or before the first evaluation."
+    ) in kept
+    assert "| at or before the first evaluation, 10 updates: not resolved (3 of 3) | 1.0 |" in kept
+    assert "| LN: without, then with ln | no seed of 3 | says the opposite, p = 0.0015 |" in kept
+    assert "The board" not in later.partition("## Table 9")[2], "nobody knows what t its intervals have"
+
+
+def test_verdicts_of_a_section_that_is_not_at_hand_come_from_the_seeds_beside_the_page(
+    db: Database, section: Section, tmp_path: Path
+) -> None:
+    trained(db, "none", (0.3, None, 2.0), (0.4, None, 2.0), (0.5, 40, 2.5))
+    trained(db, "layer_norm", (0.6, 10, 1.0), (0.7, 30, 1.5), (0.8, 30, 2.0))
+    with db.snapshot() as session:
+        written = page(session, NO_ARTIFACTS, [section])
+        write_seeds(tmp_path / "seeds.json", seeds_of(session, [section]))
+    before = earlier(written, read_seeds(tmp_path / "seeds.json"))
+    assert refresh(section, before) == written[written.index("## Table 9") : written.index("\n\n## At the")]
+    assert "**The board agrees**" in refresh(section, before)
+
+
+def test_a_row_that_was_not_run_again_stays_and_is_compared_by_its_printed_interval(
+    db: Database, section: Section
+) -> None:
+    """Of .48 .51 .55 the page has printed mean and interval, in four digits; .8 .82 .79 are measured."""
+    orders = (section.orders[0], Order(source="LN", best_first=("with_ln", "without")))
+    asked = section.model_copy(update={"orders": orders, "shows": "", "baseline": "with_ln"})
+    row = "| without | 3 | 0.5133 | 0.4261 to 0.6006 | 10 (3 of 3) | 1.0 |"
+    measured_on = "Measured on a machine; commit bd0cfa7, 2026-11-25."
+    with db.snapshot() as session:
+        before = (
+            page(session, NO_ARTIFACTS, [asked])
+            .replace(f"| without | {NOT_RUN} |  |  |  |  |", row)
+            .replace("**How far", f"{measured_on}\n\n**How far")
+            .replace(
+                "*LN: with ln, then without*: not known yet.", "*LN: with ln, then without*: seen in 3 of 3 seeds."
+            )
+        )
+    trained(db, "layer_norm", (0.8, 20, 1.0), (0.82, 20, 1.0), (0.79, 20, 1.0))
+    with db.snapshot() as session:
+        printed = page(session, NO_ARTIFACTS, [asked], earlier(before))
+        seeds = seeds_of(session, [asked], earlier(before))
+        assert page(session, NO_ARTIFACTS, [asked], earlier(printed, seeds)) == printed
+    text = " ".join(printed.split())
+    assert row.replace("10 (3", "at or before the first evaluation, 10 updates: not resolved (3") in printed
+    assert (
+        "*LN: with ln, then without*: not counted seed by seed. **The board agrees**: with ln is better by 0.29"
+        " (95% interval 0.2156 to 0.3645), p = 0.0015."
+    ) in text
+    assert "updates to the target*: not counted seed by seed. **Verdict not computed**" in text
+    assert "Rows of without stand as they were printed before. They were measured on a machine; commit bd0cfa7," in text
+    assert FROM_BOTH.format("without") in text
+    assert list(seeds["some"]) == ["with_ln"]
+    assert "Time to the best level" not in text, "the curves of the other are not at hand"
 
 
 def test_an_analysis_that_was_run_again_is_new(db: Database, section: Section) -> None:

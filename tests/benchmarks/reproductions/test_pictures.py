@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.reproductions import sections
-from benchmarks.reproductions.pictures import bands, pictures
+from benchmarks.reproductions.pictures import bands, draw, pictures
 from benchmarks.reproductions.sections import Sample, Section
 from normcore.figures.mean_curves import Band
 from normcore.target import Point
@@ -95,6 +95,24 @@ def test_without_a_run_there_are_none(db: Database, section: Section, tmp_path: 
     with db.snapshot() as session:
         assert dict(pictures(session, Artifacts(str(tmp_path)), section)) == {}
     assert not any(line.startswith("![") for line in text_of(db, section))
+
+
+def test_curves_stay_where_not_all_of_their_specs_were_run_again(
+    db: Database, section: Section, tmp_path: Path
+) -> None:
+    folder, artifacts = tmp_path / "pictures", Artifacts(str(tmp_path / "artifacts"))
+    (folder / "some").mkdir(parents=True)
+    (folder / "some" / "curves.svg").write_text("as it was")
+    submitted(db, "layer_norm", seeds=[0])
+    lease = claimed(db).lease
+    begun(db, lease)
+    recorded(db, lease, measured(10, valid__accuracy=0.2))
+    artifacts.write(lease.run_id, lease.attempt, "made.png", b"new")
+    finished(db, lease)
+    with db.snapshot() as session:
+        draw(session, artifacts, [section.model_copy(update={"samples": section.samples[:1]})], folder)
+    assert (folder / "some" / "curves.svg").read_text() == "as it was"
+    assert (folder / "some" / "with_ln-made.png").read_bytes() == b"new"
 
 
 def test_every_picture_that_the_page_shows_is_there() -> None:

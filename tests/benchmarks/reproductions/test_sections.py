@@ -70,3 +70,4 @@ def test_the_order_that_a_profile_promises_is_held_against_every_seed(folder: st
     promised = re.findall(r"seen[^:.]*: ((?:\w+, )+\w+)\.", task.profiles["small"].description)
     assert promised[which].split(", ") == list(order.best_first)
     assert not order.by
+    assert order.after_looking, "the profile says in which seeds it was seen"

@@ -1,5 +1,6 @@
 """A dry run says what an experiment would be and stores nothing."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -7,11 +8,14 @@ from sqlalchemy import func, select
 from starlette.testclient import TestClient
 
 from normcore.events import Measured
-from normcore.spec import resolve
+from normcore.own_code import code_of, digests
+from normcore.spec import ExperimentSpec, resolve
 from service.db import Database
-from service.experiments import lifecycle
+from service.experiments import checks, lifecycle
 from service.experiments.tables import Experiment, Run
-from tests.service.given import begun, claimed, recorded, result_of, submitted, written
+from service.fleet import registration
+from service.fleet.registration import WorkerIdentity
+from tests.service.given import begun, claimed, finished, recorded, result_of, submitted, written
 
 
 def plan(client: TestClient, *args: Any, **parts: Any) -> Any:
@@ -35,6 +39,7 @@ def trained(
 def test_nothing_is_stored_and_nothing_is_known_yet(client: TestClient, db: Database) -> None:
     body = written("layer_norm", seeds=[3, 4])
     planned = plan(client, "layer_norm", seeds=[3, 4])
+    assert planned.pop("code") == {**code_of(resolve(body)), "workers": []}
     assert planned == {
         "spec": resolve(body).model_dump(mode="json"),
         "fingerprint": resolve(body).fingerprint(),
@@ -101,3 +106,60 @@ def test_a_plan_is_refused_for_what_an_experiment_would_be(client: TestClient) -
         answer = client.post("/v1/experiments?dry_run=true", json=body)
         assert answer.status_code == 422
         assert answer.json()["errors"]
+
+
+OTHER: dict[str, Any] = {"version": "0.1.0", "commit": None, "dirty": None, "parts": {"norm": "a" * 64}}
+
+
+def ended(db: Database, seed: int, code: Mapping[str, Any] | None) -> None:
+    submitted(db, "layer_norm", seeds=[seed])
+    lease = claimed(db).lease
+    begun(db, lease, code=code)
+    finished(db, lease)
+
+
+def test_only_what_the_present_code_has_measured_counts(client: TestClient, db: Database) -> None:
+    for seed in (0, 1):
+        ended(db, seed, None)
+    assert plan(client, "layer_norm", seeds=[0, 1, 2])["measured_seeds"] == [0, 1], "no run tells its code"
+    ended(db, 2, OTHER)
+    assert plan(client, "layer_norm", seeds=[0, 1, 2])["measured_seeds"] == []
+    ended(db, 3, code_of(resolve(written("layer_norm"))))
+    assert plan(client, "layer_norm", seeds=[0, 1, 2, 3])["measured_seeds"] == [3]
+
+
+def test_workers_with_other_code_are_named_with_the_parts_that_differ(client: TestClient, db: Database) -> None:
+    own = digests()
+    edited = {**own, "norm": {**own["norm"], "layer_norm": "0" * 64}}
+    lacking = {**own, "task": {}}
+    with db.transaction() as session:
+        for name, code, queues in (
+            ("wrk_same", own, ("auto", "cpu")),
+            ("wrk_edited", edited, ("auto", "cpu")),
+            ("wrk_lacking", lacking, ("auto", "cuda")),
+            ("wrk_older", None, ("auto", "cpu")),
+        ):
+            registration.register(session, WorkerIdentity(name, f"host of {name}", 7, "cpu", queues, code=code))
+
+    def differing(method: str, device: str) -> dict[str, list[str]]:
+        told = plan(client, method, device=device)["code"]["workers"]
+        return {worker["host"]: worker["parts"] for worker in told}
+
+    assert differing("layer_norm", "auto") == {"host of wrk_edited": ["norm"], "host of wrk_lacking": ["task"]}
+    assert differing("layer_norm", "cpu") == {"host of wrk_edited": ["norm"]}
+    assert differing("rms_norm", "cpu") == {}
+
+
+def test_edited_options_are_refused_until_the_service_is_restarted(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def edited(spec: ExperimentSpec) -> dict[str, str]:
+        return {"norm": "normcore/spec/methods/layer_norm.py"} if spec.norm and spec.norm.method == "layer_norm" else {}
+
+    monkeypatch.setattr(checks.loaded_options(), "edited", edited)
+    answer = client.post("/v1/experiments", params={"dry_run": "true"}, json=written("layer_norm"))
+    assert answer.status_code == 422
+    [error] = answer.json()["errors"]
+    assert (error["loc"], "normcore/spec/methods/layer_norm.py was edited" in error["msg"]) == (["norm"], True)
+    assert "restart" in error["msg"]
+    plan(client, "none")

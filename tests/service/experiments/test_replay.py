@@ -31,7 +31,8 @@ def test_a_replay_says_all_that_decided_the_numbers(client: TestClient, db: Data
     told = client.get(f"/v1/experiments/{experiment.id}/replay").json()
     assert told["spec"] == experiment.spec
     assert told["fingerprint"] == experiment.fingerprint
-    assert told["code"] == {"normbench": "0.1.0", "git": RUN.environment["git"]}
+    parts = RUN.environment["code"]["parts"]
+    assert told["code"] == {"normbench": "0.1.0", "git": RUN.environment["git"], **parts}
     assert told["packages"] == {"python": "3.11.7", "torch": "2.13.0+cpu", "numpy": "2.4.6"}
     assert told["plug_ins"] == {}
     assert told["machine"]["threads"] == "1"

@@ -8,7 +8,7 @@ from starlette.testclient import TestClient
 
 from service.db import Database
 from service.experiments.tables import Experiment
-from tests.service.given import claimed, failed, finished, submitted
+from tests.service.given import begun, claimed, failed, finished, submitted
 
 CHAR_LM: dict[str, Any] = {"task": {"name": "char_lm", "profile": "smoke"}}
 
@@ -96,3 +96,13 @@ def test_a_run_whose_spec_cannot_be_read_is_refused(client: TestClient, db: Data
 def test_an_analysis_has_no_model_itself(client: TestClient, db: Database) -> None:
     made = client.post("/v1/experiments", json={"task": {"name": "invariances"}}).json()
     assert "was an analysis" in complaint(client, db, analysis("population_statistics", made["runs"][0]["id"]))
+
+
+def test_a_run_of_older_code_is_refused(client: TestClient, db: Database) -> None:
+    """Its weights would be looked into by a method that did not train them."""
+    submitted(db, "recurrent_batch_norm")
+    lease = claimed(db).lease
+    begun(db, lease, code={"version": "0.1.0", "commit": None, "dirty": None, "parts": {"norm": "a" * 64}})
+    finished(db, lease)
+    said = complaint(client, db, analysis("population_statistics", lease.run_id))
+    assert said.startswith("that run was trained by older code")

@@ -48,3 +48,11 @@ def test_seeds_that_are_measured_are_named() -> None:
     assert said(runs=3, measured_seeds=[1]).measured == "Seed 1 is measured here already."
     assert said(runs=3, measured_seeds=[0, 1]).measured == "Seeds 0 and 1 are measured here already."
     assert said(runs=1, measured_seeds=[0]).measured.startswith("All of it is measured here already")
+
+
+def test_workers_with_other_code_are_named() -> None:
+    code = PLAN.code.model_copy(update={"workers": []})
+    assert said(code=code).code == ""
+    assert said().code == (
+        "node-4 (process 4711) has other code for norm than the API. Its runs would be of that code."
+    )

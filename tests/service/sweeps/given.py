@@ -22,7 +22,13 @@ from tests.service.given import ALL_QUEUES, LEASE_SECONDS, MAX_STEPS, QUIET, res
 SPEC: dict[str, Any] = {"task": {"name": "permuted_digits", "profile": "smoke"}}
 METHODS = {"norm.method": ["none", "layer_norm"]}
 LR = "training.optimizer.lr"
-CODE = {**code_version(), "method": None, "task": None, "cell": None}
+CODE = {
+    "normbench": code_version().version,
+    "git": code_version().git,
+    "method": None,
+    "task": None,
+    "cell": None,
+}
 
 
 def posted(grid: Mapping[str, Sequence[Any]] = METHODS, *, spec: Mapping[str, Any] = SPEC, **more: Any) -> Any:

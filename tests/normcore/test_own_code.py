@@ -1,0 +1,125 @@
+"""Digests of a spec's own parts: they change with the code of these parts, and with no other."""
+
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import normcore
+from normcore import own_code
+from normcore.own_code import LoadedOptions, code_of, digests, parts_of, present_code
+from normcore.spec import resolve
+from normcore.spec.methods import METHODS
+
+SPEC: dict[str, Any] = {"task": {"name": "permuted_digits", "profile": "smoke"}, "norm": {"method": "rms_norm"}}
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the project's sources, in which modules are looked for."""
+    copy = tmp_path / "normcore"
+    shutil.copytree(Path(normcore.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(normcore.__spec__, "submodule_search_locations", [str(copy)])
+    return copy
+
+
+def test_a_run_of_a_training_tells_four_parts_and_one_of_an_analysis_those_it_has() -> None:
+    assert parts_of(resolve(SPEC)).keys() == {"norm", "model", "task", "optimizer"}
+    analysis = resolve({"task": {"name": "invariances"}, "norm": {"method": "rms_norm"}})
+    assert parts_of(analysis).keys() == {"norm", "task"}
+    assert all(len(digest or "") == 64 for digest in parts_of(resolve(SPEC)).values())
+
+
+@pytest.mark.parametrize(
+    ("file", "changed"),
+    [
+        ("norms/rms_norm.py", {"norm"}),
+        ("spec/methods/rms_norm.py", {"norm"}),
+        ("cells/lstm.py", {"model"}),
+        ("spec/cells/lstm.py", {"model"}),
+        ("training/optimizers/rmsprop.py", {"optimizer"}),
+        ("tasks/pixel_sequences.py", {"task"}),
+        ("spec/tasks/pixels.py", {"task"}),
+        ("norms/layer_norm.py", set()),
+        ("norms/normalization.py", set()),
+        ("training/loop.py", set()),
+    ],
+)
+def test_an_edit_changes_the_digest_of_the_parts_that_it_is_of(project: Path, file: str, changed: set[str]) -> None:
+    before, one = parts_of(resolve(SPEC)), present_code(resolve(SPEC))
+    with (project / file).open("a") as module:
+        module.write("EDITED = True\n")
+    after = parts_of(resolve(SPEC))
+    assert {name for name in before if before[name] != after[name]} == changed
+    assert (present_code(resolve(SPEC)) != one) == bool(changed)
+
+
+def test_a_comment_changes_no_digest(project: Path) -> None:
+    before = parts_of(resolve(SPEC))
+    with (project / "norms/rms_norm.py").open("a") as module:
+        module.write("# said better\n")
+    assert parts_of(resolve(SPEC)) == before
+
+
+def test_the_environment_tells_the_digest_that_the_present_code_has() -> None:
+    code = code_of(resolve(SPEC))
+    assert own_code.own_code({"code": code}) == present_code(resolve(SPEC))
+    assert own_code.own_code({"torch": "2.9"}) is None
+
+
+def test_every_tag_has_a_digest_of_its_own() -> None:
+    found = digests()
+    assert found["norm"].keys() == METHODS.keys()
+    assert None not in {digest for tags in found.values() for digest in tags.values()}
+    assert len(set(found["norm"].values())) == len(METHODS)
+    assert found["norm"]["rms_norm"] == parts_of(resolve(SPEC))["norm"]
+
+
+@pytest.fixture
+def plug_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A package with a method, as a user has it."""
+    package = tmp_path / "own_method"
+    package.mkdir()
+    (package / "__init__.py").write_text(
+        "from typing import ClassVar, Literal\n"
+        "from normcore.spec.methods.method import SiteMethod\n"
+        "class OwnNorm(SiteMethod):\n"
+        '    """Own."""\n'
+        '    title: ClassVar[str] = "Own"\n'
+        '    citation: ClassVar[str] = "here"\n'
+        '    home: ClassVar[str] = "own_method.layers"\n'
+        '    method: Literal["own_norm"] = "own_norm"\n'
+    )
+    (package / "layers.py").write_text("A = 1\n")
+    (package / "formula.py").write_text("B = 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    yield package
+    sys.modules.pop("own_method", None)
+
+
+def test_a_package_of_a_users_own_is_all_of_its_modules(plug_in: Path) -> None:
+    from own_method import OwnNorm  # type: ignore[import-not-found]
+
+    def digest() -> str | None:
+        return own_code.digest_of_part(METHODS, OwnNorm)
+
+    first = digest()
+    (plug_in / "formula.py").write_text("B = 1  # said\n")
+    assert digest() == first
+    (plug_in / "formula.py").write_text("B = 2\n")
+    second = digest()
+    (plug_in / "more.py").write_text("C = 1\n")
+    assert len({first, second, digest()}) == 3
+
+
+def test_edited_options_are_noticed_and_a_touched_file_is_not(project: Path) -> None:
+    loaded, options = LoadedOptions(), project / "spec/methods/rms_norm.py"
+    assert loaded.edited(resolve(SPEC)) == {}
+    options.write_text("# for nobody\n" + options.read_text())
+    assert loaded.edited(resolve(SPEC)) == {}
+    options.write_text(options.read_text() + "EDITED = True\n")
+    assert loaded.edited(resolve(SPEC)) == {"norm": "normcore/spec/methods/rms_norm.py"}
+    assert loaded.edited(resolve({**SPEC, "norm": {"method": "none"}})) == {}

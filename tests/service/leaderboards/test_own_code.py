@@ -1,0 +1,135 @@
+"""An entry pools the runs of one code: that of the run that started last."""
+
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from service.db import Database
+from service.experiments.tables import Run
+from service.leaderboards import entries, queries
+from service.leaderboards.tables import Entry
+from tests.service.given import begun, claimed, finished, submitted
+from tests.service.leaderboards.boards import board
+
+BOARD = "/v1/leaderboards/permuted_digits"
+
+
+def code(norm: str) -> dict[str, Any]:
+    return {"version": "0.1.0", "commit": None, "dirty": None, "parts": {"norm": norm, "task": "t"}}
+
+
+def trained(db: Database, seed: int, value: float, norm: str | None) -> str:
+    """The id of an experiment whose run has ended, with a method whose code has this digest."""
+    experiment = submitted(db, "layer_norm", seeds=[seed])
+    lease = claimed(db).lease
+    begun(db, lease, code=None if norm is None else code(norm))
+    finished(db, lease, value=value)
+    return experiment.id
+
+
+def entry_of(db: Database) -> Entry:
+    with db.snapshot() as session:
+        return session.query(Entry).one()
+
+
+def values_of(db: Database) -> list[tuple[int, float]]:
+    return [(result["seed"], result["value"]) for result in entry_of(db).results]
+
+
+def test_runs_of_older_code_are_set_aside_and_counted(client: TestClient, db: Database) -> None:
+    first = trained(db, 0, 0.2, "a")
+    trained(db, 1, 0.3, "a")
+    second = trained(db, 0, 0.9, "b")
+    assert values_of(db) == [(0, 0.9)]
+    [shown] = board(client)["entries"]
+    assert (shown["n_runs"], shown["n_older"], shown["n_seeds"], shown["experiments"]) == (1, 2, 1, [second])
+    assert shown["value"]["mean"] == 0.9
+    assert shown["conflicting_seeds"] == []
+    assert client.get(f"/v1/experiments/{first}").json()["runs"][0]["of_older_code"] is True
+    assert client.get(f"/v1/experiments/{second}").json()["runs"][0]["of_older_code"] is False
+
+
+def test_all_code_is_shown_when_asked_for_and_the_older_has_no_rank(client: TestClient, db: Database) -> None:
+    older = [trained(db, 0, 0.95, "a"), trained(db, 1, 0.9, "b")]
+    present = trained(db, 0, 0.5, "c")
+    shown = client.get(BOARD, params={"profile": "smoke", "code": "all"}).json()["entries"]
+    assert [(e["experiments"], e["of_older_code"], e["rank"], e["score"]) for e in shown] == [
+        ([present], False, 1, 0.5),
+        ([older[0]], True, None, 0.95),
+        ([older[1]], True, None, 0.9),
+    ]
+    assert len({entry["fingerprint"] for entry in shown}) == 1
+    assert len({entry["code"] for entry in shown}) == 3
+
+
+def test_code_that_comes_back_brings_its_runs_back(db: Database) -> None:
+    trained(db, 0, 0.2, "a")
+    trained(db, 0, 0.9, "b")
+    trained(db, 1, 0.3, "a")
+    assert values_of(db) == [(0, 0.2), (1, 0.3)]
+    assert (entry_of(db).n_runs, entry_of(db).n_older) == (2, 1)
+
+
+def test_runs_of_before_are_pooled_together_until_one_tells_its_code(client: TestClient, db: Database) -> None:
+    for seed in (0, 1, 2):
+        trained(db, seed, 0.3, None)
+    assert (entry_of(db).n_runs, entry_of(db).n_older, entry_of(db).code) == (3, 0, None)
+    trained(db, 5, 0.9, "a")
+    assert values_of(db) == [(5, 0.9)]
+    assert entry_of(db).n_older == 3
+
+
+def test_a_run_of_older_code_that_ends_last_is_set_aside(db: Database) -> None:
+    """The code of a run is that of its start: a long run of the code before may end after a short one of the next."""
+    submitted(db, "layer_norm", seeds=[0])
+    old = claimed(db).lease
+    begun(db, old, code=code("a"))
+    trained(db, 1, 0.9, "b")
+    finished(db, old, value=0.2)
+    assert values_of(db) == [(1, 0.9)]
+    assert (entry_of(db).n_runs, entry_of(db).n_older) == (1, 1)
+
+
+@pytest.mark.parametrize("codes", ["aab", "aba", "abb", "abab", [None, "a", "a"], ["a", None, "b"]])
+def test_pooling_anew_gives_what_adding_gave(db: Database, codes: list[str | None]) -> None:
+    for seed, norm in enumerate(codes):
+        trained(db, seed, 0.1 * seed, norm)
+
+    def content() -> dict[str, Any]:
+        entry = entry_of(db)
+        return {column.name: getattr(entry, column.name) for column in Entry.__table__.columns}
+
+    added = content()
+    with db.transaction() as session:
+        entries.refresh(session, added["fingerprint"])
+    assert content() == added
+
+
+def test_a_board_has_another_version_after_each_run(db: Database) -> None:
+    seen = set()
+    for seed, norm in enumerate(["a", "b", "a", "c", "a"]):
+        trained(db, seed, 0.5, norm)
+        with db.snapshot() as session:
+            seen.add(queries.version(session, "permuted_digits", "smoke"))
+    assert len(seen) == 5
+
+
+def test_a_board_of_a_moment_pools_the_code_of_then(client: TestClient, db: Database) -> None:
+    trained(db, 0, 0.2, "a")
+    with db.snapshot() as session:
+        moment = session.query(Run).one().finished_at
+    trained(db, 0, 0.9, "b")
+    assert moment is not None
+    then = client.get(BOARD, params={"profile": "smoke", "as_of": moment.isoformat()}).json()["entries"]
+    assert [entry["score"] for entry in then] == [0.2]
+
+
+def test_the_page_of_a_board_says_how_many_are_set_aside_and_shows_them(client: TestClient, db: Database) -> None:
+    trained(db, 0, 0.2, "a")
+    trained(db, 0, 0.9, "b")
+    page = client.get("/boards/permuted_digits?profile=smoke").text
+    assert "1 more of older code" in page
+    assert "Of older code" not in page
+    every = client.get("/boards/permuted_digits?profile=smoke&entries=all&code=all").text
+    assert "<strong>Of older code</strong>" in every

@@ -1,0 +1,123 @@
+"""A service trains the code that lies there, also if it was edited since the service started."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.processes import service
+from workers.messages import named
+
+EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "mean_absolute_norm"
+POINTS = "[normbench.methods]\nmean_absolute_norm = mean_absolute_norm:MeanAbsoluteNorm\n"
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    """A folder for PYTHONPATH with the example package, and beside it a module of the user's that it imports."""
+    site = tmp_path / "site"
+    shutil.copytree(EXAMPLE / "mean_absolute_norm", site / "mean_absolute_norm")
+    info = site / "mean_absolute_norm-0.1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: mean-absolute-norm\nVersion: 0.1.0\n")
+    (info / "entry_points.txt").write_text(POINTS)
+    options = site / "mean_absolute_norm" / "__init__.py"
+    options.write_text(options.read_text() + "\n\nfrom helpers_of_mine import FACTOR\n")
+    (site / "helpers_of_mine.py").write_text("FACTOR = 1\n")
+    return site
+
+
+def layers(site: Path) -> Path:
+    return site / "mean_absolute_norm" / "layers.py"
+
+
+CHANGED = """
+import json, os, sys
+from pathlib import Path
+from workers.loaded_code import LOADED
+from normcore.spec.methods import METHODS
+METHODS["mean_absolute_norm"]
+LOADED.add_imported()
+site = Path(sys.argv[1])
+found = {"at first": LOADED.changed()}
+def edited(file, content):
+    before = (site / file).read_text() if (site / file).exists() else None
+    (site / file).write_text(content(before))
+    names = [str(Path(path).relative_to(site)) for path in LOADED.changed()]
+    (site / file).write_text(before) if before is not None else (site / file).unlink()
+    assert LOADED.changed() == (), "an edit that was undone is none"
+    return names
+found["a module"] = edited("mean_absolute_norm/layers.py", lambda text: text + "A = 1\\n")
+found["touched"] = edited("mean_absolute_norm/layers.py", lambda text: text)
+found["a new module"] = edited("mean_absolute_norm/new.py", lambda text: "A = 1\\n")
+found["a module elsewhere"] = edited("helpers_of_mine.py", lambda text: "FACTOR = 2\\n")
+found["a file of no module"] = edited("notes.txt", lambda text: "A = 1\\n")
+print(json.dumps(found))
+"""
+
+
+def test_an_edited_new_or_removed_module_is_noticed_and_nothing_else(site: Path) -> None:
+    command = [sys.executable, "-c", CHANGED, str(site)]
+    done = subprocess.run(command, env={"PYTHONPATH": str(site)}, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {
+        "at first": [],
+        "a module": ["mean_absolute_norm/layers.py"],
+        "touched": [],
+        "a new module": ["mean_absolute_norm/new.py"],
+        "a module elsewhere": ["helpers_of_mine.py"],
+        "a file of no module": [],
+    }
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        (["/a/own/layers.py"], "own/layers.py"),
+        (["/a/b.py", "/c/d.py", "/e/f.py", "/g/h.py", "/i/j.py"], "a/b.py, c/d.py, e/f.py and 2 more"),
+    ],
+)
+def test_files_are_named_with_their_folders_and_many_are_counted(files: list[str], words: str) -> None:
+    assert named(files) == words
+
+
+def losses(running: Any, experiment: Any) -> list[Any]:
+    run = running.wait_ended(experiment)
+    assert run["state"] == "succeeded", run
+    points = running.get(f"/v1/runs/{run['id']}/measurements")["series"]["train.loss"]["points"]
+    return [point[:2] for point in points]
+
+
+def log_of(running: Any, experiment: Any) -> str:
+    run_id = experiment["runs"][0]["id"]
+    answer = running.http.get(f"/v1/runs/{run_id}/artifacts/log.txt")
+    assert answer.status_code == 200, answer.text
+    return str(answer.text)
+
+
+def test_the_next_training_has_the_edited_code_and_its_log_says_so(
+    tmp_path: Path, site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(site))
+    with service(tmp_path) as running:
+        running.up()
+        first = running.submit("mean_absolute_norm")
+        before = losses(running, first)
+        again = running.submit("mean_absolute_norm")
+        assert losses(running, again) == before
+        source = layers(site).read_text()
+        layers(site).write_text(source.replace("return (self.weight *", "return (3 * self.weight *"))
+        second = running.submit("mean_absolute_norm")
+        assert losses(running, second) != before
+        assert "code was edited" not in log_of(running, again)
+        assert "a fresh process, because code was edited since the last training: mean_absolute_norm/layers.py" in (
+            log_of(running, second)
+        )
+        layers(site).write_text(source)
+        assert losses(running, running.submit("mean_absolute_norm")) == before
+        board = running.get("/v1/leaderboards/permuted_digits", profile="smoke")["entries"]
+        assert [(entry["n_runs"], entry["n_older"]) for entry in board] == [(3, 1)]
