@@ -68,12 +68,23 @@ def note(task: str, options: Mapping[str, Any]) -> str | None:
 
     None also for stored options that the benchmark no longer takes: their board is shown all the same.
     """
+    stored = stored_task(task, options)
+    data = (DATASETS[need.dataset] for need in stored.needs()) if stored else ()
+    return " ".join(dataset.description for dataset in data if dataset.part_of is not None) or None
+
+
+def test_items(name: str, options: Mapping[str, Any]) -> int | None:
+    """How many test items the metric counts that ranks, as ``Benchmark.test_items`` says of stored options."""
+    stored = stored_task(name, options)
+    return stored.test_items(stored.metric().name) if stored else None
+
+
+def stored_task(name: str, options: Mapping[str, Any]) -> Benchmark | None:
+    """A benchmark with options that were stored; None for options that it no longer takes."""
     try:
-        needs = BENCHMARKS[task].model_validate_json(json.dumps({"name": task, **options})).needs()
+        return BENCHMARKS[name].model_validate_json(json.dumps({**options, "name": name}))
     except ValidationError:
         return None
-    data = (DATASETS[need.dataset] for need in needs)
-    return " ".join(dataset.description for dataset in data if dataset.part_of is not None) or None
 
 
 def _shown(value: Any) -> str:

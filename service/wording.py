@@ -1,12 +1,13 @@
 """How numbers, times and names are written in sentences and tables, on pages and in answers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal
 
 from normcore.spec.metric import is_share
 
 DASH = "–"
+NO_SPREAD = "no spread"
 WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 UNBROKEN = "\u00a0"
 HALF = 0.5
@@ -28,11 +29,37 @@ def level(number: float | None, metric: str) -> str:
 
 
 def interval(limits: Sequence[float | None] | None, metric: str) -> str:
-    """Between which values it may be: 95.15 – 95.63."""
+    """Between which values it may be: 95.15 – 95.63; or that the seeds do not differ."""
     if limits is None:
         return "no interval"
-    low, high = (None if limit is None else value(limit, metric).removesuffix("%") for limit in limits)
-    return f"{low or 'unknown'} {DASH} {high or 'unknown'}"
+    return NO_SPREAD if _is_one(limits) else span(limits, metric)
+
+
+def interval_in_words(limits: Sequence[float | None], metric: str) -> str:
+    """The same in a sentence: 95% interval 95.15 – 95.63."""
+    return NO_SPREAD if _is_one(limits) else f"95% interval {span(limits, metric)}"
+
+
+def span(limits: Sequence[float | None], metric: str) -> str:
+    """From one value to another: 95.15 – 95.63. Two that differ never look the same: 94.995 – 95.005."""
+    low, high = ("unknown" if limit is None else value(limit, metric).removesuffix("%") for limit in limits)
+    if low == high and not _is_one(limits):
+        scale = 100 if is_share(metric) else 1
+        low, high = next(filter(_differ, _ever_longer([(limit or 0.0) * scale for limit in limits])), (low, high))
+    return f"{low} {DASH} {high}"
+
+
+def _ever_longer(numbers: Sequence[float]) -> Iterator[Sequence[str]]:
+    """Numbers with more and more digits behind the point."""
+    return ([f"{number:.{digits}f}" for number in numbers] for digits in range(3, 16))
+
+
+def _differ(texts: Sequence[str]) -> bool:
+    return len(set(texts)) > 1
+
+
+def _is_one(limits: Sequence[float | None]) -> bool:
+    return limits[0] is not None and limits[0] == limits[1]
 
 
 def difference(number: float | None, metric: str, unit: str = "") -> str:

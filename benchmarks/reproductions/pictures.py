@@ -15,9 +15,10 @@ from benchmarks.reproductions.sections import CURVES, Section
 from normcore.figures.figure import Figure, themed
 from normcore.figures.mean_curves import Band, mean_curves
 from normcore.spec import TrainingSpec
+from normcore.spec.metric import Metric
 from normcore.target import Point
 from service.artifacts import Artifacts
-from service.statistics.values import NOMINAL, interval
+from service.statistics.values import NOMINAL, UNLIMITED, Limits, interval
 
 WIDTH, HEIGHT = 760, 380  # pixels
 
@@ -45,7 +46,7 @@ def pictures(session: Session, artifacts: Artifacts, section: Section) -> Iterat
     drawn = {name: runs[name] for name in section.draws if name in runs}
     if drawn:
         metric = next(iter(specs.values())).task.metric()
-        yield CURVES, _curves(section, drawn, f"{words(metric.name)} in validation")
+        yield CURVES, _curves(section, drawn, metric)
     for sample in section.samples:
         run_id = runs[sample.spec].run_to_show if sample.spec in runs else None
         if run_id is not None and not sample.is_text:
@@ -57,17 +58,22 @@ def _all_are_run(session: Session, section: Section) -> bool:
     return all(trained(session, specs[name], "") is not None for name in section.draws)
 
 
-def bands(curves: Iterable[Sequence[Point]]) -> list[Band]:
-    """Mean and interval over the seeds at each step, up to the first seed's end."""
+def bands(curves: Iterable[Sequence[Point]], limits: Limits = UNLIMITED) -> list[Band]:
+    """Mean and interval over the seeds at each step, up to the first seed's end.
+
+    Args:
+        limits: of the values.
+    """
     found = []
     for points in zip(*curves, strict=False):
         values = [point.value for point in points]
-        found.append(Band(points[0].step, fmean(values), interval(values, NOMINAL)))
+        found.append(Band(points[0].step, fmean(values), interval(values, NOMINAL, limits)))
     return found
 
 
-def _curves(section: Section, runs: Mapping[str, Trained], y: str) -> Figure:
-    by_name = {words(name): bands(run.curves.values()) for name, run in runs.items()}
+def _curves(section: Section, runs: Mapping[str, Trained], metric: Metric) -> Figure:
+    by_name = {words(name): bands(run.curves.values(), Limits.of(metric)) for name, run in runs.items()}
+    y = f"{words(metric.name)} in validation"
     return mean_curves(by_name, section.title, "updates", y, words(section.baseline))
 
 

@@ -88,7 +88,7 @@ def other_metrics(runs: Runs, metrics: Sequence[Metric]) -> Iterator[str]:
     others = [metric.name for metric in metrics[1:]]
     rows = [(words(name), *(_mean_of(run, other) for other in others)) for name, run in runs.items() if run is not None]
     if others and rows:
-        told = "What else was tested: mean of the seeds, ± half the width of its 95% interval:"
+        told = "What else was tested: mean of the seeds, and its 95% interval:"
         yield f"{told}\n\n{table([('spec', *map(words, others)), *rows])}"
 
 
@@ -96,7 +96,7 @@ def _mean_of(run: Trained, metric: str) -> str:
     found = run.pooled.values.get(metric)
     if found is None:
         return "–"
-    return number(found.mean) + (f" ± {number((found.ci95[1] - found.ci95[0]) / 2)}" if found.ci95 else "")
+    return number(found.mean) + (f" ({number(found.ci95[0])} to {number(found.ci95[1])})" if found.ci95 else "")
 
 
 def _to_the_target(run: Trained) -> str:

@@ -39,7 +39,17 @@ def comparison(found: Comparison) -> Table:
         )
         for entry in found["entries"]
     ]
-    return Table(_title(found), columns, rows, "\n".join([NOTE, _correction(found), *_others(found)]))
+    return Table(_title(found), columns, rows, "\n".join([NOTE, _correction(found), *_others(found), *_gaps(found)]))
+
+
+def _gaps(found: Comparison) -> list[str]:
+    """The entries whose intervals do not hold."""
+    return [
+        f"Some seeds of {entry['name']} ({entry['fingerprint'][:8]}) did not take off; no interval of the mean holds"
+        " for such values."
+        for entry in found["entries"]
+        if entry.get("gap")
+    ]
 
 
 def _title(found: Comparison) -> str:
@@ -83,12 +93,14 @@ def _rank(entry: Mapping[str, Any]) -> str | None:
 
 
 def _value(entry: Mapping[str, Any]) -> str | None:
-    """Of the seeds that converged; and how many did not, with the score in which they count."""
-    value, score = interval(entry["value"]), entry["score"]
-    if not entry["n_diverged"]:
-        return value
-    lost = f"{entry['n_diverged']} of {len(entry['seeds'])} diverged"
-    return ", ".join([*([value] if value else []), lost, *([] if score is None else [f"score {score:.3f}"])])
+    """Of the seeds that converged; how many did not; and the score, if it is another number than the mean."""
+    value, score = entry["value"], entry["score"]
+    parts = [interval(value)] if value else []
+    if entry["n_diverged"]:
+        parts.append(f"{entry['n_diverged']} of {len(entry['seeds'])} diverged")
+    if score is not None and (value is None or score != value["mean"]):
+        parts.append(f"score {score:.3f}")
+    return ", ".join(filter(None, parts)) or None
 
 
 def _difference(difference: Mapping[str, Any] | None, outcome: str | None) -> str | None:

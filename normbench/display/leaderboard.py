@@ -66,7 +66,20 @@ def _note(board: Leaderboard) -> str | None:
         for entry in board["entries"]
         if entry["conflicting_seeds"]
     ]
-    return "\n".join(filter(None, [of_problem, verdict, of_ranks, *conflicts, _company(board)])) or None
+    gaps = [
+        f"Some seeds of {entry['name']} ({entry['fingerprint'][:8]}) did not take off; no interval of the mean holds"
+        " for such values."
+        for entry in board["entries"]
+        if entry.get("gap")
+    ]
+    capped = [
+        f"{entry['name']} ({entry['fingerprint'][:8]}) is ranked by {entry['score']:.3f}, as no seed counts as worse"
+        " than no skill."
+        for entry in board["entries"]
+        if entry["value"] and not entry["n_diverged"] and entry.get("score") not in (None, entry["value"]["mean"])
+    ]
+    notes = [of_problem, verdict, of_ranks, *capped, *gaps, *conflicts, _company(board)]
+    return "\n".join(filter(None, notes)) or None
 
 
 def _company(board: Leaderboard) -> str | None:

@@ -12,7 +12,15 @@ def interval(value: Mapping[str, Any] | None) -> str | None:
 
 
 def bounds(ci95: Sequence[float] | None) -> str:
-    return f" [{ci95[0]:.3f}, {ci95[1]:.3f}]" if ci95 else ""
+    """An interval behind its mean. Two limits that differ never look the same."""
+    if not ci95:
+        return ""
+    low, high = ci95
+    if low == high:
+        return " (no spread)"
+    written = ((f"{low:.{digits}f}", f"{high:.{digits}f}") for digits in range(3, 16))
+    first, last = next((both for both in written if both[0] != both[1]), (f"{low:g}", f"{high:g}"))
+    return f" [{first}, {last}]"
 
 
 def duration(seconds: float) -> str:

@@ -31,6 +31,11 @@ class Metric:
         """Whether ``value`` is at least as good as ``target``."""
         return not self.is_better(target, value)
 
+    @property
+    def bounds(self) -> tuple[float | None, float | None]:
+        """The least and the most that it can be."""
+        return self.least, self.most
+
     def can_be(self, value: float) -> bool:
         """Whether there is such a value."""
         return (self.least is None or value >= self.least) and (self.most is None or value <= self.most)

@@ -7,9 +7,10 @@ implementation. Such a class is tried before it is let in: see ``normcore.spec.t
 """
 
 import sys
+import time
 import warnings
 from collections.abc import Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -21,11 +22,19 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from normcore.spec.messages import choose, nearest, quoted
+from normcore.spec.messages import LONGEST_NAME, choose, nearest, quoted
 from normcore.spec.part import Part
 from normcore.spec.plug_ins import CannotRun, PlugInWithTorch, Unfit, UnusablePlugIn, in_words, noticing_ctrl_c
 
 P = TypeVar("P", bound=Part)
+LOOK_SECONDS = 2.0  # in which a package that was just installed may be unknown
+
+
+@lru_cache(maxsize=16)
+def _installed(group: str, moment: int) -> dict[str, EntryPoint]:
+    """The entry points of a group by name. To ask all packages takes tens of milliseconds, and whoever sends a sweep of
+    unknown names would ask for each."""
+    return {entry.name: entry for entry in entry_points(group=group)}
 
 
 class Registry(Mapping[str, type[P]], Generic[P]):
@@ -150,13 +159,13 @@ class Registry(Mapping[str, type[P]], Generic[P]):
 
     def _not_loaded(self, tag: Any) -> str | None:
         """Why a class that is installed cannot be used; None if there is no class of this tag."""
-        if not isinstance(tag, str) or not tag.isidentifier():
+        if not isinstance(tag, str) or len(tag) > LONGEST_NAME or not tag.isidentifier():
             return None
         if tag in self._left_out:
             return self._left_out[tag]
         files = [Path(folder, f"{tag}.py") for folder in import_module(self._package).__path__]
         here = next((str(file) for file in files if file.is_file()), None)
-        point = next(iter(entry_points(group=self.group, name=tag)), None)
+        point = _installed(self.group, int(time.monotonic() / LOOK_SECONDS)).get(tag)
         if here is None and point is None:
             return None
         where = here or (f"{point.dist.name} {point.dist.version}" if point and point.dist else "a new package")

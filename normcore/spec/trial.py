@@ -4,6 +4,7 @@ What fails here would otherwise stop the service, or answer somebody's request w
 """
 
 import json
+import math
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -184,6 +185,9 @@ def _try_benchmark(kind: type[Benchmark]) -> None:
         assert isinstance(spec, TrainingSpec)
         with _during(f"cost() in the profile {spec.task.profile}"):
             _expect_cost(spec.task.cost(spec.model))
+        for metric in kind.metrics:
+            with _during(f"test_items({metric.name!r}) in the profile {spec.task.profile}"):
+                _expect_items(spec.task.test_items(metric.name))
         for model in kind.model.kinds().values():
             with _during(f"misfit({model.__name__})"):
                 made = _usual(model)
@@ -299,12 +303,20 @@ def _is_metric(metric: Any) -> bool:
     if not isinstance(metric, Metric):
         return False
     in_words = _is_text(metric.name) and _is_text(metric.unit) and _is_text(metric.no_skill or "")
-    return in_words and metric.direction in get_args(Direction)
+    return in_words and metric.direction in get_args(Direction) and all(map(_is_bound, metric.bounds))
+
+
+def _is_bound(bound: Any) -> bool:
+    return bound is None or (type(bound) in (int, float) and math.isfinite(bound))
 
 
 def _expect_misfit(misfit: Any) -> None:
     is_one = isinstance(misfit, Misfit) and _is_text(misfit.field) and _is_text(misfit.message)
     _expect(misfit is None or is_one, "expected a Misfit, or None")
+
+
+def _expect_items(items: Any) -> None:
+    _expect(items is None or (type(items) is int and items > 0), "expected a whole number from 1 on, or None")
 
 
 def _expect_cost(cost: Any) -> None:

@@ -35,6 +35,7 @@ def comparison_table(comparison: Comparison) -> Table:
             Column("outcome", "text"),
             Column("score", "number"),
             *estimate("value"),
+            Column("gap", "truth"),
             Column("difference.mean", "number"),
             *interval("difference.ci95"),
             Column("difference.p_value", "number"),

@@ -40,6 +40,7 @@ def _entry(fingerprint: str, method: str, difference: Difference | None, speedup
         above={OTHER: 0.03} if difference else {},
         outcome="better" if difference else None,
         value=Estimate(0.677, n=1),
+        gap=False,
         curve=CURVE,
         curve_by_seconds=CURVE,
         runs=[ComparedRun(RUN_ID, 0, POINTS)],

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from normcore.problem import own_budget
 from normcore.spec import SpecError
 from normcore.spec.messages import choose, quoted
-from normcore.spec.metric import Direction
+from normcore.spec.metric import Direction, Metric
 from normcore.spec.task import ProfileName
 from normcore.spec.tasks import BENCHMARKS
 from normcore.target import Point
@@ -27,6 +27,7 @@ from service.statistics.curves import Band, by_seconds, by_steps, means
 from service.statistics.differences import pair
 from service.statistics.speedups import Ratio, speedup
 from service.statistics.times import survival, to_baselines_best
+from service.statistics.values import UNLIMITED, Limits
 
 MAX_POINTS = 1000  # of a curve
 
@@ -59,6 +60,7 @@ def comparison(
         _no_series(session, rows, shown)
     measured = metric_of(shown)
     direction = measured.direction if measured else None
+    limits = Limits.of(measured) if measured else UNLIMITED
     k, budget = entries.index(against), own_budget(first.task, cast(ProfileName, first.profile))
     stand = standings(rows, rows[k], budget, metric.direction)
     return schemas.Comparison(
@@ -71,7 +73,7 @@ def comparison(
         direction=direction,
         target=BENCHMARKS[first.task].profiles[cast(ProfileName, first.profile)].training["target"],
         entries=[
-            _compared(row, own, standing, None if j == k else (rows[k], curves[k]), direction)
+            _compared(row, own, standing, None if j == k else (rows[k], curves[k]), metric, limits, direction)
             for j, (row, own, standing) in enumerate(zip(rows, curves, stand, strict=True))
         ],
     )
@@ -101,13 +103,14 @@ def curved(session: Session, fingerprints: Sequence[str]) -> list[schemas.Curved
 
 def _curved(session: Session, entry: Entry) -> schemas.Curved:
     row = leaderboards.row_of(entry)
-    own = _curves(session, row.results, f"valid.{BENCHMARKS[entry.task].metric().name}")
+    metric = BENCHMARKS[entry.task].metric()
+    own, limits = _curves(session, row.results, f"valid.{metric.name}"), Limits.of(metric)
     return schemas.Curved(
         fingerprint=row.fingerprint,
         method=row.method,
         changes=row.changes,
-        curve=_by_steps(own),
-        curve_by_seconds=_curve(by_seconds(own)),
+        curve=_by_steps(own, limits),
+        curve_by_seconds=_curve(by_seconds(own, limits=limits)),
         first_end=min((points[-1].step for points in own.values() if points), default=0),
         n_seeds=len(row.results),
         n_diverged=sum(result.diverged for result in row.results),
@@ -171,8 +174,19 @@ def _no_series(session: Session, rows: Sequence[Row], series: str) -> None:
 
 
 def _compared(
-    row: Row, curves: Curves, standing: Standing, against: tuple[Row, Curves] | None, direction: Direction | None
+    row: Row,
+    curves: Curves,
+    standing: Standing,
+    against: tuple[Row, Curves] | None,
+    metric: Metric,
+    limits: Limits,
+    direction: Direction | None,
 ) -> schemas.ComparedEntry:
+    """
+    Args:
+        metric: that which ranks.
+        limits, direction: of the curves.
+    """
     of_seed = {result.seed: result.run_id for result in row.results}
     place = standing.place
     return schemas.ComparedEntry(
@@ -192,21 +206,22 @@ def _compared(
         above=dict(standing.above),
         outcome=standing.outcome if against else None,
         value=row.pooled.value,
-        curve=_by_steps(curves),
-        curve_by_seconds=_curve(by_seconds(curves)),
+        gap=row.pooled.gap,
+        curve=_by_steps(curves, limits),
+        curve_by_seconds=_curve(by_seconds(curves, limits=limits)),
         runs=[
             schemas.ComparedRun(of_seed[seed], seed, downsample(points, MAX_POINTS)) for seed, points in curves.items()
         ],
-        difference=_difference(row, against[0], standing.p_holm) if against else None,
+        difference=_difference(row, against[0], metric, standing.p_holm) if against else None,
         speedup=_split(row, curves, *against, direction) if against else None,
         survival=_survival(row.results),
     )
 
 
-def _by_steps(curves: Curves) -> schemas.Curve:
+def _by_steps(curves: Curves, limits: Limits) -> schemas.Curve:
     """At no more steps than are shown, the same of all seeds."""
     shown = {step for step, _, _ in downsample(means(curves), MAX_POINTS)}
-    return _curve(by_steps(curves, shown))
+    return _curve(by_steps(curves, shown, limits))
 
 
 def _curve(bands: Sequence[Band]) -> schemas.Curve:
@@ -220,11 +235,11 @@ def _curve(bands: Sequence[Band]) -> schemas.Curve:
     )
 
 
-def _difference(row: Row, against: Row, p_holm: float) -> schemas.Difference | None:
+def _difference(row: Row, against: Row, metric: Metric, p_holm: float) -> schemas.Difference | None:
     ours, theirs = (
         {run.seed: run.converged for run in own.results if run.converged is not None} for own in (row, against)
     )
-    found = pair(ours, theirs)
+    found = pair(ours, theirs, Limits.of(metric))
     if found is None:
         return None
     return schemas.Difference(found.mean, found.ci95, found.p_value, p_holm, sorted(ours.keys() & theirs.keys()))

@@ -139,8 +139,8 @@ class ComparedEntry:
         name: the method with every option in which the spec differs from the profile; no two share one.
         budget: examples that a training may see.
         over_budget: whether these are more than the board's; such an entry has no rank.
-        score: what ranks: the mean over all seeds, of which diverged ones are worth what a model gets that ignores its
-            input. Null if all diverged.
+        score: what ranks: the mean over all seeds. A seed that diverged is worth what a model gets that ignores its
+            input, and no other seed counts as worse than that. Null if all diverged.
         rank: among the entries compared that are within the budget.
         rank_ci: the ranks that it may truly have, 95% for all of them at once.
         tie_group: the first entry of a group is better than that of the next.
@@ -148,6 +148,8 @@ class ComparedEntry:
             seeds and by score.
         outcome: beside the baseline, better or worse by both; null of the baseline itself.
         value: null if all seeds diverged.
+        gap: whether the values of the seeds fall into two groups: some seeds did not take off, and no interval of the
+            mean, or of a difference from it, holds for such values.
         curve, curve_by_seconds: by steps, and on a common grid of seconds to the end of the shortest run.
         difference, speedup: null of the baseline itself, and where too little is known.
         survival: share of the seeds that have not reached the target at a step, with its interval.
@@ -169,6 +171,7 @@ class ComparedEntry:
     above: dict[str, float]
     outcome: Outcome | None
     value: Estimate | None
+    gap: bool
     curve: Curve
     curve_by_seconds: Curve
     runs: list[ComparedRun]

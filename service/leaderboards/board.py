@@ -240,6 +240,7 @@ def _entry(row: Row, scale: _Scale, speedup: Speedup | None) -> Entry:
         score=pooled.score,
         value=pooled.value,
         valid_value=pooled.valid_value,
+        gap=pooled.gap,
         values=pooled.values,
         conflicting_seeds=row.conflicting_seeds,
         contended=pooled.contended,

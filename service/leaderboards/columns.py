@@ -49,6 +49,7 @@ def board_table(board: Leaderboard) -> Table:
             Column("score", "number"),
             *estimate("value"),
             Column("valid_value", "number"),
+            Column("gap", "truth"),
             *(column for metric in metrics for column in estimate(f"values.{metric}")),
             Column("conflicting_seeds", "json"),
             Column("contended", "integer"),

@@ -14,10 +14,11 @@ from normcore.problem import problem_of
 from normcore.spec import TrainingSpec, changes, parse
 from normcore.spec.task import ProfileName
 from normcore.spec.tasks import BENCHMARKS
+from normcore.spec.tasks.benchmark import Benchmark
 from service.experiments.machines import hardware, machine
 from service.experiments.tables import Experiment, Run
 from service.leaderboards.board import Row
-from service.leaderboards.pooling import Evidence, RunResult, pool
+from service.leaderboards.pooling import Evidence, Pooled, RunResult, pool
 from service.leaderboards.tables import Entry
 
 log = logging.getLogger(__name__)
@@ -92,19 +93,20 @@ def row_of(rows: Sequence[tuple[Run, Experiment]]) -> Row:
     present = present_of(rows)
     evidence, pooled = present.evidence, [row for row in rows if row[0].code == present.code]
     _, experiment = pooled[-1]
+    spec = cast(TrainingSpec, parse(experiment.spec))
     return Row(
         fingerprint=experiment.fingerprint,
         setting=experiment.setting,
         method=cast(str, experiment.method),
         budget=cast(int, experiment.budget),
-        changes=changes(cast(TrainingSpec, parse(experiment.spec))),
+        changes=changes(spec),
         experiments=sorted({experiment.id for _, experiment in pooled}, reverse=True)[:MAX_EXPERIMENTS],
         code=present.code,
         n_runs=evidence.n_runs,
         n_older=present.n_older,
         results=evidence.results,
         conflicting_seeds=list(evidence.conflicting_seeds),
-        pooled=pool(evidence.results, BENCHMARKS[experiment.task].metrics),
+        pooled=_pool(evidence, spec.task),
     )
 
 
@@ -223,6 +225,10 @@ def _lock(session: Session, experiment: Experiment) -> None:
     session.execute(select(Entry.fingerprint).where(Entry.fingerprint == experiment.fingerprint).with_for_update())
 
 
+def _pool(evidence: Evidence, task: Benchmark) -> Pooled:
+    return pool(evidence.results, task.metrics, task.test_items)
+
+
 def _experiments(session: Session, fingerprint: str, code: str | None) -> list[str]:
     """The newest experiments of a fingerprint, without those that have runs of other code alone."""
     counts = or_(Run.state != "succeeded", Run.code.is_not_distinct_from(code))
@@ -244,6 +250,6 @@ def _store(session: Session, experiment: Experiment, present: Present) -> None:
             n_older=present.n_older,
             results=[asdict(result) for result in evidence.results],
             conflicting_seeds=list(evidence.conflicting_seeds),
-            pooled=asdict(pool(evidence.results, BENCHMARKS[experiment.task].metrics)),
+            pooled=asdict(_pool(evidence, cast(TrainingSpec, parse(experiment.spec)).task)),
         )
     )

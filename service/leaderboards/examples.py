@@ -37,6 +37,7 @@ LAYER_NORM = Entry(
     score=0.677,
     value=Estimate(0.677, n=1),
     valid_value=0.713,
+    gap=False,
     steps_to_target=TimeToTarget(91.4, 1, None, 91.4, 400.0),
     seconds_to_target=TimeToTarget(5.21, 1, None, 5.21, 5.21),
     values={"accuracy": Estimate(0.677, n=1)},

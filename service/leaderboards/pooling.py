@@ -4,17 +4,18 @@ The unit of evidence is the seed. Runs that repeat a seed repeat its numbers, so
 one seed ten times would look like certainty.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from normcore.spec.metric import Metric
+from normcore.spec.metric import Direction, Metric
 from normcore.target import Time
 from service.statistics.times import Run, kaplan_meier, times
-from service.statistics.values import Interval, Value, value
+from service.statistics.values import Interval, Limits, Value, value, worth
 
 By = Literal["steps", "seconds"]
 Numbers = tuple[float | None, float]  # value and steps
+TestItems = Callable[[str], int | None]
 MIXED = "mixed"
 
 
@@ -62,10 +63,11 @@ class RunResult:
         """The value, unless the run diverged, whatever it had reached before."""
         return None if self.diverged else self.value
 
-    @property
-    def worth(self) -> float | None:
-        """What it counts in a score: diverged, as much as a model that ignores its input."""
-        return self.no_skill if self.diverged else self.value
+    def worth(self, direction: Direction) -> float | None:
+        """The part of a score that the run gives: never worse than a model that ignores its input."""
+        if self.diverged or self.value is None:
+            return self.no_skill
+        return worth(self.value, direction, self.no_skill)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,12 +139,14 @@ class Pooled:
     Attributes:
         value: of the first metric; None if all seeds diverged.
         values: of all metrics.
-        valid_value: mean of the validation values, by which one entry of a method is chosen.
-        score: mean of all seeds, of which diverged ones are worth what a model gets that ignores its input.
+        valid_value: mean of the validation values, by which one entry of a method is chosen; none counts as worse
+            than ``no_skill``.
+        score: mean of all seeds; none counts as worse than a model that ignores its input, as diverged ones do.
         contended: how many of the seeds' runs were.
         hardware: on which most of the others ran; None if there are none.
         kernel: that all of these had; ``mixed`` if they differ, or if one had several.
         seconds: on that hardware.
+        gap: whether the values of the first metric fall into two groups.
     """
 
     n_seeds: int
@@ -157,13 +161,23 @@ class Pooled:
     kernel: str | None
     steps: PooledTimes
     seconds: PooledTimes
+    gap: bool
 
 
-def pool(results: Sequence[RunResult], metrics: Sequence[Metric]) -> Pooled:
-    """Pool the runs that count, of a task whose metrics these are, the first that which ranks."""
-    of_metrics = {metric.name: _value(results, metric) for metric in metrics}
+def pool(results: Sequence[RunResult], metrics: Sequence[Metric], test_items: TestItems) -> Pooled:
+    """Pool the runs that count.
+
+    Args:
+        metrics: of their task; the first one ranks.
+        test_items: how many test items the metric of a name counts (``Benchmark.test_items``).
+    """
+    of_metrics = {metric.name: _value(results, metric, test_items(metric.name)) for metric in metrics}
     first = of_metrics[metrics[0].name]
-    chosen_by = [result.valid_value for result in results if result.valid_value is not None and not result.diverged]
+    chosen_by = [
+        worth(result.valid_value, metrics[0].direction, result.no_skill)
+        for result in results
+        if result.valid_value is not None and not result.diverged
+    ]
     hardware = main_hardware(results)
     return Pooled(
         n_seeds=len(results),
@@ -178,6 +192,7 @@ def pool(results: Sequence[RunResult], metrics: Sequence[Metric]) -> Pooled:
         kernel=kernel_of(result.kernel for result in results),
         steps=_times(times_of(results, "steps")),
         seconds=_times(times_of(on(hardware, results), "seconds")),
+        gap=first.gap,
     )
 
 
@@ -221,10 +236,15 @@ def kernel_of(runs: Iterable[str | None]) -> str | None:
     return MIXED if known or (alone and " " in alone) else alone
 
 
-def _value(results: Sequence[RunResult], metric: Metric) -> Value:
+def _value(results: Sequence[RunResult], metric: Metric, items: int | None) -> Value:
     values = [result.values[metric.name] for result in results if not result.diverged and metric.name in result.values]
-    no_skill = next((result.no_skill for result in results if result.no_skill is not None), None)
-    return value(values, sum(result.diverged for result in results), metric.direction, no_skill)
+    n_diverged, limits = sum(result.diverged for result in results), Limits.of(metric, items)
+    return value(values, n_diverged, metric.direction, no_skill_of(results), limits)
+
+
+def no_skill_of(results: Iterable[RunResult]) -> float | None:
+    """What a model gets that ignores its input, which is the same for all runs of a problem."""
+    return next((result.no_skill for result in results if result.no_skill is not None), None)
 
 
 def estimate(found: Value) -> Estimate | None:

@@ -75,8 +75,10 @@ class Entry:
             seconds then are, too. None for a paper's number.
         hardware: that its seconds were spent on.
         diverged_ci95: of the share of seeds that diverge.
-        score: what ranks: the mean over all seeds, of which diverged ones are worth what a model gets that ignores its
-            input. None if all diverged.
+        score: what ranks: the mean over all seeds. A seed that diverged is worth what a model gets that ignores its
+            input, and no other seed counts as worse than that. None if all diverged.
+        gap: whether the values of the seeds fall into two groups: some seeds did not take off, and no interval of the
+            mean holds for such values.
         valid_value: the mean validation value of the seeds, which chooses among settings; None if all diverged.
         values: all of the task's metrics, of a paper's model those that it gives.
         conflicting_seeds: of which one machine gave different numbers.
@@ -117,6 +119,7 @@ class Entry:
     score: float | None
     value: Estimate | None
     valid_value: float | None = None
+    gap: bool = False
     values: Mapping[str, Estimate] = field(default_factory=dict)
     conflicting_seeds: list[int] = field(default_factory=list)
     contended: int = 0

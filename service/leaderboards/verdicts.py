@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 
+from normcore.spec.tasks import BENCHMARKS
 from service import wording
 from service.leaderboards.pooling import By, RunResult, times_of
 from service.leaderboards.schemas import Entry, Leaderboard, Overall, Verdict
 from service.leaderboards.seeds import FEWEST, NEEDED, TESTED, counted, has_too_few, that_count
 from service.statistics.differences import pair
 from service.statistics.times import time_pair
+from service.statistics.values import Limits
 
 FEWEST_TASKS = 3  # below which no method is said to win overall
 
@@ -121,8 +123,8 @@ def _leads(board: Leaderboard, first: Entry, second: Entry, seeds: Seeds) -> Ver
     claim = f"{first.name} is first, and nothing ties with it:"
     if board.rank_by != "metric":
         return Verdict(claim, _sooner(board, first, second, seeds))
-    values = [_converged(seeds.get(entry.fingerprint or "", ())) for entry in (first, second)]
-    found = pair(*values)
+    own, other = (_converged(seeds.get(entry.fingerprint or "", ())) for entry in (first, second))
+    found = pair(own, other, Limits.of(BENCHMARKS[board.task].metric()))
     if found is None:
         return Verdict(claim, f"{_worth(board, first)}.")
     side = "above" if board.direction == "maximize" else "below"
@@ -152,8 +154,11 @@ def _sooner(board: Leaderboard, first: Entry, second: Entry, seeds: Seeds) -> st
 def _ranked_by(board: Leaderboard) -> str:
     if board.rank_by != "metric":
         return "time"
-    diverged = any(entry.n_diverged for entry in board.entries if entry.rank is not None)
-    return "mean, diverged seeds counted as no skill" if diverged else "mean"
+    ranked = [entry for entry in board.entries if entry.rank is not None]
+    if any(entry.n_diverged for entry in ranked):
+        return "mean, diverged seeds counted as no skill"
+    capped = any(entry.value is not None and entry.score != entry.value.mean for entry in ranked)
+    return "mean, no seed counted as worse than no skill" if capped else "mean"
 
 
 def _worth(board: Leaderboard, entry: Entry) -> str:

@@ -145,6 +145,7 @@ def facts(board: Leaderboard, hidden: int) -> list[str]:
         _some(sum(entry.n_diverged for entry in measured), "run", "diverged"),
         _some(sum(entry.contended for entry in measured), "run", "on a busy machine, left out of seconds"),
         _some(sum(bool(entry.conflicting_seeds) for entry in measured), "entry", "with seeds that do not repeat"),
+        _some(sum(entry.gap for entry in board.entries), "entry", "with some seeds that did not take off"),
         _some(hidden, "entry", "of other settings not shown"),
         _some(sum(entry.n_older for entry in measured), "run", "of older code set aside"),
     ]

@@ -11,6 +11,7 @@ from service.leaderboards.seeds import FEWEST, NEEDED
 from service.pages import formats
 from service.statistics.differences import pair
 from service.statistics.order import SURE
+from service.statistics.values import Limits
 
 Values = Mapping[str, Mapping[int, float]]  # of converged seeds, by fingerprint and seed
 MUCH = 1.03  # times as long as the baseline's, from which on a step is said to take longer
@@ -127,7 +128,7 @@ def _leads(
     first: ComparedEntry, second: ComparedEntry, values: Values, named: Mapping[str, str], metric: Metric
 ) -> str:
     best, next_one = named[first.fingerprint], named[second.fingerprint]
-    found = pair(values[first.fingerprint], values[second.fingerprint])
+    found = pair(values[first.fingerprint], values[second.fingerprint], Limits.of(metric))
     if found is None:  # which is surely worse, so that it was tested
         return f"{best} is best."
     limits = sorted(map(abs, found.ci95)) if found.ci95 and found.ci95[0] * found.ci95[1] > 0 else found.ci95
@@ -143,7 +144,7 @@ def facts(comparison: Comparison, named: Mapping[str, str]) -> list[str]:
     """What to know besides: shared seeds, and what a step costs."""
     shared = set.intersection(*(set(entry.seeds) for entry in comparison.entries))
     told = [f"{formats.count(len(shared), 'shared seed')}: same initial weights, same batches" if shared else ""]
-    told += [_diverged(comparison, named), _over_budget(comparison, named)]
+    told += [_diverged(comparison, named), _gaps(comparison, named), _over_budget(comparison, named)]
     told += [_by_the_clock(comparison, named), _other_machines(comparison)]
     return [fact for fact in told if fact]
 
@@ -155,6 +156,11 @@ def _diverged(comparison: Comparison, named: Mapping[str, str]) -> str:
         if entry.n_diverged
     ]
     return f"{formats.listed(some)} diverged, and count in scores alone, as no skill" if some else ""
+
+
+def _gaps(comparison: Comparison, named: Mapping[str, str]) -> str:
+    some = formats.listed([named[entry.fingerprint] for entry in comparison.entries if entry.gap])
+    return f"Some seeds of {some} did not take off; no interval of the mean holds for such values" if some else ""
 
 
 def _over_budget(comparison: Comparison, named: Mapping[str, str]) -> str:

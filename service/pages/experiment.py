@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from sqlalchemy.orm import Session
 from starlette.responses import RedirectResponse, Response
 
-from normcore.problem import own_problem
+from normcore.problem import own_problem, test_items
 from normcore.spec import TrainingSpec, departures
 from normcore.spec.experiment import parse
 from normcore.spec.task import ProfileName
@@ -29,7 +29,7 @@ from service.pages.forms import own_fields
 from service.pages.outcomes import count_diverged
 from service.pages.rendering import address, html, kept
 from service.pages.routing import PageRouter
-from service.statistics.values import Value, value
+from service.statistics.values import Limits, Value, value
 from service.workload.backlog import Backlog, backlogs
 
 MOST_ROWS = 20  # of the curves' table
@@ -211,7 +211,7 @@ def _succeeded(experiment: ExperimentOut) -> Answer:
         text = "The seed" if len(runs) == 1 else f"All {len(runs)} seeds"
         return Answer(f"{text} diverged: there is no finite result.", "warn")
     named = metric.replace("_", " ")
-    about = f", 95% interval {formats.interval(found.ci95, metric)}" if found.ci95 else "; one seed has no interval"
+    about = f", {formats.interval_in_words(found.ci95, metric)}" if found.ci95 else "; one seed has no interval"
     seeds = formats.count(found.n, "seed")
     text = f"{formats.value(found.mean, metric)} test {named}, mean of {seeds}{about}."
     return Answer(text, "warn" if count_diverged(runs) else "", _facts_of(experiment))
@@ -232,12 +232,13 @@ def _facts_of(experiment: ExperimentOut) -> list[str]:
 def _pooled(experiment: ExperimentOut) -> tuple[str, Value] | None:
     """The metric and what the seeds that have succeeded are worth; None of an analysis."""
     benchmark = BENCHMARKS.get(experiment.spec["task"]["name"])
-    results = [run.result for run in experiment.runs if run.result is not None]
+    ended = [(run.result["value"], run.outcome) for run in experiment.runs if run.result is not None]
     if benchmark is None:
         return None
     metric = benchmark.metric()
-    values = [result["value"] for result in results if result["value"] is not None]
-    return metric.name, value(values, len(results) - len(values), metric.direction, None)
+    values = [worth for worth, outcome in ended if worth is not None and outcome != "diverged"]
+    limits = Limits.of(metric, test_items(experiment.spec["task"]["name"], experiment.spec["task"]))
+    return metric.name, value(values, len(ended) - len(values), metric.direction, None, limits)
 
 
 def board_address(experiment: ExperimentOut) -> str | None:

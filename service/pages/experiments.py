@@ -177,7 +177,7 @@ def _row(experiment: ExperimentSummary, results: Sequence[RunResult], now: datet
     task: str = spec["task"]["name"]
     benchmark = BENCHMARKS.get(task)
     metric = benchmark.metric() if benchmark else None
-    values = [found for found, _ in results if found is not None]
+    values = [found for found, outcome in results if found is not None and outcome != "diverged"]
     return Row(
         id=experiment.id,
         state=experiment.state,

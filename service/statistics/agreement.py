@@ -10,7 +10,7 @@ from scipy.special import stdtr, stdtrit
 from service.statistics.differences import Difference, pair
 from service.statistics.order import SURE
 from service.statistics.spread import check_numbers, has_spread
-from service.statistics.values import NOMINAL, interval
+from service.statistics.values import NOMINAL, UNLIMITED, Limits, interval
 
 FRESH_FROM = 3  # fresh seeds, of which fewer say nothing
 
@@ -31,19 +31,23 @@ class Agreement(NamedTuple):
     difference: Difference | None
 
 
-def agreement(claimed: Mapping[int, float], measured: Mapping[int, float]) -> Agreement:
+def agreement(claimed: Mapping[int, float], measured: Mapping[int, float], limits: Limits = UNLIMITED) -> Agreement:
     """Hold a claim beside what was measured, by seed.
 
     A difference that chance makes in less than one of twenty cases disputes the claim. One that chance may have made
     confirms it if the claimed mean lies in the interval of the fresh seeds' mean, too; else the seeds are too few, or
     too far apart, to tell. A claim of one seed may be luck: it can be disputed, and not confirmed.
 
+    Args:
+        limits: of the values.
+
     Raises:
         ValueError: a value is NaN.
     """
     fresh = {seed: measured[seed] for seed in sorted(measured.keys() - claimed.keys())}
     difference = _difference(list(claimed.values()), list(fresh.values())) if len(fresh) >= FRESH_FROM else None
-    return Agreement(_verdict(claimed, fresh, difference), list(fresh), difference)
+    difference = difference and difference.within(limits.of_differences)
+    return Agreement(_verdict(claimed, fresh, difference, limits), list(fresh), difference)
 
 
 def _difference(claimed: Sequence[float], fresh: Sequence[float]) -> Difference | None:
@@ -65,13 +69,15 @@ def _one_more(value: float, others: Sequence[float]) -> Difference | None:
     return Difference(difference, (difference - half, difference + half), p_value, 0)
 
 
-def _verdict(claimed: Mapping[int, float], fresh: Mapping[int, float], difference: Difference | None) -> Verdict:
+def _verdict(
+    claimed: Mapping[int, float], fresh: Mapping[int, float], difference: Difference | None, limits: Limits
+) -> Verdict:
     if difference is None:
         return "claimed"
     if difference.p_value <= SURE:
         return "disputed"
     if len(claimed) == 1:
         return "claimed"
-    low, high = interval(list(fresh.values()), NOMINAL) or (math.nan, math.nan)
+    low, high = interval(list(fresh.values()), NOMINAL, limits) or (math.nan, math.nan)
     alike = difference.mean == 0 or low <= statistics.fmean(claimed.values()) <= high
     return "confirmed" if alike else "claimed"

@@ -9,7 +9,7 @@ import numpy as np
 from normcore.target import Point
 from service.statistics.differences import Floats
 from service.statistics.spread import check_points
-from service.statistics.values import NOMINAL, interval
+from service.statistics.values import NOMINAL, UNLIMITED, Limits, interval
 
 GRID = 200  # seconds at which curves are compared, evenly spaced
 
@@ -43,16 +43,19 @@ def means(curves: Mapping[int, Sequence[Point]]) -> list[At]:
     return [_mean(at) for at in _at_steps(curves)]
 
 
-def by_steps(curves: Mapping[int, Sequence[Point]], steps: Container[float] | None = None) -> list[Band]:
+def by_steps(
+    curves: Mapping[int, Sequence[Point]], steps: Container[float] | None = None, limits: Limits = UNLIMITED
+) -> list[Band]:
     """The same with intervals.
 
     Args:
         steps: only at these; at all of them if None.
+        limits: of the values.
 
     Raises:
         ValueError: a value is NaN, or a time is negative.
     """
-    return [_band(at) for at in _at_steps(curves) if steps is None or at[0][0] in steps]
+    return [_band(at, limits) for at in _at_steps(curves) if steps is None or at[0][0] in steps]
 
 
 def _at_steps(curves: Mapping[int, Sequence[Point]]) -> list[list[At]]:
@@ -65,9 +68,13 @@ def _at_steps(curves: Mapping[int, Sequence[Point]]) -> list[list[At]]:
     return [at[step] for step in sorted(at)]
 
 
-def by_seconds(curves: Mapping[int, Sequence[Point]], size: int = GRID) -> list[Band]:
+def by_seconds(curves: Mapping[int, Sequence[Point]], size: int = GRID, limits: Limits = UNLIMITED) -> list[Band]:
     """At the same seconds of each seed, linear between two evaluations: from when all have one to the end of the
     shortest. A seed without any is left out.
+
+    Args:
+        size: points.
+        limits: of the values.
 
     Raises:
         ValueError: a value is NaN, or a time is negative.
@@ -82,7 +89,7 @@ def by_seconds(curves: Mapping[int, Sequence[Point]], size: int = GRID) -> list[
         return []
     grid = np.linspace(first, last, size if last > first else 1)
     rows = [_at(points, grid) for points in seen]
-    return [_band(points) for points in zip(*rows, strict=True)]
+    return [_band(points, limits) for points in zip(*rows, strict=True)]
 
 
 def _at(points: Sequence[Point], seconds: Floats) -> list[At]:
@@ -97,7 +104,7 @@ def _mean(at: Sequence[At]) -> At:
     return step, value, seconds
 
 
-def _band(at: Sequence[At]) -> Band:
+def _band(at: Sequence[At], limits: Limits) -> Band:
     step, value, seconds = _mean(at)
-    low, high = interval([value for _, value, _ in at], NOMINAL) or (None, None)
+    low, high = interval([value for _, value, _ in at], NOMINAL, limits) or (None, None)
     return Band(step, seconds, value, low, high, len(at))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import comb, stdtr, stdtrit
 
 from service.statistics.spread import LEVEL, RELATIVE, check_numbers
-from service.statistics.values import Interval
+from service.statistics.values import UNLIMITED, Interval, Limits
 
 PAIRED_FROM = 5  # common seeds
 AT_ONCE = 2**14  # pairs
@@ -31,6 +31,10 @@ class Difference(NamedTuple):
     ci95: Interval | None
     p_value: float
     seeds: int
+
+    def within(self, limits: Limits) -> "Difference":
+        """The same, its interval cut to what differences can be."""
+        return self._replace(ci95=self.ci95 and limits.cut(self.ci95, self.mean))
 
 
 class Pairs(NamedTuple):
@@ -64,9 +68,12 @@ class _Tests(NamedTuple):
     p_value: Floats
 
 
-def pair(a: Mapping[int, float], b: Mapping[int, float]) -> Difference | None:
+def pair(a: Mapping[int, float], b: Mapping[int, float], limits: Limits = UNLIMITED) -> Difference | None:
     """a - b, of values by seed: seed by seed by Student's t, if there are five common seeds or more that are half of
     the smaller set; else by Welch's t of all seeds (Welch 1947).
+
+    Args:
+        limits: of the values; a difference of two shares lies between -1 and 1.
 
     Returns:
         None where there are too few seeds for either.
@@ -74,7 +81,8 @@ def pair(a: Mapping[int, float], b: Mapping[int, float]) -> Difference | None:
     Raises:
         ValueError: a value is NaN.
     """
-    return each_pair([a], [b])[0]
+    [found] = each_pair([a], [b])
+    return found and found.within(limits.of_differences)
 
 
 def each_pair(a: Sequence[Mapping[int, float]], b: Sequence[Mapping[int, float]]) -> list[Difference | None]:

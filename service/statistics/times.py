@@ -123,8 +123,8 @@ def time_pair(a: Mapping[int, Run], b: Mapping[int, Run]) -> TimeDifference | No
     tau = min(_first_miss(a), _first_miss(b))
     if any(run.time == 0 for run in (*a.values(), *b.values())):
         return None
-    logs = [{seed: math.log(min(run.time, tau)) for seed, run in part.items()} for part in (a, b)]
-    found = pair(*logs)
+    log_a, log_b = ({seed: math.log(min(run.time, tau)) for seed, run in part.items()} for part in (a, b))
+    found = pair(log_a, log_b)
     if found is None:
         return None
     return TimeDifference(tau if math.isfinite(tau) else None, found.mean, found.p_value, found.seeds)

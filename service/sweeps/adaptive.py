@@ -5,12 +5,14 @@ by a comparison of all cells, and if a run fails, is cancelled or is lost, the s
 locks its sweep, so any number of schedulers may run; all that it changes is committed at once.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from sqlalchemy import false, select
 from sqlalchemy.orm import Session
 
 from normcore.spec import ExperimentSpec, parse
+from normcore.spec.tasks import BENCHMARKS
 from service.experiments.lifecycle import WAITING
 from service.experiments.submission import New, experiment_row, store
 from service.experiments.tables import Experiment, Run
@@ -63,18 +65,23 @@ def _wanting(session: Session, cells: Cells) -> Cells:
 
 
 def _values(session: Session, cells: Cells) -> list[dict[int, float]]:
-    """Test values by seed, of the sweep's own seeds; where one diverged, what a model gets that ignores its input."""
+    """What each of the sweep's own seeds gives to the score of its cell."""
     fingerprints = [cell.fingerprint for cell in cells]
-    stored = session.execute(select(Entry.fingerprint, Entry.results).where(Entry.fingerprint.in_(fingerprints)))
-    results = {fingerprint: [RunResult(**one) for one in found] for fingerprint, found in stored}
+    columns = select(Entry.fingerprint, Entry.task, Entry.results)
+    worths = {
+        fingerprint: _worths(task, results)
+        for fingerprint, task, results in session.execute(columns.where(Entry.fingerprint.in_(fingerprints)))
+    }
     return [
-        {
-            result.seed: value
-            for result in results.get(cell.fingerprint, [])
-            if result.seed in cell.seeds and (value := result.no_skill if result.diverged else result.value) is not None
-        }
+        {seed: worth for seed, worth in worths.get(cell.fingerprint, {}).items() if seed in cell.seeds}
         for cell in cells
     ]
+
+
+def _worths(task: str, results: Sequence[Mapping[str, Any]]) -> dict[int, float]:
+    direction = BENCHMARKS[task].metric().direction
+    of_seeds = {result.seed: result.worth(direction) for result in (RunResult(**stored) for stored in results)}
+    return {seed: worth for seed, worth in of_seeds.items() if worth is not None}
 
 
 def _add_seed(session: Session, sweep: Sweep, cells: Cells) -> list[Notification]:

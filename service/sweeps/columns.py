@@ -55,6 +55,7 @@ def sweep_table(sweep: Sweep) -> Table:
             Column("entry.score", "number"),
             *estimate("entry.value"),
             Column("entry.valid_value", "number"),
+            Column("entry.gap", "truth"),
         ),
         sweep.cells,
     )

@@ -6,6 +6,7 @@ from itertools import combinations
 from normcore.spec.metric import Direction, Metric
 from normcore.spec.tasks import BENCHMARKS
 from service.leaderboards.board import Row
+from service.leaderboards.pooling import no_skill_of
 from service.statistics.best_of import BestOf, Trial, best_of_each_number, flips
 from service.sweeps.schemas import BudgetFlip
 
@@ -45,7 +46,7 @@ def _trial(row: Row) -> Trial | None:
     pooled = row.pooled
     if pooled.score is not None:
         return Trial(pooled.valid_value, pooled.score)
-    no_skill = next((result.no_skill for result in row.results if result.no_skill is not None), None)
+    no_skill = no_skill_of(row.results)
     return None if no_skill is None else Trial(None, no_skill)
 
 

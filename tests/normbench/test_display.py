@@ -9,6 +9,7 @@ from rich.console import Console
 
 from normbench.display.experiments import experiments
 from normbench.display.leaderboard import leaderboard
+from normbench.display.numbers import interval
 from normbench.display.runs import history
 from normbench.display.table import Table
 from normcore.data.registry import DATASETS
@@ -238,3 +239,32 @@ def test_a_board_begins_with_its_verdict() -> None:
     table, _ = shown(entry(1, rank_ci=[1, 2]), verdict={"claim": "layer_norm is first:", "detail": "by 3 points."})
     assert table.note is not None
     assert table.note.splitlines()[0] == "layer_norm is first: by 3 points."
+
+
+@pytest.mark.parametrize(
+    ("ci95", "told"),
+    [
+        (None, "0.650"),
+        ([0.641, 0.659], "0.650 [0.641, 0.659]"),
+        ([0.65, 0.65], "0.650 (no spread)"),
+        ([0.64994, 0.65006], "0.650 [0.6499, 0.6501]"),
+    ],
+)
+def test_an_interval_of_some_width_is_not_shown_as_one_of_none(ci95: list[float] | None, told: str) -> None:
+    assert interval({"mean": 0.65, "ci95": ci95}) == told
+
+
+def test_an_entry_whose_seeds_did_not_all_take_off_is_named_below_the_board() -> None:
+    board: Any = {**ABOUT, **OWN, "direction": "maximize", "baseline": "none", "rank_by": "metric"}
+    board["entries"] = [entry(1, gap=True), entry(2, method="none", gap=False)]
+    assert leaderboard(board).note == (
+        "Some seeds of layer_norm (00000000) did not take off; no interval of the mean holds for such values."
+    )
+
+
+def test_an_entry_that_is_not_ranked_by_its_mean_says_by_what() -> None:
+    board: Any = {**ABOUT, **OWN, "direction": "maximize", "baseline": "none", "rank_by": "metric"}
+    board["entries"] = [entry(1, score=0.525), entry(2, method="none", score=0.5)]
+    assert leaderboard(board).note == (
+        "layer_norm (00000000) is ranked by 0.525, as no seed counts as worse than no skill."
+    )

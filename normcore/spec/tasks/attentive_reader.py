@@ -15,6 +15,7 @@ DATASETS = {"cnn": "cnn_questions", "cnn_sample": "cnn_sample", "novels": "guten
 WRONG = Metric("error_rate", "", "minimize", "that of always naming the same entity", 0, 1)
 WORDS = {"cnn": 65_830, "cnn_sample": 5_000, "novels": 20_000}
 """About how many a vocabulary has that is not cut short."""
+TEST_QUESTIONS = {"cnn": 3_198, "cnn_sample": 10, "novels": 302}
 TEXT, QUESTION = {"four_sentences": 150, "full": 780}, 20  # words on average, of CNN's
 FEWEST = {"cnn": 300_000, "cnn_sample": 100, "novels": 5_000}
 """Training examples, at least."""
@@ -107,6 +108,10 @@ class AttentiveReader(Benchmark):
 
     def least_examples(self) -> int:
         return FEWEST[self.dataset]
+
+    def test_items(self, metric: str) -> int | None:
+        there_are = TEST_QUESTIONS[self.dataset]
+        return min(there_are, self.examples or there_are) if metric == WRONG.name else None
 
     def cost(self, model: Model) -> Cost | None:
         words = min(WORDS[self.dataset], self.vocabulary or WORDS[self.dataset])

@@ -69,6 +69,14 @@ class Benchmark(Task):
         """How many training examples there are, at least: no batch is larger. None if examples are made as needed."""
         return None
 
+    def test_items(self, metric: str) -> int | None:
+        """How many test items the metric of this name counts, so that it cannot be known more exactly than one of them.
+
+        Returns:
+            None of a metric that counts nothing, and where the number is not known before the data are read.
+        """
+        return None
+
     @classmethod
     def metric(cls) -> Metric:
         """The one that ranks."""

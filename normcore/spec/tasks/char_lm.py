@@ -121,6 +121,10 @@ class CharLM(Benchmark):
                 " use shorter examples or a longer text"
             )
 
+    def test_items(self, metric: str) -> int | None:
+        """Predicted characters; the first one is given."""
+        return self.test_chars - 1 if metric == ACCURACY.name and self.test_chars is not None else None
+
     def cost(self, model: Model) -> Cost | None:
         symbols = SYMBOLS.get(self.corpus)
         return None if symbols is None else self._cost(model, symbols)

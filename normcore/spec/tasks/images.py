@@ -15,6 +15,7 @@ from normcore.spec.task import Need, Profile
 from normcore.spec.tasks.benchmark import Benchmark, Best, LastMean
 
 SHAPES = {"digits": (1, 8, 8), "mnist": (1, 28, 28), "cifar10": (3, 32, 32), "cifar10_subset": (3, 32, 32)}
+TEST_IMAGES = {"digits": 300, "mnist": 10_000, "cifar10": 10_000, "cifar10_subset": 1_000}
 ADAM = {"optimizer": {"name": "adam", "lr": 1e-3}, "clip_norm": None}
 BATCH_NORM_EVERYWHERE = {"batch_norm": {"sites": ("layer", "output")}}
 """LN section 6.6: "batch normalization is applied to all layers", the logits too; LN to the hidden ones alone."""
@@ -37,6 +38,9 @@ class ImageClassification(Benchmark):
 
     def least_examples(self) -> int:
         return FEWEST[self.dataset]
+
+    def test_items(self, metric: str) -> int | None:
+        return TEST_IMAGES[self.dataset] if metric in (ERROR_RATE.name, ACCURACY.name) else None
 
     def cost(self, model: Model) -> Cost | None:
         shape = SHAPES[self.dataset]

@@ -19,6 +19,7 @@ METRICS = (
     *(Metric(f"{of}_mean_rank", "", "minimize", CHANCE, 1) for of in ("image", "caption")),
 )
 WORDS = {"coco_karpathy": 10_000, "flickr8k_1000": 2_000}  # about how many a vocabulary has
+TEST_IMAGES, CAPTIONS = {"coco_karpathy": 5_000, "flickr8k_1000": 100}, 5  # captions of each image
 FEATURES = {"coco_karpathy": 4096, "flickr8k_1000": 1000}
 STEPS = 12  # words of a caption on average, and its end
 FEWEST = {"coco_karpathy": 100_000, "flickr8k_1000": 500}
@@ -103,6 +104,14 @@ class OrderEmbedding(Benchmark):
 
     def least_examples(self) -> int:
         return FEWEST[self.dataset]
+
+    def test_items(self, metric: str) -> int | None:
+        """Captions that look for their image, or images that look for their captions; a rest of the folds is left
+        out."""
+        if metric.endswith("mean_rank") or self.measures(metric) not in METRICS:
+            return None
+        images = TEST_IMAGES[self.dataset] // self.folds * self.folds
+        return (CAPTIONS * images if metric.startswith("image_") else images) or None
 
     def cost(self, model: Model) -> Cost | None:
         if not isinstance(model, OrderEmbeddingModel):

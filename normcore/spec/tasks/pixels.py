@@ -13,6 +13,7 @@ from normcore.spec.models.recurrent import RecurrentModel
 from normcore.spec.part import Misfit
 from normcore.spec.task import Need, Profile, ProfileName
 from normcore.spec.tasks.benchmark import Benchmark, Best, LastMean
+from normcore.spec.tasks.images import TEST_IMAGES
 
 STEPS = {"digits": 64, "mnist": 784}
 TRAINING_IMAGES = {"digits": 1_197, "mnist": 50_000}
@@ -61,6 +62,10 @@ class PixelSequence(Benchmark):
 
     def least_examples(self) -> int:
         return min(TRAINING_IMAGES[self.images], self.examples or TRAINING_IMAGES[self.images])
+
+    def test_items(self, metric: str) -> int | None:
+        there_are = TEST_IMAGES[self.images]
+        return min(there_are, self.examples or there_are) if metric == ACCURACY.name else None
 
     def cost(self, model: Model) -> Cost | None:
         return model.with_readout(1, STEPS[self.images], 10, read=1) if isinstance(model, RecurrentModel) else None

@@ -12,7 +12,8 @@ from normcore.spec.tasks.benchmark import Benchmark, LastMean
 
 NOTHING = "0: that of vectors that say nothing"
 HALF = "the share of the commoner label"
-OPINIONS = ("mr", "cr", "subj", "mpqa")
+OPINIONS = {"mr": (5_331, 5_331), "cr": (1_366, 2_405), "subj": (5_000, 5_000), "mpqa": (7_292, 3_311)}
+"""Sets of opinions, and how many sentences have either label; all of them test, in one of ten folds."""
 METRICS = (
     Metric("sick_pearson", "", "maximize", NOTHING, -1, 1),
     Metric("sick_spearman", "", "maximize", NOTHING, -1, 1),
@@ -102,6 +103,12 @@ class SkipThoughts(Benchmark):
 
     def least_examples(self) -> int:
         return FEWEST[self.dataset]
+
+    def test_items(self, metric: str) -> int | None:
+        of_labels = OPINIONS.get(metric)
+        if of_labels is None:
+            return None
+        return sum(number if self.examples is None else min(number, self.examples // 2) for number in of_labels)
 
     def cost(self, model: Model) -> Cost | None:
         return model.cost(self.vocabulary, STEPS) if isinstance(model, SkipThoughtsModel) else None

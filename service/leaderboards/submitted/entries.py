@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from service.leaderboards.pooling import RunResult
+from service.leaderboards.pooling import RunResult, no_skill_of
 from service.leaderboards.schemas import Entry
-from service.leaderboards.submitted.queries import estimate_of, judged
+from service.leaderboards.submitted.queries import estimate_of, judged, value_of
 from service.leaderboards.submitted.schemas import Provenance
 from service.leaderboards.submitted.tables import SubmittedResult
 
@@ -18,11 +18,14 @@ def submitted_entries(
         metric: that which ranks.
         budget: the board's.
     """
-    return [_entry(result, measured.get(result.fingerprint, ()), metric, budget) for result in results]
+    no_skill = no_skill_of(run for own in measured.values() for run in own)
+    return [_entry(result, measured.get(result.fingerprint, ()), metric, budget, no_skill) for result in results]
 
 
-def _entry(result: SubmittedResult, measured: Sequence[RunResult], metric: str, budget: int) -> Entry:
-    value = estimate_of(result)
+def _entry(
+    result: SubmittedResult, measured: Sequence[RunResult], metric: str, budget: int, no_skill: float | None
+) -> Entry:
+    value, pooled = estimate_of(result), value_of(result, no_skill)
     return Entry(
         method=result.method,
         source="submitted",
@@ -34,7 +37,8 @@ def _entry(result: SubmittedResult, measured: Sequence[RunResult], metric: str, 
         over_budget=result.budget > budget,
         changes=result.changes,
         n_seeds=len(result.values),
-        score=value.mean,
+        score=pooled.score,
         value=value,
+        gap=pooled.gap,
         values={metric: value},
     )

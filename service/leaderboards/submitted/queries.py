@@ -8,15 +8,16 @@ from typing import Any
 from sqlalchemy import Row, Select, func, or_, select
 from sqlalchemy.orm import Session
 
+from normcore.problem import test_items
 from normcore.spec.tasks import BENCHMARKS
 from service.errors import NotFound
 from service.experiments.queries import AFTER_HEX
-from service.leaderboards.pooling import Estimate, RunResult, estimate
+from service.leaderboards.pooling import Estimate, RunResult, estimate, no_skill_of
 from service.leaderboards.submitted import schemas
 from service.leaderboards.submitted.tables import SubmittedResult
 from service.leaderboards.tables import Entry
 from service.statistics.agreement import Agreement, agreement
-from service.statistics.values import value
+from service.statistics.values import Limits, Value, value, worth
 
 AT_ONCE = 200  # rows
 
@@ -104,9 +105,11 @@ def version(session: Session, task: str, profile: str) -> tuple[int, int]:
 
 
 def judged(row: SubmittedResult, measured: Sequence[RunResult]) -> Agreement:
-    """A result beside the runs that count of its fingerprint."""
-    own = {run.seed: run.worth for run in measured}
-    return agreement(seeds_of(row), {seed: worth for seed, worth in own.items() if worth is not None})
+    """Compare a result with the runs that count of its fingerprint, each seed as it counts in a score."""
+    direction, no_skill = BENCHMARKS[row.task].metric().direction, no_skill_of(measured)
+    claimed = {seed: worth(value, direction, no_skill) for seed, value in seeds_of(row).items()}
+    own = {run.seed: run.worth(direction) for run in measured}
+    return agreement(claimed, {seed: value for seed, value in own.items() if value is not None}, _limits(row))
 
 
 def seeds_of(row: SubmittedResult) -> dict[int, float]:
@@ -116,10 +119,23 @@ def seeds_of(row: SubmittedResult) -> dict[int, float]:
 
 def estimate_of(row: SubmittedResult) -> Estimate:
     """Its values, pooled as measured ones are."""
-    values = list(seeds_of(row).values())
-    pooled = estimate(value(values, 0, BENCHMARKS[row.task].metric().direction, None))
+    pooled = estimate(value_of(row, None))
     assert pooled is not None, "there is a value at least"
     return pooled
+
+
+def value_of(row: SubmittedResult, no_skill: float | None) -> Value:
+    """What its values come to.
+
+    Args:
+        no_skill: what a model gets that ignores its input, if runs of this service have told.
+    """
+    values, direction = list(seeds_of(row).values()), BENCHMARKS[row.task].metric().direction
+    return value(values, 0, direction, no_skill, _limits(row))
+
+
+def _limits(row: SubmittedResult) -> Limits:
+    return Limits.of(BENCHMARKS[row.task].metric(), test_items(row.task, row.options))
 
 
 def _shown(row: SubmittedResult, measured: list[dict[str, Any]] | None) -> schemas.ResultOut:

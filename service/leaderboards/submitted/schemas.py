@@ -68,7 +68,8 @@ class Evidence(Part):
 
 
 class DifferenceOut(BaseModel):
-    """The claim's mean less that of the fresh seeds, by Welch's t; of a claim of one seed by Student's."""
+    """The claim's mean less that of the fresh seeds, by Welch's t; of a claim of one seed by Student's. No seed counts
+    as worse than a model that ignores its input, as in scores."""
 
     mean: float
     ci95: Interval | None = Field(description="Null where no value differs from its mean.")

@@ -91,7 +91,7 @@ def test_the_numbers_are_means_over_the_seeds_and_specs_stand_as_expected(db: Da
         "| spec | seeds | test accuracy | 95% interval | `valid.loss` in the end | updates to the target | min a run |"
     )
     assert lines[head + 2 : head + 5] == [
-        "| with ln | 3 | 0.7 | 0.3742 to 1.026 | 1.5 | 30 (3 of 3) | 1.5 |",  # 5.643 * 0.1 / sqrt(3)
+        "| with ln | 3 | 0.7 | 0.3742 to 1 | 1.5 | 30 (3 of 3) | 1.5 |",  # 5.643 * 0.1 / sqrt(3)
         "| without | 3 | 0.4 | 0.07421 to 0.7258 | 2.167 | – (1 of 3) | 1.5 |",
         "| another | not run |  |  |  |  |  |",
     ]
@@ -183,11 +183,11 @@ def test_metrics_that_do_not_rank_have_a_table_of_their_own(db: Database, sectio
         values = {"bits_per_char": 2.0, "accuracy": accuracy}
         finished(db, lease, metric="bits_per_char", value=2.0, values=values)
     lines = text_of(db, of_text)
-    head = lines.index("What else was tested: mean of the seeds, ± half the width of its 95% interval:")
+    head = lines.index("What else was tested: mean of the seeds, and its 95% interval:")
     assert lines[head + 2 : head + 6] == [
         "| spec | accuracy |",
         "|---|---|",
-        "| with ln | 0.5 ± 2.12 |",  # 21.205 * 0.1
+        "| with ln | 0.5 (0 to 1) |",  # 21.205 * 0.1 to either side
         "",
     ]
     submitted(db, "none", task=task, seeds=[0])

@@ -25,6 +25,7 @@ def test_a_value_beyond_the_limits_cannot_be(metric: Metric, value: float, can_b
 
 
 def test_the_limits_are_told() -> None:
+    assert (ACCURACY.bounds, BITS_PER_CHAR.bounds, ANY.bounds) == ((0, 1), (0, None), (None, None))
     assert (ACCURACY.limits, BITS_PER_CHAR.limits, ANY.limits) == ("0 to 1", "0 or more", "any number")
 
 

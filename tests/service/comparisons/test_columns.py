@@ -4,11 +4,14 @@ import csv
 import io
 import json
 
+import pytest
 from starlette.testclient import TestClient
 
 from service.comparisons.columns import FILE_EXAMPLE
 from service.db import Database
 from tests.service.comparisons.test_routes import compared, trained
+
+P_VALUES = ("p_value", "p_holm")
 
 
 def test_a_comparison_has_a_row_for_each_entry(client: TestClient, db: Database) -> None:
@@ -50,3 +53,19 @@ def test_a_row_has_the_name_of_its_entry(client: TestClient, db: Database) -> No
     named = [row["name"] for row in csv.DictReader(io.StringIO(answer.text, newline=""))]
     assert named == ["none", "layer_norm (lr 0.004)"]
     assert [entry["name"] for entry in compared(client, none, tuned)["entries"]] == named
+
+
+def test_a_file_has_both_p_values_of_a_pair(client: TestClient, db: Database) -> None:
+    """Of three entries, whose least p counts three times after Holm's correction."""
+    steps: list[float | None] = [20, 22, 24, 26, 28]
+    none = trained(db, "none", [0.70, 0.72, 0.71, 0.73, 0.74], steps)
+    norm = trained(db, "layer_norm", [0.90, 0.93, 0.91, 0.94, 0.92], steps)
+    other = trained(db, "rms_norm", [0.72, 0.71, 0.74, 0.72, 0.75], steps)
+    answer = client.get("/v1/comparisons", params={"fingerprint": [none, norm, other], "format": "csv"})
+    rows = {row["method"]: row for row in csv.DictReader(io.StringIO(answer.text, newline=""))}
+    raw, adjusted = ({m: float(rows[m][f"difference.{p}"]) for m in ("layer_norm", "rms_norm")} for p in P_VALUES)
+    assert adjusted["layer_norm"] == pytest.approx(3 * raw["layer_norm"])
+    assert adjusted["rms_norm"] == pytest.approx(raw["rms_norm"]), "the largest of three p counts once"
+    found = {entry["method"]: entry["difference"] for entry in compared(client, none, norm, other)["entries"][1:]}
+    for method, difference in found.items():
+        assert [float(rows[method][f"difference.{p}"]) for p in P_VALUES] == [difference[p] for p in P_VALUES]

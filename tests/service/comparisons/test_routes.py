@@ -1,5 +1,7 @@
 """Comparisons as the API shows them."""
 
+import csv
+import io
 import random
 from dataclasses import replace
 from typing import Any
@@ -260,7 +262,7 @@ def test_statistics_are_of_all_points_where_fewer_are_shown(client: TestClient, 
             at = [values[round(step) - 1] for values in seeds]
             assert mean == pytest.approx(np.mean(at))
             half = scipy.stats.t.ppf(0.985, 2) * np.std(at, ddof=1) / np.sqrt(3)
-            assert (low, high) == pytest.approx((mean - half, mean + half))
+            assert (low, high) == pytest.approx((max(0, mean - half), min(1, mean + half)))
         assert [len(run["points"]) for run in entry["runs"]] == [1000] * 3
     of_points = [
         {s: [Point(k, v, k * 0.1) for k, v in enumerate(values, start=1)] for s, values in enumerate(seeds)}
@@ -289,3 +291,35 @@ def test_a_seed_that_diverged_before_its_first_evaluation_has_no_time_to_compare
     got = compared(client, none, norm.fingerprint)["entries"][1]
     assert (got["curve"]["steps"], got["difference"]) == ([], None)
     assert got["speedup"] is None or got["speedup"]["to_baselines_best"] is None
+
+
+def test_no_interval_of_a_comparison_is_impossible(client: TestClient, db: Database) -> None:
+    """Two seeds each, whose intervals by Student's t are far wider than an accuracy can be."""
+    fingerprints = [trained(db, method, [low, 0.9], [10, 10]) for method, low in (("none", 0.1), ("layer_norm", 0.3))]
+    got = compared(client, *fingerprints)
+    assert [entry["value"]["ci95"] for entry in got["entries"]] == [[0, 1], [0, 1]]
+    assert got["entries"][1]["difference"]["ci95"] == [-1, 1]
+    rows = csv.DictReader(
+        io.StringIO(client.get("/v1/comparisons", params={"fingerprint": fingerprints, "format": "csv"}).text)
+    )
+    assert [float(row["value.ci95.high"]) for row in rows] == [1, 1]
+
+
+def test_the_bands_of_curves_are_cut_to_what_values_can_be(client: TestClient, db: Database) -> None:
+    experiments = [submitted(db, method, seeds=[0, 1]) for method in ("none", "layer_norm")]
+    for value in (0.1, 0.9, 0.2, 0.8):
+        lease = claimed(db).lease
+        begun(db, lease)
+        recorded(db, lease, *(Measured(k, k / 10, {"valid.accuracy": value}) for k in (10, 20)))
+        finished(db, lease, value=value)
+    for entry in compared(client, *(experiment.fingerprint for experiment in experiments))["entries"]:
+        for curve in (entry["curve"], entry["curve_by_seconds"]):
+            assert (set(curve["low"]), set(curve["high"])) == ({0}, {1})
+
+
+def test_an_entry_whose_seeds_did_not_all_take_off_says_so(client: TestClient, db: Database) -> None:
+    none = trained(db, "none", [0.60, 0.95, 0.94], [10, 10, 10])
+    norm = trained(db, "layer_norm", [0.93, 0.95, 0.94], [10, 10, 10])
+    assert [entry["gap"] for entry in compared(client, none, norm)["entries"]] == [True, False]
+    answer = client.get("/v1/comparisons", params={"fingerprint": [none, norm], "format": "csv"})
+    assert [row["gap"] for row in csv.DictReader(io.StringIO(answer.text))] == ["true", "false"]

@@ -1,5 +1,8 @@
 """Boards with ties and intervals, over HTTP."""
 
+import csv
+import io
+import re
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -65,6 +68,31 @@ def test_who_survives_divergence_wins_nothing(client: TestClient, db: Database) 
     assert got["layer_norm"] == (1, 0, pytest.approx(0.82))
     assert got["none"] == (2, 2, pytest.approx((0.90 + 0.91 + 0.92 + 2 * 0.1) / 5))
     assert by_method(board(client), "diverged_ci95")["none"][0] == pytest.approx([0.0527, 0.8534], abs=1e-4)
+
+
+def test_a_seed_that_explodes_counts_as_one_that_diverged(client: TestClient, db: Database) -> None:
+    """By hand: (2.0 + 2.2 + 6.0) / 3 bits, of a model that needs 6.0 without skill; less is better."""
+    task = {"name": "char_lm", "profile": "smoke"}
+    bits = {"metric": "bits_per_char", "no_skill": 6.0}
+    for method, values in (("none", [3.0, 3.2, 3.4]), ("layer_norm", [2.0, 2.2, 8.8e18])):
+        experiment = submitted(db, method, seeds=range(3), task=task)
+        ended(db, experiment, *({"value": v, "valid_value": v, "values": {"bits_per_char": v}, **bits} for v in values))
+    got = by_method(board(client, "char_lm"), "rank", "score", "n_diverged")
+    assert got == {"none": (1, pytest.approx(3.2), 0), "layer_norm": (2, pytest.approx((2.0 + 2.2 + 6.0) / 3), 0)}
+    assert by_method(board(client, "char_lm"), "value")["layer_norm"][0]["mean"] == pytest.approx(8.8e18 / 3)
+
+
+def test_no_interval_of_an_accuracy_is_impossible_or_of_no_width(client: TestClient, db: Database) -> None:
+    """By hand, of 300 test images: .7 +- .65 is cut at 1, three of .65 are known to half an image, 1/600."""
+    for method, values in (("none", [0.5, 0.7, 0.9]), ("layer_norm", [0.65, 0.65, 0.65])):
+        experiment = submitted(db, method, seeds=range(3))
+        ended(db, experiment, *({"value": v, "values": {"accuracy": v}} for v in values))
+    for got in (board(client), board(client, as_of=utc_now().isoformat())):
+        found = by_method(got, "value", "values")
+        for value in (found["none"][0], found["none"][1]["accuracy"]):
+            assert value["ci95"] == pytest.approx([0.048429, 1], abs=1e-6)
+        for value in (found["layer_norm"][0], found["layer_norm"][1]["accuracy"]):
+            assert (value["std"], value["ci95"]) == (0, pytest.approx([0.65 - 1 / 600, 0.65 + 1 / 600]))
 
 
 def test_one_entry_a_method_is_chosen_by_validation(client: TestClient, db: Database) -> None:
@@ -186,3 +214,23 @@ def test_a_speedup_is_a_bound_by_the_runs_that_it_is_of(client: TestClient, db: 
     else:
         assert (speedup["bound"], speedup["seconds"], speedup["ci95"]) == ("at least", None, None)
         assert speedup["steps"] == pytest.approx((20 * 22 * 24 * MAX_STEPS / (10 * 11 * 12 * 13)) ** (1 / 4))
+
+
+def test_entries_whose_seeds_did_not_all_take_off_say_so(client: TestClient, db: Database) -> None:
+    result(db, "none", [0.60, 0.95, 0.94], [10, 12, 14])
+    result(db, "layer_norm", [0.93, 0.95, 0.94], [10, 12, 14])
+    for got in (board(client), board(client, as_of=utc_now().isoformat())):
+        assert by_method(got, "gap") == {"none": (True,), "layer_norm": (False,)}
+    rows = csv.DictReader(io.StringIO(client.get("/v1/leaderboards/permuted_digits?profile=smoke&format=csv").text))
+    assert {row["method"]: row["gap"] for row in rows} == {"none": "true", "layer_norm": "false"}
+    said = "some seeds did not take off; no interval of the mean holds for such values"
+    page = client.get("/boards/permuted_digits?profile=smoke", headers={"Accept": "text/html"}).text
+    assert page.count(said) == 1
+    assert "in 10% of cases with 5 shared seeds" in page, "what was measured of opposite skews"
+
+
+def test_the_page_says_by_what_an_entry_is_ranked_if_not_by_its_mean(client: TestClient, db: Database) -> None:
+    result(db, "none", [0.01, 0.01, 0.40], [10, 10, 10])
+    result(db, "layer_norm", [0.30, 0.31, 0.32], [10, 10, 10])
+    page = client.get("/boards/permuted_digits?profile=smoke", headers={"Accept": "text/html"}).text
+    assert re.findall(r"ranked by ([0-9.]+%), as no seed", page) == ["20.00%"]

@@ -4,11 +4,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 from starlette.testclient import TestClient
 
 from normcore.spec.tasks import BENCHMARKS
 from service.db import Database
 from service.experiments import lifecycle
+from service.leaderboards.tables import Entry
 from tests.service.asked import is_problem
 from tests.service.given import claimed, finished, started, submitted
 from tests.service.leaderboards.boards import result
@@ -69,6 +71,17 @@ def test_default_specs_alone_count(client: TestClient, db: Database) -> None:
     result(db, "layer_norm", [0.8], [5], model={"hidden_size": 32})
     result(db, "layer_norm", [0.8], [5], norm={"method": "layer_norm", "gain_init": 0.5})
     assert [one["least"] for one in overall(client)["tasks"]] == [20.0]
+
+
+def test_entries_of_other_data_are_of_another_problem_and_count_for_nothing(client: TestClient, db: Database) -> None:
+    """Their specs depart from the profile in nothing; the checksums of their data do, as those of a later release."""
+    result(db, "none", [0.8], [20])
+    fastest = result(db, "layer_norm", [0.8], [5])
+    with db.transaction() as session:
+        session.execute(update(Entry).where(Entry.fingerprint == fastest).values(problem="0123456789abcdef"))
+    got = overall(client)
+    assert [(one["task"], one["least"]) for one in got["tasks"]] == [("permuted_digits", 20.0)]
+    assert [(one["method"], one["area"]) for one in got["methods"]] == [("none", 1.0)]
 
 
 def test_another_profile_has_its_own(client: TestClient, db: Database) -> None:

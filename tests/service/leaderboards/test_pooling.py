@@ -23,8 +23,13 @@ from service.leaderboards.pooling import (
     stored_pooled,
 )
 
-value = st.floats(-100, 100, allow_nan=False)
+value = st.floats(0, 1)
 METRICS: tuple[Metric, ...] = (ACCURACY, ERROR_RATE)
+
+
+def items_of(metric: str) -> int | None:
+    """Accuracy counts 50 test items; nobody knows how many the error rate counts."""
+    return 50 if metric == "accuracy" else None
 
 
 def run(seed: int, value: float | None = 0.5, steps: float | None = 20.0, **parts: Any) -> RunResult:
@@ -59,7 +64,7 @@ def evidence(*runs: RunResult) -> Evidence:
 
 
 def pooled(*runs: RunResult) -> Pooled:
-    return pool(evidence(*runs).results, METRICS)
+    return pool(evidence(*runs).results, METRICS, items_of)
 
 
 @given(st.lists(value, min_size=2, max_size=20))
@@ -73,7 +78,33 @@ def test_mean_spread_and_interval_are_those_of_students_t(values: list[float]) -
     if np.std(values) > 1e-6:
         scale = scipy.stats.sem(values)
         low, high = scipy.stats.t.interval(0.97, len(values) - 1, loc=np.mean(values), scale=scale)
-        assert got.ci95 == pytest.approx((low, high), rel=1e-6, abs=1e-6)
+        low, high = min(low, np.mean(values) - 0.01), max(high, np.mean(values) + 0.01)  # half of one item in 50
+        assert got.ci95 == pytest.approx((max(low, 0), min(high, 1)), rel=1e-6, abs=1e-6)
+
+
+def test_a_run_that_explodes_counts_as_one_without_skill_in_score_and_in_validation() -> None:
+    """By hand: score (.8 + .1) / 2 and validation (.7 + .1) / 2; the value is what was measured."""
+    got = pooled(run(0, 0.8, valid_value=0.7), run(1, -8.8e18, valid_value=-8e18))
+    assert got.score == pytest.approx(0.45)
+    assert got.valid_value == pytest.approx(0.4)
+    assert got.value is not None
+    assert got.value.mean == pytest.approx(-4.4e18)
+
+
+def test_each_metric_has_its_own_bounds_and_its_own_test_items() -> None:
+    """By hand: three equal accuracies of .65, of 50 items, are known to half an item; their error rates to nothing."""
+    got = pooled(run(0, 0.65), run(1, 0.65), run(2, 0.65)).values
+    assert got["accuracy"].std == 0
+    assert got["accuracy"].ci95 == pytest.approx((0.64, 0.66))
+    assert got["error_rate"].ci95 == pytest.approx((0.35, 0.35))
+    got = pooled(run(0, 0.9), run(1, 1.0)).values
+    assert got["accuracy"].ci95 == got["error_rate"].ci95 == (0, 1)
+
+
+def test_without_a_level_without_skill_a_run_counts_as_measured() -> None:
+    got = pooled(run(0, 0.8, no_skill=None), run(1, 0.04, no_skill=None))
+    assert got.score == pytest.approx(0.42)
+    assert got.valid_value == pytest.approx(0.42)
 
 
 def test_an_interval_by_hand() -> None:
@@ -96,7 +127,7 @@ def test_repeating_seeds_changes_nothing_but_their_number(values: list[float], t
     got = evidence(*runs)
     assert (got.n_runs, [r.seed for r in got.results]) == (times * len(values), list(range(len(values))))
     assert got.conflicting_seeds == []
-    assert pool(got.results, METRICS) == pooled(*(run(seed, v) for seed, v in enumerate(values)))
+    assert pool(got.results, METRICS, items_of) == pooled(*(run(seed, v) for seed, v in enumerate(values)))
 
 
 def test_of_runs_of_one_seed_the_first_counts_that_was_alone_on_its_machine() -> None:

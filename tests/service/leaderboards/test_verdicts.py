@@ -67,6 +67,14 @@ def test_where_seeds_diverged_it_is_said_that_they_count_in_the_mean() -> None:
     assert told.startswith("none has the best mean, diverged seeds counted as no skill, and layer_norm ties with it:")
 
 
+def test_where_a_seed_is_worse_than_no_skill_it_is_said_how_it_counts() -> None:
+    first, second = entry("none", 1.1, 1, rank=1), replace(entry("layer_norm", 8.8e18, 1, rank=2), score=4.0)
+    told = said(verdict(board(first, second), {}))
+    assert told.startswith(
+        "none has the best mean, no seed counted as worse than no skill, and layer_norm ties with it:"
+    )
+
+
 def test_of_two_that_are_told_apart_the_distance_is_told_with_its_interval() -> None:
     found = {"layer_norm": seeds([1.0, 1.1, 1.2, 1.1, 1.0]), "none": seeds([1.5, 1.62, 1.7, 1.61, 1.5])}
     first, second = entry("layer_norm", 1.08, 1), entry("none", 1.586, 2)

@@ -43,6 +43,7 @@ def entry(name: str, mean: float, difference: tuple[float, float] | None = None,
         "above": {},
         "outcome": "not tested",
         "value": Estimate(mean),
+        "gap": False,
         "curve": EMPTY,
         "curve_by_seconds": EMPTY,
         "runs": [],
@@ -226,6 +227,13 @@ def test_how_many_seeds_of_whom_diverged_is_a_fact() -> None:
     assert facts(shown, {name: name for name in ("a", "b", "c", "none")})[1:] == [
         "1 of 3 seeds of a and 2 of 3 seeds of none diverged, and count in scores alone, as no skill",
         "b and c are over the board's budget, and not ranked",
+    ]
+
+
+def test_entries_whose_seeds_did_not_all_take_off_are_a_fact() -> None:
+    shown = comparison(entry("a", 0.9, gap=True), entry("b", 0.9), entry("none", 0.5, gap=True))
+    assert facts(shown, {name: name for name in ("a", "b", "none")})[1:] == [
+        "Some seeds of a and none did not take off; no interval of the mean holds for such values",
     ]
 
 

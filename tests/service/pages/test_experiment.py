@@ -76,7 +76,16 @@ DIVERGED = {"outcome": "diverged", "result": worth(None)}
                 run(1, "succeeded", result=worth(0.5)),
                 run(2, "succeeded", **DIVERGED),
             ],
-            "50.00% test accuracy, mean of 2 seeds, 95% interval 50.00 – 50.00.",
+            "50.00% test accuracy, mean of 2 seeds, 95% interval 49.83 – 50.17.",  # half of one of 300 images
+            "warn",
+        ),
+        (
+            [
+                run(0, "succeeded", result=worth(0.1)),
+                run(1, "succeeded", result=worth(0.9)),
+                run(2, "succeeded", outcome="diverged", result=worth(0.99)),  # before it had reached that
+            ],
+            "50.00% test accuracy, mean of 2 seeds, 95% interval 0.00 – 100.00.",
             "warn",
         ),
         (

@@ -21,6 +21,7 @@ HTML = {"Accept": "text/html"}
     [
         ([], None, 0),
         ([(0.5, "completed"), (0.7, "reached_target"), (None, "diverged")], 0.6, 1),
+        ([(0.5, "completed"), (0.7, "diverged")], 0.5, 1),
         ([(None, "diverged")], None, 1),
     ],
 )

@@ -7,6 +7,7 @@ import pytest
 import scipy.stats
 
 from service.statistics.agreement import agreement
+from service.statistics.values import Limits
 
 OURS = [0.80, 0.84, 0.88]  # whose interval at 97% is [.7097, .9703]
 
@@ -77,3 +78,21 @@ def test_a_claim_of_the_same_method_is_disputed_once_in_20() -> None:
         found = agreement(dict(enumerate(claimed)), dict(enumerate(measured, 5)))
         disputed += found.verdict == "disputed"
     assert 0.02 <= disputed / repetitions <= 0.08
+
+
+def test_differences_of_claims_are_cut_to_the_bounds_of_the_metric() -> None:
+    cut = agreement({0: 0.1}, fresh([0.2, 0.9, 0.9]), Limits(0, 1)).difference
+    whole = agreement({0: 0.1}, fresh([0.2, 0.9, 0.9])).difference
+    assert cut is not None
+    assert whole is not None
+    assert whole.ci95 is not None
+    assert whole.ci95[0] < -1
+    assert whole.ci95[1] > 1
+    assert cut == whole._replace(ci95=(-1, 1))
+
+
+def test_equal_seeds_confirm_a_claim_within_one_test_item_of_them() -> None:
+    claimed = {0: 0.651, 1: 0.651, 2: 0.651}
+    assert agreement(claimed, fresh([0.65] * 3), Limits(0, 1, 300)).verdict == "confirmed"
+    assert agreement(claimed, fresh([0.65] * 3), Limits(0, 1, 3000)).verdict == "claimed"
+    assert agreement(claimed, fresh([0.65] * 3)).verdict == "claimed"

@@ -70,3 +70,25 @@ def test_only_common_seeds_are_compared_and_all_pairs_count_as_tests() -> None:
     assert undecided(pair) == []
     others = [{seed: float(seed) for seed in range(4)} for _ in range(8)]
     assert undecided([*pair, *others])[:2] == [0, 1]
+
+
+def test_each_of_several_pairs_must_stand_the_correction_for_all() -> None:
+    """The first is better than either of two others at a p between 1/3 of 5% and 5%."""
+    noise = [0.0, 0.1, -0.1, 0.05, -0.05]
+    first, other, third = ([0.2] * 5, noise, [-value for value in noise])
+    differences = [a - b for a, b in zip(first, other, strict=True)]
+    assert 0.05 / 3 < anytime(differences).p_value < 0.05
+    assert undecided([dict(enumerate(values)) for values in (first, other, third)]) == [0, 1, 2]
+    assert undecided([dict(enumerate(values)) for values in (first, other)]) == []
+
+
+def test_without_spread_there_is_no_interval() -> None:
+    assert anytime([0.1] * 5) == (1.0, 1.0, None)  # of three there is none, whatever they are
+
+
+def test_seeds_come_in_their_order_and_what_was_sure_once_stays_so() -> None:
+    """Four seeds that agree settle it; the fifth, which disagrees, would unsettle it if it came first."""
+    differences = dict(enumerate([1.0, 1.01, 0.99, 1.0, -3.0]))
+    assert undecided([differences, dict.fromkeys(range(5), 0.0)]) == []
+    backwards = {4 - seed: value for seed, value in differences.items()}
+    assert undecided([backwards, dict.fromkeys(range(5), 0.0)]) == [0, 1]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from service.statistics.best_of import Trial, best_of, best_of_each_number, budget_flips
+from service.statistics.best_of import BestOf, Flip, Trial, best_of, best_of_each_number, budget_flips, flips
 from tests.service.statistics.cases import CASES, is_as_expected, named
 
 
@@ -74,3 +74,23 @@ def test_each_number_at_once_is_each_by_itself() -> None:
     given = [Trial(None, 0.0), *map(Trial, valid, test)]
     assert best_of_each_number(given, "minimize") == [best_of(given, k, "minimize") for k in range(1, 11)]
     assert best_of_each_number([], "minimize") == []
+
+
+def test_low_and_high_are_the_5_and_95_per_cent_points() -> None:
+    """By hand: of one of fifteen, 1/15 lies at or below 1 and 14/15 at or below 14."""
+    found = best_of([Trial(float(k), float(k)) for k in range(1, 16)], 1, "maximize")
+    assert (found.low, found.high) == (1.0, 15.0)
+    assert found.expected == pytest.approx(8)
+
+
+def test_what_is_beyond_half_is_counted_of_the_shorter_search() -> None:
+    """Of two trials and of six: the order flips at 2, all that the one has."""
+    few, many = [BestOf(v, v, v) for v in (0.5, 0.7)], [BestOf(0.6, 0, 1)] * 6
+    assert flips(few, many) == [Flip(2, True)]
+    assert flips(many, few) == [Flip(2, True)]
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_two_that_become_equal_do_not_flip(sign: int) -> None:
+    one, other = [BestOf(sign * v, 0, 0) for v in (0.6, 0.7, 0.8)], [BestOf(sign * v, 0, 0) for v in (0.5, 0.7, 0.75)]
+    assert flips(one, other) == []

@@ -33,3 +33,31 @@ def test_a_kernel_that_took_no_time_or_was_not_timed_is_refused() -> None:
 def test_a_negative_time_is_refused() -> None:
     with pytest.raises(ValueError, match="negative"):
         certificate([0.02], [-0.02], [], [])
+
+
+@pytest.mark.parametrize(("before", "after"), [(0.02, 0.03), (0.03, 0.02)])
+def test_the_slower_of_both_kernels_is_held_beside_the_faster(before: float, after: float) -> None:
+    found = certificate([before], [after], [], [])
+    assert found.quiet == 0.02
+    assert found.kernel_ratio == pytest.approx(1.5)
+    assert found.contended
+
+
+def test_a_kernel_that_takes_a_tenth_longer_is_borne() -> None:
+    assert certificate([1.0], [1.1], [], []).kernel_ratio == 1.1
+    assert not certificate([1.0], [1.1], [], []).contended
+    assert certificate([1.0], [1.1001], [], []).contended
+
+
+def test_windows_are_slow_beyond_five_quarters_of_their_median() -> None:
+    """By hand: of twelve, whose median is 1, those of 1.3 and 100 are slow; one of 1.25 is not."""
+    assert certificate([1.0], [1.0], [], [9.0, *[1.0] * 10, 1.3, 100.0]).slow_share == pytest.approx(2 / 12)
+    assert certificate([1.0], [1.0], [], [9.0, *[1.0] * 4, 1.25]).slow_share == 0
+
+
+@pytest.mark.parametrize("wrong", [-0.02, float("nan")])
+def test_earlier_medians_and_windows_are_times(wrong: float) -> None:
+    with pytest.raises(ValueError, match="negative or not a number"):
+        certificate([0.02], [0.02], [wrong], [])
+    with pytest.raises(ValueError, match="negative or not a number"):
+        certificate([0.02], [0.02], [], [wrong])

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from normcore.target import Point
 from service.statistics.curves import GRID, by_seconds, by_steps
+from service.statistics.values import Limits
 
 SLOW = [Point(10, 0.2, 1.0), Point(20, 0.4, 2.0), Point(30, 0.8, 4.0)]
 FAST = [Point(10, 0.4, 0.5), Point(20, 0.6, 1.5), Point(30, 0.6, 2.0)]
@@ -61,3 +62,12 @@ def test_the_interval_is_values_own(rows: list[list[float]]) -> None:
         if np.std(values) > 1e-6:
             expected = scipy.stats.t.interval(0.97, len(values) - 1, np.mean(values), scipy.stats.sem(values))
             assert (band.low, band.high) == pytest.approx(expected)
+
+
+def test_bands_are_cut_to_the_bounds_of_the_metric() -> None:
+    """By hand: .3 +- 21.2049 x .1 at the first step, and .35 +- 21.2049 x .15 after one second."""
+    for bands in (by_steps({0: SLOW, 1: FAST}, limits=Limits(0, 1)), by_seconds({0: SLOW, 1: FAST}, 3, Limits(0, 1))):
+        assert {(band.low, band.high) for band in bands} == {(0, 1)}
+    below = by_steps({0: SLOW, 1: FAST}, limits=Limits(0))
+    assert [band.low for band in below] == [0, 0, 0]
+    assert below[0].high == pytest.approx(0.3 + 2.12049, abs=1e-4)

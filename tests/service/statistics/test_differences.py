@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import ttest_1samp, ttest_ind
 
 from service.statistics.differences import holm, pair, pairs
+from service.statistics.values import Limits
 from tests.service.statistics.cases import is_as_expected, named
 
 
@@ -140,3 +141,18 @@ def test_the_interval_holds_the_true_difference_in_95_of_100(n: int) -> None:
         held += found.ci95[0] <= 0 <= found.ci95[1]
     error = 3 * (0.95 * 0.05 / repetitions) ** 0.5
     assert 0.93 - error <= held / repetitions <= 0.98 + error
+
+
+def test_a_difference_of_two_shares_lies_between_minus_one_and_one() -> None:
+    """By hand, Welch: means .85 and .35, errors .15 and .05, 1.22 degrees of freedom: .5 +- 1.29."""
+    one, other = {0: 0.7, 1: 1.0}, {0: 0.3, 1: 0.4}
+    whole, cut = pair(one, other), pair(one, other, Limits(0, 1))
+    assert whole is not None
+    assert whole.ci95 is not None
+    assert whole.ci95[1] > 1
+    assert cut == whole._replace(ci95=(whole.ci95[0], 1))
+    back = pair(other, one, Limits(0, 1))
+    assert back is not None
+    assert back.ci95 == pytest.approx((-1, -whole.ci95[0]))
+    assert pair(one, other, Limits(0)) == whole, "with one bound, differences have none"
+    assert pair({0: 0.5}, {0: 0.5}, Limits(0, 1)) is None

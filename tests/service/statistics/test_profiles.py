@@ -61,3 +61,14 @@ def test_two_that_are_alike_alone_are_not_turned_round() -> None:
     found = profiles(times, ())
     assert found["a"].area < found["b"].area
     assert flips(times) == []
+
+
+def test_beside_a_time_of_0_every_other_is_infinitely_far() -> None:
+    assert profiles({"a": {"t": 0.0}, "b": {"t": 1.0}}, ())["b"].ratios == [float("inf")]
+
+
+def test_two_of_equal_area_are_not_turned_round() -> None:
+    """By hand: beside c both have 1/2, far too late on t and first on u. Alone b is better, 1 to 5/6."""
+    times = {"a": {"t": 100.0, "u": 1.0}, "b": {"t": 50.0, "u": 1.0}}
+    assert {method: one.area for method, one in profiles(times, ()).items()} == {"a": pytest.approx(5 / 6), "b": 1.0}
+    assert flips({**times, "c": {"t": 1.0}}) == []

@@ -62,3 +62,10 @@ def test_many_at_once_are_what_each_is(pairs: list[tuple[dict[int, Time], dict[i
             if one is not None and other is not None:
                 assert one.ratio == pytest.approx(other.ratio)
                 assert one.ci95 == (other.ci95 and pytest.approx(other.ci95))
+
+
+@pytest.mark.parametrize("nothing", [Time(True, 0.0, 1.0), Time(True, 10.0, 0.0)])
+def test_who_is_there_at_once_is_no_ratio_of_anybody(nothing: Time) -> None:
+    found = speedup({0: Time(True, 10.0, 1.0)}, {0: nothing})
+    assert (found.steps, found.seconds_per_step, found.total, found.seeds) == (None, None, None, 1)
+    assert speedup({0: nothing}, {0: Time(True, 10.0, 1.0)}).total is None

@@ -13,8 +13,10 @@ from scipy.stats import t
 
 from normcore.target import Point
 from service.statistics.times import (
+    By,
     Run,
     best_held,
+    restricted_mean,
     survival,
     time_pair,
     time_pairs,
@@ -191,3 +193,68 @@ def test_times_that_do_not_differ_are_told_apart_once_in_20() -> None:
 def _risen(seconds: float) -> list[Point]:
     """To 1 after so many seconds; it stays there."""
     return [Point(1, 0.0, 0.0), Point(2, 1.0, seconds), Point(3, 1.0, 2 * seconds)]
+
+
+def test_no_time_counts_beyond_the_first_at_which_anybody_stopped_looking() -> None:
+    """Of two that stopped at 10 and at 30, by hand: all that is known of anybody is 10 or more."""
+    a = {0: Run(10.0, False), 1: Run(30.0, False), 2: Run(50.0, True)}
+    found = time_pair(a, {seed: Run(40.0, True) for seed in range(3)})
+    assert found is not None
+    assert (found.tau, found.mean, found.p_value) == (10.0, 0.0, 1.0)
+
+
+def test_the_mean_of_times_ends_at_tau_whatever_comes_later() -> None:
+    """By hand: all 100 of the first half, half of the 100 that follow, and nothing of what lies beyond 200."""
+    assert restricted_mean([(100.0, 0.5), (300.0, 0.0)], 200.0) == pytest.approx(150)
+    assert restricted_mean([(100.0, 0.5), (200.0, 0.0)], 200.0) == pytest.approx(150)
+
+
+def test_a_time_of_0_has_no_logarithm_and_no_interval() -> None:
+    assert times([0.0, 10.0, 20.0], [True] * 3, 20.0).ci95 is None
+
+
+def test_a_miss_counts_as_early_for_the_lower_limit_and_as_never_for_the_upper() -> None:
+    """Of six times the interval of the median goes from the first to the last; the first here is a miss."""
+    at, reached = [10.0, 20.0, 30.0, 40.0, 50.0, 60.0], [False, True, True, True, True, True]
+    assert times(at, reached, 60.0).ci95 == (10.0, None)
+    assert times(at, [True] * 6, 60.0).ci95 == (10.0, 60.0)
+
+
+def test_who_touches_the_level_at_the_end_and_does_not_hold_it_was_watched_to_the_end() -> None:
+    """The baseline holds .5 from step 10 on, its first; the own curve is above .5 only at its last step, 30."""
+    baseline = {0: points([(10, 0.5, 1), (20, 0.5, 2)])}
+    own = {0: points([(10, 0.2, 1), (20, 0.3, 2), (30, 0.9, 4)])}
+    cases: list[tuple[By, int]] = [("steps", 3), ("seconds", 4)]
+    for by, fraction in cases:
+        found = to_baselines_best(baseline, own, "maximize", by=by)
+        assert found is not None
+        assert found.fraction == pytest.approx(fraction)
+        assert (found.ci95, found.n, found.bound) == (None, 1, "at least")
+
+
+def test_one_seed_that_misses_the_level_makes_a_bound_whoever_comes_after_it() -> None:
+    baseline = {seed: points([(10, 0.5, 1), (20, 0.5, 2)]) for seed in range(2)}
+    missed, reached = points([(10, 0.2, 1), (20, 0.3, 2)]), points([(10, 0.6, 1), (20, 0.6, 2)])
+    found = to_baselines_best(baseline, {0: missed, 1: reached}, "maximize")
+    assert found is not None
+    assert (found.ci95, found.n, found.bound) == (None, 2, "at least")
+
+
+def test_how_long_a_level_is_held_is_as_asked() -> None:
+    """By hand, with a target of .5: touched at 20, held for two evaluations from 40 on and for three from 60 on."""
+    curve = points([(20, 0.6, 1), (30, 0.1, 2), (40, 0.5, 3), (50, 0.5, 4), (55, 0.0, 5)])
+    curve += points([(60, 0.5, 6), (70, 0.5, 7), (80, 0.5, 8)])
+    assert [time_to_target(curve, 0.5, "maximize", k).steps for k in (1, 2, 3)] == [20, 40, 60]
+    own = {0: points([(5, 0.5, 1), (6, 0.0, 2), (10, 0.5, 3), (20, 0.5, 4), (25, 0, 5), (30, 0.5, 6), (40, 0.5, 7)])}
+    own[0].append(Point(50, 0.5, 8.0))
+    for k, fraction in ((2, 10 / 40), (3, 30 / 60)):
+        found = to_baselines_best({0: curve}, own, "maximize", k)
+        assert found is not None
+        assert found.fraction == pytest.approx(fraction)
+
+
+def test_fractions_that_do_not_differ_have_no_interval() -> None:
+    found = to_baselines_best({0: rising(40), 1: rising(20)}, {0: rising(20), 1: rising(10)}, "maximize")
+    assert found is not None
+    assert found.fraction == pytest.approx(0.5)
+    assert (found.ci95, found.n) == (None, 2)

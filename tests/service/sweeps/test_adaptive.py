@@ -169,6 +169,16 @@ def test_a_diverged_seed_counts_as_what_ignoring_the_input_is_worth(db: Database
     assert 3 < seeds(db, sweep_id)["none"] < 10
 
 
+def test_seeds_that_explode_decide_as_soon_as_seeds_that_diverge(db: Database) -> None:
+    """Uncapped, values of other sizes each would keep the order open up to twenty seeds."""
+    sweep_id = stored(db, posted(adaptive=True))
+    while True:
+        run_all(db, lambda spec, seed: -(1000.0**seed) if spec["norm"]["method"] == "none" else 0.8 + seed / 100)
+        if not advanced(db):
+            break
+    assert 3 < seeds(db, sweep_id)["none"] < 10
+
+
 def test_other_sweeps_get_nothing(db: Database) -> None:
     stored(db, posted(THREE))
     run_all(db, worth)

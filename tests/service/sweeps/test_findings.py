@@ -1,5 +1,7 @@
 """What cells come to: the best one, what is tried in a search, and where two methods change places."""
 
+import pytest
+
 from normcore.spec.metric import ACCURACY, ERROR_RATE
 from service.leaderboards.board import Row
 from service.leaderboards.pooling import RunResult, pool
@@ -9,7 +11,7 @@ from tests.service.leaderboards.test_pooling import run
 
 
 def cell(name: str, *runs: RunResult, method: str = "none") -> Row:
-    pooled = pool(runs, [ACCURACY])
+    pooled = pool(runs, [ACCURACY], lambda _: None)
     return Row(name, "setting", method, 1, {}, ["exp_1"], None, len(runs), 0, runs, [], pooled)
 
 
@@ -28,6 +30,14 @@ def test_the_best_cell_is_chosen_by_validation_and_of_equal_ones_the_first() -> 
     assert findings.best(cells, ERROR_RATE) == "a", "where less is better"
     assert findings.best([cells[3]], ACCURACY) is None
     assert findings.best([], ACCURACY) is None
+
+
+def test_a_cell_that_explodes_is_as_good_as_one_that_diverged() -> None:
+    """By hand: (.8 + .1) / 2 = .45 in validation and in the test, however far the other seed went."""
+    exploded = cell("a", run(0, 0.8), run(1, -8.8e18))
+    [[trial]] = findings.trials([exploded]).values()
+    assert trial.valid == trial.test == pytest.approx(0.45)
+    assert findings.best([exploded, cell("b", run(0, 0.3), run(1, 0.4))], ACCURACY) == "a", "not by its explosion"
 
 
 def test_a_trial_is_chosen_by_validation_and_worth_its_score() -> None:

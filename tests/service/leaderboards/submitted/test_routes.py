@@ -242,6 +242,46 @@ def test_a_fresh_seed_that_diverged_counts_as_one_without_skill(client: TestClie
     assert (found["state"], found["difference"]["mean"]) == ("disputed", pytest.approx(0.84 - 0.1))
 
 
+def test_fresh_seeds_that_explode_count_as_ones_without_skill(client: TestClient, db: Database) -> None:
+    """By hand: claimed .84, fresh (.05, .06, .07), each counted as .1: .74 apart."""
+    got = accepted(client)
+    measured(db, [0.05, 0.06, 0.07])
+    found = client.get(f"/v1/results/{got['id']}").json()
+    assert (found["state"], found["difference"]["mean"]) == ("disputed", pytest.approx(0.84 - 0.1))
+
+
+def test_a_claim_without_skill_is_confirmed_by_seeds_without_skill(client: TestClient, db: Database) -> None:
+    got = accepted(client, [0.01, 0.02, 0.03])
+    measured(db, [0.07, 0.08, 0.09])
+    found = client.get(f"/v1/results/{got['id']}").json()
+    assert (found["state"], found["difference"]["mean"]) == ("confirmed", 0)
+    assert found["value"]["mean"] == pytest.approx(0.02), "the value keeps what was claimed"
+
+
+def test_no_claimed_seed_enters_a_score_below_no_skill(client: TestClient, db: Database) -> None:
+    """By hand: (.1 + .1 + .4) / 3 = .2, beside a measured mean of .15 that it would not beat by its own, .14."""
+    result(db, "none", [0.15, 0.15, 0.15], [10, 10, 10])
+    accepted(client, [0.01, 0.01, 0.40])
+    [claim, own] = board(client)["entries"]
+    assert (claim["source"], claim["rank"], claim["score"]) == ("submitted", 1, pytest.approx(0.2))
+    assert claim["value"]["mean"] == pytest.approx(0.14)
+    assert (own["rank"], own["score"]) == (1, pytest.approx(0.15))
+
+
+def test_equal_claimed_values_are_known_to_one_test_item(client: TestClient) -> None:
+    """Of 300 test images, and of the first 100 of them."""
+    for items, task in ((300, {}), (100, {"examples": 100})):
+        got = accepted(client, [0.65] * 3, task={"name": "permuted_digits", "profile": "smoke", **task})
+        assert got["value"]["ci95"] == pytest.approx([0.65 - 0.5 / items, 0.65 + 0.5 / items])
+    assert accepted(client, [0.5, 1.0])["value"]["ci95"] == [0, 1]
+
+
+def test_a_difference_of_a_claim_is_cut_to_what_differences_can_be(client: TestClient, db: Database) -> None:
+    got = accepted(client, [0.1])
+    measured(db, [0.2, 0.9, 0.9])
+    assert client.get(f"/v1/results/{got['id']}").json()["difference"]["ci95"] == [-1, 1]
+
+
 def test_other_specs_and_what_failed_say_nothing(client: TestClient, db: Database) -> None:
     got = accepted(client)
     measured(db, [0.83, 0.85, 0.82], method="none")
@@ -370,3 +410,9 @@ def test_a_password_that_was_stored_before_is_not_shown(client: TestClient, db: 
         "/boards/permuted_digits?profile=smoke",
     ):
         assert "secret" not in client.get(path).text
+
+
+def test_a_claim_whose_seeds_did_not_all_take_off_says_so(client: TestClient) -> None:
+    accepted(client, [0.60, 0.95, 0.95])
+    accepted(client, method="none")
+    assert {entry["method"]: entry["gap"] for entry in board(client)["entries"]} == {"layer_norm": True, "none": False}
