@@ -63,9 +63,9 @@ def test_an_experiment_is_listed_with_its_size_and_age(created_at: str, age: str
 @pytest.mark.parametrize(
     ("result", "told"),
     [
-        (None, "diverged"),
-        ({"value": None}, "diverged"),
-        ({"divergence": None}, "diverged"),
+        (None, "diverged at step 40"),
+        ({"value": None}, "diverged at step 40"),
+        ({"divergence": None}, "diverged at step 40"),
         ({"divergence": BROKE}, "diverged at step 10: train.loss was no longer finite; before that it was 2.306"),
         ({"divergence": {**BROKE, "last_finite": {}}}, "diverged at step 10: train.loss was no longer finite"),
     ],
@@ -73,7 +73,7 @@ def test_an_experiment_is_listed_with_its_size_and_age(created_at: str, age: str
 def test_a_run_that_diverged_says_what_broke(result: Any, told: str) -> None:
     run: Any = {"id": "run_1", "seed": 0, "state": "succeeded", "attempt": 1, "history": [], "outcome": "diverged"}
     run |= {"error": None, "created_at": "2026-11-22T11:59:18Z", "started_at": None, "finished_at": None}
-    run |= {"resumed_from_step": None, "result": result}
+    run |= {"resumed_from_step": None, "result": result, "progress": {"step": 40, "max_steps": 40}}
     assert history(run).rows[-1][-1] == f"succeeded: {told}"
 
 

@@ -96,7 +96,7 @@ def test_without_a_service_it_says_how_to_start_one(nobody: None, spec_file: Pat
         ["cancel", "exp_1"],
         ["tasks"],
         ["leaderboard", "x"],
-        ["compare", "x", "y"],
+        ["compare", "0123456789ab", "ba9876543210"],
         ["report-card", "x"],
         ["claim", spec_file],
         ["claims"],

@@ -133,5 +133,5 @@ def test_on_a_port_where_another_service_listens_it_submits_nothing(
         result = CliRunner().invoke(app, ["demo", "--port", url.rpartition(":")[2]])
         assert httpx.get(f"{url}/v1/experiments").json()["items"] == []
     assert result.exit_code == 2
-    assert "the service did not start" in result.output
+    assert "the service ended with status 2" in result.output
     assert "cannot listen on" in result.output

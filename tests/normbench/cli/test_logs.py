@@ -43,6 +43,7 @@ def test_the_logs_of_all_attempts_are_shown_the_earliest_first(monkeypatch: pyte
         "resumed_from_step": 30,
         "error": None,
         "outcome": "completed",
+        "result": {"value": 0.5},
     }
     names = ["1.log.txt", "10.log.txt", "2.log.txt", "environment.json", "log.txt", "my.log.txt"]
     files = {"items": [{"name": name, "size": 1, "url": ""} for name in names]}

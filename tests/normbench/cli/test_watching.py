@@ -97,7 +97,7 @@ def test_ctrl_c_says_that_the_training_goes_on_and_how_to_come_back() -> None:
         "progress": {"step": 1, "max_steps": 9, "eta_seconds": 3.0, "phase": None},
     }
     spec = {**written(), "kind": "training"}
-    experiment = {"id": "exp_1", "state": "running", "runs": [run], "spec": spec}
+    experiment = {"id": "exp_1", "state": "running", "runs": [run], "name": "layer_norm", "spec": spec}
     with scripted(Answer(experiment), Answer({"items": [TASK]}), Answer(experiment)) as script:
         waiting = command_process({"NORMBENCH_URL": script.url}, "watch", "exp_1", "--json")
         until(lambda: len(script.requests) > 2, SECONDS, lambda: "it never asked")
@@ -111,7 +111,7 @@ def test_ctrl_c_says_that_the_training_goes_on_and_how_to_come_back() -> None:
 
 
 def test_waiting_sits_out_a_service_that_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    ended = {"id": "exp_1", "state": "succeeded", "runs": [], "spec": {**written(), "kind": "training"}}
+    ended = {"id": "exp_1", "state": "succeeded", "runs": [], "name": "layer_norm", "spec": {**written(), "kind": "training"}}
     with scripted(AWAY, HANG_UP, Answer(ended), Answer({"items": []})) as script:
         monkeypatch.setenv("NORMBENCH_URL", script.url)
         monkeypatch.setattr(command, "PATIENCE", 0.0)

@@ -45,6 +45,7 @@ def test_nothing_is_stored_and_nothing_is_known_yet(client: TestClient, db: Data
     needed = footprint(resolve(body))
     assert needed is not None
     assert planned == {
+        "name": "layer_norm",
         "spec": resolve(body).model_dump(mode="json"),
         "fingerprint": resolve(body).fingerprint(),
         "runs": 2,

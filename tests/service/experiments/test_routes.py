@@ -41,6 +41,7 @@ def test_a_submitted_spec_is_answered_resolved_with_its_queued_runs(client: Test
             "state": "queued",
             "attempt": 1,
             "resumed_from_step": None,
+            "of_older_code": False,
             "outcome": None,
             "progress": {"step": 0, "max_steps": MAX_STEPS, "eta_seconds": None, "phase": None},
             "result": None,

@@ -52,12 +52,12 @@ def test_its_experiments_name_it_and_can_be_listed(client: TestClient) -> None:
 
 def test_a_finished_sweep_shows_entries_the_best_cell_and_the_budget_curve(client: TestClient, db: Database) -> None:
     sweep = post(client, posted({**METHODS, LR: [1e-3, 1e-2]})).json()
-    run_all(db, lambda spec, seed: spec["training"]["optimizer"]["lr"] * 10)
+    run_all(db, lambda spec, seed: spec["training"]["optimizer"]["lr"] * 50)
     found = client.get(f"/v1/sweeps/{sweep['id']}").json()
     assert (found["state"], found["progress"]) == ("succeeded", {"done": 4, "total": 4, "eta_seconds": None})
-    assert [cell["entry"]["value"]["mean"] for cell in found["cells"]] == [0.01, 0.1, 0.01, 0.1]
+    assert [cell["entry"]["value"]["mean"] for cell in found["cells"]] == [0.05, 0.5, 0.05, 0.5]
     assert found["best"] == found["cells"][1]
-    assert found["budget_curve"]["none"] == [[1, pytest.approx(0.055), 0.01, 0.1], [2, 0.1, 0.1, 0.1]]
+    assert found["budget_curve"]["none"] == [[1, pytest.approx(0.3), 0.1, 0.5], [2, 0.5, 0.5, 0.5]]
     assert found["budget_flips"] == []
 
 
