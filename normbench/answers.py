@@ -57,6 +57,7 @@ class Run(TypedDict):
     timing: Timing | None
     error: str | None
     history: list[HistoryEntry]
+    of_older_code: bool
     created_at: str
     started_at: str | None
     finished_at: str | None
@@ -91,14 +92,16 @@ class Experiment(TypedDict):
 class Plan(TypedDict):
     """What submitting a spec would do; ``basis`` says what the seconds were taken from, None if nothing is known.
 
-    ``memory_bytes`` is what a run needs at least, ``memory`` the same by what it is for, ``worker_memory_bytes`` the
-    most that a live worker gives it; None if that is not known.
+    ``code`` is the code that the API's machine has, with the live workers that have other code. ``memory_bytes`` is what
+    a run needs at least, ``memory`` the same by what it is for, ``worker_memory_bytes`` the most that a live worker
+    gives it; None if that is not known.
     """
 
     spec: Spec
     fingerprint: str
     name: str | None
     runs: int
+    code: dict[str, Any]
     measured_seeds: list[int]
     seconds_per_run: float | None
     total_seconds: float | None

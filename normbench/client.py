@@ -452,6 +452,7 @@ class Client:
         over_budget: bool = False,
         entries: Literal["all", "best"] | None = None,
         as_of: datetime | str | None = None,
+        code: Literal["present", "all"] | None = None,
     ) -> answers.Leaderboard:
         """Which method wins a task.
 
@@ -464,6 +465,7 @@ class Client:
             over_budget: rank entries that had more than the board's budget as well.
             entries: ``best`` shows one a method, that with the best validation value.
             as_of: the board of this moment, with its time zone, such as ``2026-11-25T12:00:00Z``; now if omitted.
+            code: ``all`` also shows runs of older code, which the entries set aside.
         """
         options = _given(
             profile=profile,
@@ -474,6 +476,7 @@ class Client:
             over_budget=over_budget or None,
             entries=entries,
             as_of=_moment(as_of),
+            code=code,
         )
         return cast(answers.Leaderboard, self._get(_path("leaderboards", task), **options))
 

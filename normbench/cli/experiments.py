@@ -56,6 +56,8 @@ def submit(
         else:
             if plan["measured_seeds"] and not only_new:
                 command.note(f"{file}: {seeds(plan['measured_seeds'])} measured already; --only-new leaves out what is")
+            for told in display.other_code(plan):
+                command.note(f"{file}: {told}; the runs that it trains are of that code")
             submitted.append(_submit(client, file, wanted, idempotency_key))
             _tell(submitted[-1], wait, as_json)
     if wait and submitted:

@@ -43,6 +43,9 @@ def board(
     as_of: Annotated[
         str | None, typer.Option(metavar="MOMENT", help="The board of a moment, such as 2026-11-25T12:00:00Z.")
     ] = None,
+    code: Annotated[
+        str | None, typer.Option(metavar="all", help="all: also show runs of older code, which entries set aside.")
+    ] = None,
     format: Format = "csv",
     output: Output = None,
     as_json: Json = False,
@@ -53,7 +56,7 @@ def board(
     client = command.client()
     options: dict[str, Any] = {"profile": profile, "rank_by": rank_by, "baseline": baseline, "problem": problem}
     options |= {"published": published, "over_budget": over_budget}
-    options |= {"entries": "best" if best else None, "as_of": as_of}
+    options |= {"entries": "best" if best else None, "as_of": as_of, "code": code}
     if as_json:
         _deliver_json(client.leaderboard(task, **options), output)
     else:

@@ -20,6 +20,7 @@ OF_A_TASK = {
     "problem": "problem",
     "best": "entries",
     "as-of": "as_of",
+    "code": "code",
     "published": "published",
     "over-budget": "over_budget",
 }
@@ -41,12 +42,15 @@ def leaderboard(
     as_of: Annotated[
         str | None, typer.Option(metavar="MOMENT", help="The board of a moment, such as 2026-11-25T12:00:00Z.")
     ] = None,
+    code: Annotated[
+        str | None, typer.Option(metavar="all", help="all: also show runs of older code, which entries set aside.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Show which method wins a task, or all of them."""
     client = command.client()
     options: dict[str, Any] = {"baseline": baseline, "problem": problem}
-    options |= {"entries": "best" if best else None, "as_of": as_of}
+    options |= {"entries": "best" if best else None, "as_of": as_of, "code": code}
     if task == OVERALL:
         _check_of_a_task({**options, "published": published or None, "over_budget": over_budget or None})
         found = client.overall(profile=profile, rank_by=cast(Any, rank_by))

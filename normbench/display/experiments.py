@@ -122,9 +122,19 @@ def plan(found: Plan) -> Group:
         "time in all": "not known yet" if in_all is None else duration(in_all),
         "memory of a run": memory(found),
         "place in the queue": found["queue_position"],
+        **({"code": "; ".join(other_code(found))} if other_code(found) else {}),
         "fingerprint": found["fingerprint"][:SHORT_FINGERPRINT],
     }
     return Group(Text(f"{subject(found)} (nothing is submitted)", "bold"), block(lines))
+
+
+def other_code(found: Plan) -> list[str]:
+    """The live workers whose code of the spec's own parts is not that of the API."""
+    workers = (found.get("code") or {}).get("workers", [])
+    return [
+        f"worker {worker['host']} (process {worker['pid']}) has other code for {', '.join(worker['parts'])}"
+        for worker in workers
+    ]
 
 
 def memory(found: Plan) -> str:

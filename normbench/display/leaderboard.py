@@ -78,8 +78,17 @@ def _note(board: Leaderboard) -> str | None:
         for entry in board["entries"]
         if entry["value"] and not entry["n_diverged"] and entry.get("score") not in (None, entry["value"]["mean"])
     ]
-    notes = [of_problem, verdict, of_ranks, *capped, *gaps, *conflicts, _company(board)]
+    notes = [of_problem, verdict, of_ranks, *capped, *gaps, *conflicts, _older_code(board), _company(board)]
     return "\n".join(filter(None, notes)) or None
+
+
+def _older_code(board: Leaderboard) -> str | None:
+    """How many runs the entries set aside, and how to see them."""
+    aside = sum(entry.get("n_older", 0) for entry in board["entries"] if not entry.get("of_older_code"))
+    if not aside or any(entry.get("of_older_code") for entry in board["entries"]):
+        return None
+    runs = "1 run of older code is" if aside == 1 else f"{aside} runs of older code are"
+    return f"{runs} set aside; --code all shows them."
 
 
 def _company(board: Leaderboard) -> str | None:
@@ -107,6 +116,8 @@ def _source(entry: Mapping[str, Any]) -> str | None:
         return source
     if entry["citation"]:
         return f"published, quoted from {entry['origin']}" if entry["origin"] else "published"
+    if entry.get("of_older_code"):
+        return "of older code"
     return "over budget" if entry["over_budget"] else None
 
 

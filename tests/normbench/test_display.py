@@ -268,3 +268,12 @@ def test_an_entry_that_is_not_ranked_by_its_mean_says_by_what() -> None:
     assert leaderboard(board).note == (
         "layer_norm (00000000) is ranked by 0.525, as no seed counts as worse than no skill."
     )
+
+
+def test_runs_of_older_code_are_counted_below_the_board_and_told_when_they_are_shown() -> None:
+    board: Any = {**ABOUT, **OWN, "direction": "maximize", "baseline": "none", "rank_by": "metric"}
+    board["entries"] = [entry(1, n_older=2), entry(2, method="none")]
+    assert leaderboard(board).note == "2 runs of older code are set aside; --code all shows them."
+    board["entries"].append(entry(None, n_older=2, of_older_code=True))
+    assert leaderboard(board).note is None
+    assert [cells[2] for cells in leaderboard(board).rows] == [None, None, "of older code"]

@@ -111,7 +111,13 @@ def test_ctrl_c_says_that_the_training_goes_on_and_how_to_come_back() -> None:
 
 
 def test_waiting_sits_out_a_service_that_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    ended = {"id": "exp_1", "state": "succeeded", "runs": [], "name": "layer_norm", "spec": {**written(), "kind": "training"}}
+    ended = {
+        "id": "exp_1",
+        "state": "succeeded",
+        "runs": [],
+        "name": "layer_norm",
+        "spec": {**written(), "kind": "training"},
+    }
     with scripted(AWAY, HANG_UP, Answer(ended), Answer({"items": []})) as script:
         monkeypatch.setenv("NORMBENCH_URL", script.url)
         monkeypatch.setattr(command, "PATIENCE", 0.0)
