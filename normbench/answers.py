@@ -92,7 +92,7 @@ class Experiment(TypedDict):
 class Plan(TypedDict):
     """What submitting a spec would do; ``basis`` says what the seconds were taken from, None if nothing is known.
 
-    ``code`` is the code that the API's machine has, with the live workers that have other code. ``memory_bytes`` is what
+    ``code`` is the code of the API's machine, with the live workers that have other code. ``memory_bytes`` is what
     a run needs at least, ``memory`` the same by what it is for, ``worker_memory_bytes`` the most that a live worker
     gives it; None if that is not known.
     """
