@@ -31,7 +31,7 @@ from normcore.spec.models.feed_forward import FeedForward
 from normcore.spec.models.recurrent import RecurrentModel
 from normcore.spec.optimizers import OPTIMIZERS
 from normcore.spec.plug_ins import CannotRun, UnusablePlugIn
-from normcore.spec.registry import Registry
+from normcore.spec.registry import Registry, _installed
 from normcore.spec.tasks import BENCHMARKS
 from normcore.spec.tasks.char_lm import CharLM
 
@@ -423,6 +423,48 @@ def test_a_package_that_cannot_be_imported_does_no_harm(install: Install, source
     registry = install(source, good="{module}:Good")
     with pytest.warns(UnusablePlugIn, match="good .* is left out: .*[a-z]"):
         assert list(registry) == list(METHODS.ours)
+
+
+def refusal(registry: Registry[Method], tag: str) -> str:
+    with pytest.raises(PydanticCustomError) as refused:
+        registry.validate({"method": tag})
+    return refused.value.message()
+
+
+def test_a_package_that_was_installed_after_the_registry_was_read_is_refused_with_the_repair(install: Install) -> None:
+    registry = Registry("methods", Method, "normcore.spec.methods", tag="method", implemented_in="normcore.norms")
+    assert "good" not in registry
+    install(good="{module}:Good")
+    _installed.cache_clear()
+    assert refusal(registry, "good") == (
+        "unknown 'good'; someones-methods 1.2 has it, which this process has not loaded; restart it (API and workers)"
+    )
+    assert "choose from" in refusal(registry, "nowhere")
+
+
+def test_a_module_that_was_written_after_the_registry_was_read_is_refused_with_the_repair(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import normcore.spec.methods as methods
+
+    monkeypatch.setattr(methods, "__path__", [*methods.__path__, str(tmp_path)])
+    registry = Registry("methods", Method, "normcore.spec.methods", tag="method", implemented_in="normcore.norms")
+    assert "scale_norm" not in registry
+    (tmp_path / "scale_norm.py").write_text("")
+    told = refusal(registry, "scale_norm")
+    assert f"{tmp_path / 'scale_norm.py'} has it" in told
+    assert "restart" in told
+
+
+def test_whoever_asks_for_one_that_was_left_out_is_told_why(install: Install) -> None:
+    registry = install(other="{module}:Good")
+    with pytest.warns(UnusablePlugIn):
+        assert "other" not in registry
+    assert 'expected its field method: Literal["other"]' in refusal(registry, "other")
+
+
+def test_a_name_of_any_length_is_refused() -> None:
+    assert "choose from" in refusal(METHODS, "x" * 10_000)
 
 
 def test_the_reason_is_one_line_with_the_errors_class(install: Install) -> None:
