@@ -37,13 +37,13 @@ def code_version() -> CodeVersion:
     """The project's version, its commit, and whether the source differs from that. Git is asked again only after a file
     of the packages, the commit or the index has changed."""
     return CodeVersion(
-        _package(), *(_commit(project_files(), _of_git()) if (SOURCE / ".git").exists() else (None, None))
+        _package(), *(_commit(_kept or project_files(), _of_git()) if (SOURCE / ".git").exists() else (None, None))
     )
 
 
 def project_files() -> frozenset[tuple[str, State]]:
     """Paths and states of all source files of the project."""
-    return _kept or frozenset(file for package in PACKAGES for file in files_below(SOURCE / package))
+    return frozenset(file for package in PACKAGES for file in files_below(SOURCE / package))
 
 
 def keep_project_files(files: frozenset[tuple[str, State]]) -> None:

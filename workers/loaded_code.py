@@ -43,15 +43,15 @@ class LoadedCode:
         before = {**self._folders, **self._modules}
         now = {**self._in_folders(), **{path: state_of(path) for path in self._modules}}
         if now == before:
+            keep_project_files(self._project)
             return ()
         touched = [path for path in sorted(before.keys() | now.keys()) if before.get(path) != now.get(path)]
         return tuple(path for path in touched if _digest(path) != self._digests.get(path))
 
     def _in_folders(self) -> Files:
-        project = project_files()
-        keep_project_files(project)
+        self._project = project_files()
         own = (source for package in self._plug_ins for source in sources_of_package(package))
-        return {**dict(project), **{source.path: source.state for source in own}}
+        return {**dict(self._project), **{source.path: source.state for source in own}}
 
 
 def _digest(path: str) -> str | None:

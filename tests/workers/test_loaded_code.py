@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import normcore
 from tests.processes import service
 from workers.messages import named
 
@@ -38,6 +39,8 @@ def layers(site: Path) -> Path:
 CHANGED = """
 import json, os, sys
 from pathlib import Path
+import normcore.code_version
+normcore.code_version.SOURCE = Path(sys.argv[1]) / "copy"
 from workers.loaded_code import LOADED
 from normcore.spec.methods import METHODS
 METHODS["mean_absolute_norm"]
@@ -55,12 +58,15 @@ found["a module"] = edited("mean_absolute_norm/layers.py", lambda text: text + "
 found["touched"] = edited("mean_absolute_norm/layers.py", lambda text: text)
 found["a new module"] = edited("mean_absolute_norm/new.py", lambda text: "A = 1\\n")
 found["a module elsewhere"] = edited("helpers_of_mine.py", lambda text: "FACTOR = 2\\n")
+found["a module of ours"] = edited("copy/normcore/norms/rms_norm.py", lambda text: text + "A = 1\\n")
+found["a new module of ours"] = edited("copy/normcore/norms/new_norm.py", lambda text: "A = 1\\n")
 found["a file of no module"] = edited("notes.txt", lambda text: "A = 1\\n")
 print(json.dumps(found))
 """
 
 
 def test_an_edited_new_or_removed_module_is_noticed_and_nothing_else(site: Path) -> None:
+    shutil.copytree(Path(normcore.__file__).parent, site / "copy" / "normcore")
     command = [sys.executable, "-c", CHANGED, str(site)]
     done = subprocess.run(command, env={"PYTHONPATH": str(site)}, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -70,6 +76,8 @@ def test_an_edited_new_or_removed_module_is_noticed_and_nothing_else(site: Path)
         "touched": [],
         "a new module": ["mean_absolute_norm/new.py"],
         "a module elsewhere": ["helpers_of_mine.py"],
+        "a module of ours": ["copy/normcore/norms/rms_norm.py"],
+        "a new module of ours": ["copy/normcore/norms/new_norm.py"],
         "a file of no module": [],
     }
 
