@@ -61,8 +61,7 @@ def own_code(environment: Mapping[str, Any]) -> str | None:
 
 def digest_of_part(registry: Registry[Any], part: Part | type[Part]) -> str | None:
     """The digest of a class of options and of the module that implements it."""
-    kind = part if isinstance(part, type) else type(part)
-    sources = {*_sources(kind.__module__), *_sources(registry.module_of(part))}
+    sources = {source for module in _modules(registry, part) for source in _sources(module)}
     if not sources:
         return None
     whole = hashlib.sha256()
@@ -82,6 +81,12 @@ def digests() -> dict[str, dict[str, str | None]]:
 def tags_of(spec: ExperimentSpec) -> dict[str, str]:
     """The tags of a spec's own parts."""
     return {name: registry.tag_of(part) for name, registry, part in _own_parts(spec)}
+
+
+def changed_at(spec: ExperimentSpec) -> float:
+    """When a source of the spec's own parts was changed last, in seconds since 1970."""
+    modules = (module for _, registry, part in _own_parts(spec) for module in _modules(registry, part))
+    return max((source.state.mtime_ns for module in modules for source in _sources(module)), default=0) / 1e9
 
 
 class LoadedOptions:
@@ -120,6 +125,12 @@ def _own_parts(spec: ExperimentSpec) -> Iterator[tuple[str, Registry[Any], Part]
     yield "task", BENCHMARKS if spec.task.name in BENCHMARKS else ANALYSES, spec.task
     if isinstance(spec, TrainingSpec):
         yield "optimizer", OPTIMIZERS, spec.training.optimizer
+
+
+def _modules(registry: Registry[Any], part: Part | type[Part]) -> tuple[str, str]:
+    """The module of a class of options, and the one that implements it."""
+    kind = part if isinstance(part, type) else type(part)
+    return kind.__module__, registry.module_of(part)
 
 
 def _sources(module: str) -> list[Source]:

@@ -8,7 +8,6 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Mapping
 from dataclasses import replace
 
 from celery.exceptions import SecurityWarning
@@ -18,7 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from normcore.own_code import digests
 from service.db import Database, one_line
 from service.fleet import registration
-from service.fleet.registration import WorkerIdentity
+from service.fleet.registration import Code, WorkerIdentity
 from service.processes.startup import StartupError, prepare
 from service.queue import Notifier, make_celery, queue_name
 from workers import kernels, memory, node, tasks, warm
@@ -95,7 +94,8 @@ class Heartbeats:
 
     def __init__(self, db: Database, seconds: float, identity: WorkerIdentity) -> None:
         self._db, self._seconds, self._identity = db, seconds, identity
-        self._code: Mapping[str, Mapping[str, str | None]] | None = None
+        self._code: Code | None = None
+        self._code_at: float | None = None
         self._code_due = -math.inf
         self._gone, self._due = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._send, name="heartbeats")
@@ -125,7 +125,7 @@ class Heartbeats:
                     if gone:
                         registration.remove(session, self._identity.id)
                         return
-                    registration.heartbeat(session, replace(self._identity, code=self._code))
+                    registration.heartbeat(session, replace(self._identity, code=self._code, code_at=self._code_at))
             except SQLAlchemyError as error:
                 log.warning("no heartbeat: %s", one_line(error))
                 if gone:
@@ -139,7 +139,8 @@ class Heartbeats:
     def _look_at_code(self) -> None:
         now = time.monotonic()
         if now >= self._code_due:
-            self._code, self._code_due = digests(), now + CODE_SECONDS
+            self._code_at, self._code_due = time.time(), now + CODE_SECONDS
+            self._code = digests()
 
 
 def _stop_when_stdin_closes() -> None:

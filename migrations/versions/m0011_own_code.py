@@ -22,9 +22,11 @@ def upgrade() -> None:
     op.add_column("entries", sa.Column("code_at", sa.DateTime(timezone=True), nullable=True))
     op.add_column("entries", sa.Column("n_older", sa.Integer(), nullable=False, server_default="0"))
     op.add_column("workers", sa.Column("code", JSON, nullable=True))
+    op.add_column("workers", sa.Column("code_at", sa.Float(), nullable=True))
 
 
 def downgrade() -> None:
+    op.drop_column("workers", "code_at")
     op.drop_column("workers", "code")
     op.drop_column("entries", "n_older")
     op.drop_column("entries", "code_at")

@@ -9,7 +9,7 @@ from sqlalchemy import Row, select
 from sqlalchemy.orm import Session
 
 from normcore.footprint import footprint
-from normcore.own_code import code_of, present_code, tags_of
+from normcore.own_code import changed_at, code_of, present_code, tags_of
 from normcore.spec import ExperimentSpec, digest
 from service.experiments import fused_kernels, schemas
 from service.experiments.certificates import PARTS
@@ -69,11 +69,12 @@ def _succeeded(session: Session, fingerprint: str) -> Sequence[Row[Any]]:
 def _with_other_code(
     session: Session, spec: ExperimentSpec, parts: Mapping[str, str | None], heartbeat_seconds: float
 ) -> list[schemas.OtherCode]:
-    """Live workers that might train the spec and have other code for it."""
-    tags, found = tags_of(spec), []
+    """Live workers that might train the spec and have other code for it. One that has not looked since the API's files
+    were edited may have the same files."""
+    tags, found, edited_at = tags_of(spec), [], changed_at(spec)
     for worker in registration.live(session, spec.device, heartbeat_seconds):
         known = worker.code
-        if known is None:  # it has just started, or is of an older version
+        if known is None or worker.code_at is None or worker.code_at < edited_at:
             continue
         differing = [name for name, own in parts.items() if known.get(name, {}).get(tags[name]) != own]
         if differing:

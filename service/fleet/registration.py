@@ -10,6 +10,7 @@ from service.db import epoch_now, utc_now
 from service.fleet.tables import Worker
 from service.queue import FUSED
 
+Code = Mapping[str, Mapping[str, str | None]]  # digests by part of a spec and tag
 MISSED_HEARTBEATS = 3  # after so many a worker counts as gone
 
 
@@ -21,6 +22,7 @@ class WorkerIdentity:
         queues: it takes runs that asked for one of these devices: ``auto``, ``cpu``, ``cuda``.
         fused: whether it has fused kernels; None while it does not know yet, as it may have to compile them.
         code: digests of what a spec can name, see ``normcore.own_code.digests``; None until they are known.
+        code_at: when the digests were made, in seconds since 1970.
         memory: bytes that a training may take; None if that is not known.
     """
 
@@ -30,7 +32,8 @@ class WorkerIdentity:
     device: str
     queues: tuple[str, ...]
     fused: bool | None = None
-    code: Mapping[str, Mapping[str, str | None]] | None = None
+    code: Code | None = None
+    code_at: float | None = None
     memory: int | None = None
 
     @property
@@ -50,6 +53,7 @@ def register(session: Session, worker: WorkerIdentity) -> None:
             queues=",".join(worker.queues),
             fused=null() if worker.fused is None else worker.fused,  # for None there is a default, of older workers
             code=worker.code,
+            code_at=worker.code_at,
             memory_bytes=worker.memory,
             started_at=utc_now(),
             heartbeat_at=epoch_now(),
@@ -63,6 +67,7 @@ def heartbeat(session: Session, worker: WorkerIdentity) -> None:
         "heartbeat_at": epoch_now(),
         "fused": worker.fused,
         "code": worker.code,
+        "code_at": worker.code_at,
         "memory_bytes": worker.memory,
     }
     seen = session.execute(update(Worker).where(Worker.id == worker.id).values(now))

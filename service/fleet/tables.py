@@ -21,6 +21,7 @@ class Worker(Base):
     queues: Mapped[str] = mapped_column(String(64))  # comma-separated
     fused: Mapped[bool | None] = mapped_column(server_default=false())  # has such kernels; null until it knows
     code: Mapped[dict[str, Any] | None] = mapped_column(Json)  # digests by part and tag, see normcore.own_code
+    code_at: Mapped[float | None] = mapped_column(Float)  # when it looked, in seconds since 1970
     memory_bytes: Mapped[int | None] = mapped_column(BigInteger)  # that a training may take; null if not known
     started_at: Mapped[datetime] = mapped_column(UTCDateTime)
     heartbeat_at: Mapped[float] = mapped_column(Float, index=True)  # seconds since 1970, by the database's clock

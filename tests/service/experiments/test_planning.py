@@ -1,5 +1,6 @@
 """A dry run says what an experiment would be and stores nothing."""
 
+import time
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
@@ -146,8 +147,11 @@ def test_workers_with_other_code_are_named_with_the_parts_that_differ(client: Te
             ("wrk_edited", edited, ("auto", "cpu")),
             ("wrk_lacking", lacking, ("auto", "cuda")),
             ("wrk_older", None, ("auto", "cpu")),
+            ("wrk_before", edited, ("auto", "cpu")),  # looked before the API's files were edited
         ):
-            registration.register(session, WorkerIdentity(name, f"host of {name}", 7, "cpu", queues, code=code))
+            at = 0.0 if name == "wrk_before" else time.time()
+            worker = WorkerIdentity(name, f"host of {name}", 7, "cpu", queues, code=code, code_at=at)
+            registration.register(session, worker)
 
     def differing(method: str, device: str) -> dict[str, list[str]]:
         told = plan(client, method, device=device)["code"]["workers"]
