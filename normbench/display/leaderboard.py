@@ -25,7 +25,7 @@ def leaderboard(board: Leaderboard) -> Table:
         Column("time", optional=4),
         *([Column("kernel", optional=4)] if marked else []),
         Column(f"vs {board['baseline']}", optional=1),
-        Column("entry", optional=5),
+        Column("fingerprint", optional=5),
     ]
     rows = [
         (
