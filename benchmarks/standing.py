@@ -149,7 +149,7 @@ def _sample(folder: Path, service: psutil.Process) -> Mapping[str, Any]:
 
 
 def _role(process: psutil.Process) -> str:
-    """What a process of the service is, by its command."""
+    """Role of a process in the service, by its command."""
     command = " ".join(process.cmdline())
     for word, role in (
         ("forkserver", "fork server or training"),

@@ -15,7 +15,7 @@ _kept: frozenset[tuple[str, State]] | None = None
 
 
 class CodeVersion(NamedTuple):
-    """What tells the code of the project.
+    """Version, commit and cleanliness of the project's source.
 
     Attributes:
         version: of the installed package; None if it is not installed.
@@ -81,7 +81,7 @@ def _commit(files: frozenset[tuple[str, State]], of_git: tuple[int | None, ...])
 
 
 def output_of(*command: str) -> str | None:
-    """What a command prints; None if it prints nothing, or fails."""
+    """Output of a command; None if it prints nothing, or fails."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=COMMAND_TIMEOUT, check=True)
     except (OSError, subprocess.SubprocessError):

@@ -1,4 +1,4 @@
-"""Which code a spec's own parts have: digests of the sources that its tags name. Torch-free.
+"""Digests of a spec's own parts: of the sources that its tags name. Torch-free.
 
 A method, a cell, a model, an optimizer or a task is the module of its options and the module that implements it; one
 from a package of somebody's own is all of that package.

@@ -17,7 +17,7 @@ SUFFIXES = frozenset((*PYTHON, *COMPILED, *TABLES))  # a package may have data s
 
 
 class State(NamedTuple):
-    """What tells that a file has changed, without reading it."""
+    """State of a file: another one after each change. Reading the file is not necessary."""
 
     mtime_ns: int
     size: int
