@@ -122,6 +122,8 @@ def time_interval(limits: Sequence[float | None] | None, by: Literal["steps", "s
     if limits is None:
         return "no interval"
     written = steps if by == "steps" else seconds
+    if _is_one(limits):
+        return NO_SPREAD
     low, high = ("unknown" if limit is None else written(limit) for limit in limits)
     return f"95% interval {low} {DASH} {high}"
 

@@ -129,7 +129,7 @@ def test_events_tell_the_whole_run_and_then_end(running: Service) -> None:
 
 
 def test_a_running_experiment_is_cancelled_and_goes_on_when_retried(running: Service) -> None:
-    experiment = running.submit(training={"max_steps": 1_000_000, "eval_every": 5, "target": None}, seeds=(0, 1))
+    experiment = running.submit(training={"max_steps": 1_000_000, "eval_every": 10, "target": None}, seeds=(0, 1))
     running.wait_for_step(experiment, 20)
     assert running.http.post(f"/v1/experiments/{experiment['id']}/cancel").status_code == 202
     run = running.wait_ended(experiment, seconds=15)

@@ -105,7 +105,8 @@ def _standings(card: ReportCard) -> Table | None:
     columns = (
         Column("leaderboard"),
         Column("entry", words=True),
-        Column("rank", words=True),
+        Column("rank"),
+        *([Column("tied with", words=True)] if any(s["tied_with"] for s in card["standings"]) else []),
         Column("test"),
         Column("seeds", optional=1),
     )
@@ -114,6 +115,7 @@ def _standings(card: ReportCard) -> Table | None:
             f"{s['task']} ({_board(s)})",
             s["name"],
             _rank(s),
+            *([", ".join(s["tied_with"]) or None] if any(s["tied_with"] for s in card["standings"]) else []),
             None if s["mean"] is None else f"{s['metric']} {s['mean']:.3f}{bounds(s['ci95'])}",
             s["n_seeds"],
         )
@@ -123,13 +125,12 @@ def _standings(card: ReportCard) -> Table | None:
 
 
 def _rank(standing: Mapping[str, Any]) -> str:
-    """The rank that the entry shares with those that it is tied with, or why it has none."""
+    """The rank that the entry shares with those that it is tied with, or why it has no rank."""
     if standing["n_diverged"] == standing["n_seeds"]:
         return "all runs diverged"
     if standing["shared_rank"] is None:
         return "over budget"
-    tied = f", tied with {', '.join(standing['tied_with'])}" if standing["tied_with"] else ""
-    return f"{standing['shared_rank']} of {standing['of']}{tied}"
+    return f"{standing['shared_rank']} of {standing['of']}"
 
 
 def _board(standing: Mapping[str, Any]) -> str:

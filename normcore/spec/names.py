@@ -43,7 +43,8 @@ def is_of_the_problem(path: str) -> bool:
 
 def name_of_spec(spec: Mapping[str, Any]) -> str | None:
     """Name a stored spec among those of all problems: ``none (corpus ptb)``; None without a method."""
-    method: str | None = spec["norm"] and spec["norm"]["method"]
+    norm = spec.get("norm")  # a spec of an older version may have none
+    method: str | None = norm and norm.get("method")
     told = differences(changes_of(spec))
     return f"{method} ({told})" if method and told else method
 

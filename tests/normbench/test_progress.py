@@ -22,7 +22,13 @@ def run(state: str, step: int, eta: float | None = None, phase: str | None = Non
 
 
 def experiment(*runs: Any, device: str = "cpu", id: str = "exp_1") -> Any:
-    return {"id": id, "state": "queued", "spec": {**written(), "device": device}, "runs": list(runs)}
+    return {
+        "id": id,
+        "state": "queued",
+        "name": "layer_norm",
+        "spec": {**written(), "device": device},
+        "runs": list(runs),
+    }
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from sqlalchemy import make_url
 from tests.processes import Service, service
 from tests.proxies import Proxy, proxy_to
 
-ENDLESS: dict[str, Any] = {"training": {"max_steps": 1_000_000, "eval_every": 5, "target": None}}
+ENDLESS: dict[str, Any] = {"training": {"max_steps": 1_000_000, "eval_every": 10, "target": None}}
 BACK_SECONDS = 30.0
 SETTINGS = {"checkpoint_seconds": 0.5, "lease_seconds": 4, "heartbeat_seconds": 1, "database_call_seconds": 2}
 

@@ -26,7 +26,7 @@ SMOKE = {"name": "permuted_digits", "profile": "smoke"}
 LONG: dict[str, Any] = {"training": {"max_steps": 110, "eval_every": 10, "target": None, "kernel": "reference"}}
 DENSE: dict[str, Any] = {"training": {"max_steps": 90, "eval_every": 2, "target": None, "kernel": "reference"}}
 HOPELESS: dict[str, Any] = {"training": {"max_steps": 1_000_000, "eval_every": 1_000_000, "target": None}}
-ENDLESS: dict[str, Any] = {"training": {"max_steps": 1_000_000, "eval_every": 5, "target": None}}
+ENDLESS: dict[str, Any] = {"training": {"max_steps": 1_000_000, "eval_every": 10, "target": None}}
 
 
 IMPATIENT = {"checkpoint_seconds": 0.5, "lease_seconds": 3, "heartbeat_seconds": 1, "notify_again_seconds": 1}

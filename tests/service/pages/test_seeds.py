@@ -71,7 +71,7 @@ def test_a_methods_page_has_its_rank_from_three_seeds_on(
 @pytest.mark.parametrize(("seeds", "called"), [([0], "best, too few seeds"), ([0, 1, 2, 3, 4], "best")])
 def test_a_sweeps_best_cell_needs_seeds(client: TestClient, db: Database, seeds: list[int], called: str) -> None:
     sweep = stored(db, {"spec": {**SPEC, "seeds": seeds}, "grid": {"training.optimizer.lr": [0.001, 0.01]}})
-    run_all(db, lambda spec, seed: spec["training"]["optimizer"]["lr"] * 10 + 0.01 * seed)
+    run_all(db, lambda spec, seed: spec["training"]["optimizer"]["lr"] * 50 + 0.01 * seed)
     text = client.get(f"/sweeps/{sweep}").text
     assert f">{called}</span>" in text
     few = len(seeds) == 1

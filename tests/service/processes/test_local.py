@@ -21,7 +21,7 @@ from service.processes.supervisor import Supervisor
 from service.settings import Settings, read_settings
 from tests.processes import Service, service, until
 
-ENDLESS: dict[str, Any] = {"training": {"max_steps": 1_000_000, "eval_every": 5, "target": None}}
+ENDLESS: dict[str, Any] = {"training": {"max_steps": 1_000_000, "eval_every": 10, "target": None}}
 NEVER = 3600  # seconds; no lease runs out in a test
 
 

@@ -23,9 +23,11 @@ class Ordered(NamedTuple):
 
 
 def ordered(values: Mapping[str, Mapping[int, float]], direction: Direction = "maximize", **diverged: int) -> Ordered:
-    """No skill is worth 0.1."""
-    names = list(values)
-    scores = [value(list(own.values()), diverged.get(name, 0), direction, 0.1).score for name, own in values.items()]
+    """No skill is worth 0.1, or 9 where lower is better."""
+    names, no_skill = list(values), 0.1 if direction == "maximize" else 9.0
+    scores = [
+        value(list(own.values()), diverged.get(name, 0), direction, no_skill).score for name, own in values.items()
+    ]
     keys = [key_of(score, direction) for score in scores]
     found = board(keys, direction, pairs(list(values.values())))
     p_holm = {
