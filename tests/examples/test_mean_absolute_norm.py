@@ -99,5 +99,6 @@ def test_a_service_lists_trains_ranks_and_reports_on_it(with_example: str, tmp_p
         measured = [line[-2] for line in lines if line[-3:-2] in (["re-scaling"], ["re-centering"])]
         assert measured == ["yes", "yes", "no", "yes", "no", "yes"]
         accuracy = f"{trained['result']['value']:.3f}"
-        name = [TAG, "(eps", "0.2)"]
-        assert ["permuted_digits", "(smoke)", *name, str(ranks[TAG]), "of", "2", "accuracy", accuracy, "1"] in lines
+        [row] = [line for line in lines if line[:3] == ["permuted_digits", "(smoke)", TAG]]
+        assert " ".join([str(ranks[TAG]), "of", "2"]) in " ".join(row)
+        assert " ".join(["accuracy", accuracy]) in " ".join(row)
