@@ -6,7 +6,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any, NamedTuple, cast
 
-from sqlalchemy import Select, exists, or_, select, update
+from sqlalchemy import Select, delete, exists, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
@@ -30,10 +30,16 @@ def add(session: Session, run_id: str) -> None:
     """Count a run that has succeeded; call it once, in the transaction that ends it.
 
     An entry pools runs of one code: that of the run that started last. A run of older code is counted as such; the
-    first run of newer code sets the others aside.
+    first run of newer code sets the others aside. If this process cannot read the spec, because its options were edited
+    since it started, the entry is left to whoever adds the next run, or to the next start of the API.
     """
     run, experiment = session.execute(_succeeded().where(Run.id == run_id)).one()
-    _lock(session, experiment)
+    try:
+        _lock(session, experiment)
+    except ValueError as error:
+        log.warning("no entry for %s, whose spec cannot be read here: %s", experiment.id, error)
+        session.execute(delete(Entry).where(Entry.fingerprint == experiment.fingerprint))
+        return
     columns = (Entry.code, Entry.code_at, Entry.n_runs, Entry.n_older, Entry.results, Entry.conflicting_seeds)
     known = session.execute(select(*columns).where(Entry.fingerprint == experiment.fingerprint)).one()
     started = _started(run)

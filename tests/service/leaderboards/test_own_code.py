@@ -6,7 +6,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from service.db import Database
-from service.experiments.tables import Run
+from service.experiments.tables import Experiment, Run
 from service.leaderboards import entries, queries
 from service.leaderboards.tables import Entry
 from tests.service.given import begun, claimed, finished, submitted
@@ -133,3 +133,25 @@ def test_the_page_of_a_board_says_how_many_are_set_aside_and_shows_them(client: 
     assert "Of older code" not in page
     every = client.get("/boards/permuted_digits?profile=smoke&entries=all&code=all").text
     assert "<strong>Of older code</strong>" in every
+
+
+def test_a_worker_that_cannot_read_the_spec_loses_no_run_and_leaves_the_entry_to_others(db: Database) -> None:
+    """As one that started before the options were edited, while the API knows them."""
+    trained(db, 0, 0.2, "a")
+    experiment = submitted(db, "layer_norm", seeds=[1])
+    lease = claimed(db).lease
+    begun(db, lease, code=code("a"))
+
+    def write(norm: dict[str, Any]) -> None:
+        with db.transaction() as session:
+            stored = session.get_one(Experiment, experiment.id)
+            stored.spec = {**stored.spec, "norm": norm}
+
+    write({**experiment.spec["norm"], "new_option": 1})
+    finished(db, lease, value=0.3)
+    with db.snapshot() as session:
+        assert session.get_one(Run, lease.run_id).state == "succeeded"
+        assert session.query(Entry).count() == 0
+    write(experiment.spec["norm"])
+    trained(db, 2, 0.4, "a")
+    assert values_of(db) == [(0, 0.2), (1, 0.3), (2, 0.4)]
