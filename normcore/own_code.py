@@ -95,18 +95,24 @@ class LoadedOptions:
     def __init__(self) -> None:
         self._files: dict[str, tuple[State, bytes]] = {}
         for _, registry, tag in registered():
-            for source in source_of_module(registry[tag].__module__):
+            for source in _of_options(registry[tag]):
                 self._files[source.path] = source.state, Path(source.path).read_bytes()
 
     def edited(self, spec: ExperimentSpec) -> dict[str, str]:
         """Names of the files of options that were edited since then, by part of the spec."""
         found = {}
         for name, _, part in _own_parts(spec):
-            for source in source_of_module(type(part).__module__):
+            for source in _of_options(type(part)):
                 state, content = self._files.get(source.path, (source.state, b""))
                 if state != source.state and code_in(content) != code_in(Path(source.path).read_bytes()):
                     found[name] = source.name
         return found
+
+
+def _of_options(kind: type[Part]) -> Iterator[Source]:
+    """The module of a class of options, and those of the classes that it derives from."""
+    for module in dict.fromkeys(base.__module__ for base in kind.__mro__ if issubclass(base, Part)):
+        yield from source_of_module(module)
 
 
 def registered() -> Iterator[tuple[str, Registry[Any], str]]:

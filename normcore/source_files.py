@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 PYTHON = (".py", ".pyx", ".pxd", ".so", ".pyd")
 COMPILED = (".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hpp")
-TABLES = (".json", ".toml", ".yaml", ".yml")
-SUFFIXES = frozenset((*PYTHON, *COMPILED, *TABLES))  # a package may have data sets and results beside its sources
+SUFFIXES = frozenset((*PYTHON, *COMPILED))  # a package may have data sets and results beside its sources
 
 
 class State(NamedTuple):
@@ -36,15 +35,20 @@ _digests: dict[str, tuple[State, str]] = {}  # by path
 
 def files_below(folder: Path) -> Iterator[tuple[str, State]]:
     """Paths and states of all source files below a folder; hidden folders and ``__pycache__`` are left out."""
-    pending = [str(folder)]
+    pending, seen = [str(folder)], set[str]()
     while pending:
+        inner = pending.pop()
+        real = os.path.realpath(inner)
+        if real in seen:  # a link to a folder above
+            continue
+        seen.add(real)
         try:
-            with os.scandir(pending.pop()) as found:
+            with os.scandir(inner) as found:
                 entries = list(found)
         except OSError:  # removed or made unreadable meanwhile
             continue
         for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
+            if entry.is_dir():
                 if not entry.name.startswith((".", "__pycache__")):
                     pending.append(entry.path)
             elif os.path.splitext(entry.name)[1] in SUFFIXES:
@@ -83,17 +87,18 @@ def code_in(source: bytes) -> bytes:
     """Python source without comments, docstrings and blank lines: a corrected comment changes no result. Source that is
     not valid Python comes back as it is."""
     try:
-        lines: list[str | None] = [*source.decode("utf-8-sig").splitlines(keepends=True)]
-        for first, last in _docstrings(ast.parse(source), lines):
+        text = source.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+        lines: list[str | None] = [*text.split("\n")]  # as Python does: splitlines() also splits at form feeds
+        for first, last in _docstrings(ast.parse(text), lines):
             lines[first - 1 : last] = [None] * (last - first + 1)
-        for token in tokenize.tokenize(io.BytesIO(source).readline):
+        for token in tokenize.tokenize(io.BytesIO(text.encode()).readline):
             row, column = token.start
             line = lines[row - 1] if token.type in (tokenize.COMMENT, tokenize.NL) else None
             if line is not None:
                 lines[row - 1] = line[:column].rstrip() or None
     except (SyntaxError, ValueError, IndexError, tokenize.TokenError):
         return source
-    return "\n".join(line.rstrip("\r\n") for line in lines if line is not None).encode()
+    return "\n".join(line for line in lines if line is not None).rstrip("\n").encode()
 
 
 def _docstrings(tree: ast.Module, lines: Sequence[str | None]) -> Iterator[tuple[int, int]]:

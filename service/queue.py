@@ -57,6 +57,7 @@ def make_celery(settings: Settings) -> Celery:
         worker_send_task_events=False,
         worker_hijack_root_logger=False,
         worker_redirect_stdouts=False,
+        broker_channel_error_retry=True,  # of a Redis that fails over, or whose key is of another type
         broker_connection_retry=True,
         broker_connection_retry_on_startup=True,
         broker_connection_max_retries=None,

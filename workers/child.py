@@ -15,7 +15,7 @@ from normcore.spec.plug_ins import CannotRun
 from workers import memory, training_log
 from workers.loaded_code import LOADED
 from workers.messages import CodeChanged, Failed, Job, RunFinished, Stopped, Stored, Troubled, named
-from workers.training import Training, Trouble, Unstored
+from workers.training import CodeEdited, Training, Trouble, Unstored
 
 PASSING = {  # errors of the machine, which have nothing to do with what is trained
     getattr(errno, name)
@@ -47,7 +47,7 @@ def work(job: Job, worker: Connection) -> None:
 
 def _execute(
     job: Job, worker: Connection, stop: threading.Event, unstored: Unstored
-) -> RunFinished | Analysed | Stopped | Troubled | Failed:
+) -> RunFinished | Analysed | Stopped | Troubled | Failed | CodeChanged:
     """The message that says how the run ended."""
     try:
         training_log.write_to(job.log)
@@ -59,6 +59,9 @@ def _execute(
     except (Trouble, DatasetError) as error:
         log.warning("%s", error)
         return Troubled(str(error))
+    except CodeEdited as error:
+        log.info("%s", error)
+        return CodeChanged(error.files)
     except CannotRun as error:
         log.error("%s", error)
         return Failed(str(error))

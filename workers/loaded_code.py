@@ -8,6 +8,7 @@ import hashlib
 import os
 import sys
 import sysconfig
+import time
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -25,7 +26,8 @@ class LoadedCode:
 
     def __init__(self) -> None:
         points = [point for kind in KINDS for point in entry_points(group=f"normbench.{kind}")]
-        self._plug_ins = sorted({point.module.partition(".")[0] for point in points})
+        self._began_ns = time.time_ns()
+        self._plug_ins = sorted({point.module for point in points})
         self._folders = self._in_folders()
         self._modules: Files = {}
         self._digests = {path: _digest(path) for path in self._folders}
@@ -35,8 +37,11 @@ class LoadedCode:
         for module in list(sys.modules.values()):
             path = getattr(module, "__file__", None)
             if path is not None and path not in self._folders and not _is_installed(path):
-                self._modules[path] = state_of(path)
-                self._digests[path] = _digest(path)
+                state = self._modules[path] = state_of(path)
+                is_older = state is not None and state.mtime_ns < self._began_ns
+                self._digests[path] = _digest(path) if is_older else None
+                if not is_older:  # it may have been edited after it was imported
+                    self._modules[path] = None
 
     def changed(self) -> tuple[str, ...]:
         """Paths of files that are not what was imported; new and removed files of the folders are among them."""

@@ -2,6 +2,7 @@
 implements ours. The registries would read them in each process anew.
 """
 
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -21,7 +22,8 @@ for registry in (*IMPLEMENTED, MODELS):
     len(registry)  # reads the classes of packages, too, and tries them
 for registry in IMPLEMENTED:
     for kind in registry.ours.values():
-        import_module(registry.module_of(kind))
+        with suppress(Exception):  # a module with a mistake fails the runs that need it, and no others
+            import_module(registry.module_of(kind))
 code_version()  # which asks git
 for _, registry, tag in registered():
     digest_of_part(registry, registry[tag])  # which reads the files

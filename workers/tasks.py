@@ -5,7 +5,8 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from importlib.util import cache_from_source
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
@@ -144,6 +145,9 @@ class Executor:
             OSError, EOFError: no process can be started.
             LeaseLost: the run belongs to another attempt.
         """
+        for file in self._changed:  # Python takes an edit within a second that keeps the size for none
+            with suppress(OSError, NotImplementedError):
+                Path(cache_from_source(file)).unlink(missing_ok=True)
         with ThreadPoolExecutor(1) as pool:
             ready = pool.submit(warm.restart, self._identity.device)
             while not ready.done():

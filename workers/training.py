@@ -21,7 +21,8 @@ from service.experiments.machines import Start
 from workers import bundle, outputs, training_log
 from workers.bundle import Bundle
 from workers.checkpoints import Checkpoints, Past
-from workers.messages import Job, Progress, RunFinished, RunStarted, Saved, Stopped
+from workers.loaded_code import LOADED
+from workers.messages import Job, Progress, RunFinished, RunStarted, Saved, Stopped, named
 
 PROGRESS_SECONDS = 0.25  # between two messages that only tell the step
 log = logging.getLogger(__name__)
@@ -29,6 +30,14 @@ log = logging.getLogger(__name__)
 
 class Trouble(Exception):
     """Something that the training needs does not work at the moment, and may work again later."""
+
+
+class CodeEdited(Exception):
+    """Files were edited while the training started."""
+
+    def __init__(self, files: tuple[str, ...]) -> None:
+        super().__init__(f"edited while the training started: {named(files)}")
+        self.files = files
 
 
 class OlderCode(Exception):
@@ -162,6 +171,9 @@ class Training:
     def _events(self) -> Iterator[Event]:
         """The events after ``Started``, from the newest usable checkpoint on, or from the beginning."""
         message, events = self._start()
+        changed = LOADED.changed()  # since the process began: what tells its digests may have been read after an edit
+        if changed:
+            raise CodeEdited(changed)
         self._unstored.add(*message.measured)
         environment = json.dumps(dict(message.started.environment), indent=2, sort_keys=True)
         self._write(ENVIRONMENT, environment.encode())

@@ -18,6 +18,7 @@ JSON = sa.JSON().with_variant(postgresql.JSONB(), "postgresql")
 
 def upgrade() -> None:
     op.add_column("runs", sa.Column("code", sa.String(64), nullable=True))
+    op.add_column("runs", sa.Column("code_at", sa.DateTime(timezone=True), nullable=True))
     op.add_column("entries", sa.Column("code", sa.String(64), nullable=True))
     op.add_column("entries", sa.Column("code_at", sa.DateTime(timezone=True), nullable=True))
     op.add_column("entries", sa.Column("n_older", sa.Integer(), nullable=False, server_default="0"))
@@ -31,4 +32,5 @@ def downgrade() -> None:
     op.drop_column("entries", "n_older")
     op.drop_column("entries", "code_at")
     op.drop_column("entries", "code")
+    op.drop_column("runs", "code_at")
     op.drop_column("runs", "code")

@@ -41,10 +41,17 @@ def _edited(file: str) -> str:
     return f"{file} was edited after this service started, which has its older options and defaults; restart it"
 
 
-def check_at_hand(session: Session, spec: ExperimentSpec, heartbeat_seconds: float) -> None:
-    """Raises:
-    Invalid: what the spec asks for is not there now, be it a trained model, a kernel or memory.
+def check_at_hand(
+    session: Session, spec: ExperimentSpec, heartbeat_seconds: float, largest: dict[str, int | None] | None = None
+) -> None:
+    """Refuse what asks for something that is not there now.
+
+    Args:
+        largest: see ``memory.check``.
+
+    Raises:
+        Invalid: what the spec asks for is not there, be it a trained model, a kernel or memory.
     """
     trained.check(session, spec)
     fused_kernels.check(session, spec, heartbeat_seconds)
-    memory.check(session, spec, heartbeat_seconds)
+    memory.check(session, spec, heartbeat_seconds, largest)

@@ -52,6 +52,7 @@ RUN = (
     Column("result.steps_to_target", "number"),
     Column("result.seconds_to_target", "number"),
     Column("result.train_seconds", "number"),
+    Column("of_older_code", "truth"),
     Column("device", "text"),
     Column("kernel", "text"),
     Column("error", "text"),

@@ -10,14 +10,24 @@ from service.fleet import registration
 NO_MACHINE_HAS = 16 << 40  # bytes; the bound while no worker says how much it has
 
 
-def check(session: Session, spec: ExperimentSpec, heartbeat_seconds: float) -> None:
-    """Raises:
-    Invalid: a run needs more than the largest live worker gives it; the field that matters most is named.
+def check(
+    session: Session, spec: ExperimentSpec, heartbeat_seconds: float, largest: dict[str, int | None] | None = None
+) -> None:
+    """Refuse what needs more memory than there is.
+
+    Args:
+        largest: memory of the largest live worker by device, as far as it was read for other specs; it is added to.
+
+    Raises:
+        Invalid: a run needs more than the largest live worker gives it; the field that matters most is named.
     """
     needed = footprint(spec)
     if needed is None or not isinstance(spec, TrainingSpec):
         return
-    there_is = registration.largest_memory(session, spec.device, heartbeat_seconds)
+    known = {} if largest is None else largest
+    if spec.device not in known:
+        known[spec.device] = registration.largest_memory(session, spec.device, heartbeat_seconds)
+    there_is = known[spec.device]
     bound = NO_MACHINE_HAS if there_is is None else there_is
     if needed.total > bound:
         raise Invalid([_refusal(spec, needed, bound, is_known=there_is is not None)])

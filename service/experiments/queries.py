@@ -44,7 +44,7 @@ def run(session: Session, run_id: str) -> schemas.RunOut:
 
 def _present_code(session: Session, fingerprint: str) -> schemas.PresentCode:
     newest = select(Run.code).join(Experiment).where(Experiment.fingerprint == fingerprint, Run.state == "succeeded")
-    by_start = newest.order_by(func.coalesce(Run.started_at, Run.created_at).desc(), Run.id.desc())
+    by_start = newest.order_by(func.coalesce(Run.code_at, Run.started_at, Run.created_at).desc(), Run.id.desc())
     found = session.execute(by_start.limit(1)).one_or_none()
     return schemas.UNKNOWN if found is None else schemas.PresentCode(True, found.code)
 

@@ -91,6 +91,7 @@ class Run(Base):
     kernel: Mapped[str | None] = mapped_column(String(64))
     environment: Mapped[dict[str, Any] | None] = mapped_column(Json)
     code: Mapped[str | None] = mapped_column(String(64))  # of the spec's own parts, see normcore.own_code
+    code_at: Mapped[datetime | None] = mapped_column(UTCDateTime)  # when its training began, not when it resumed
     timing: Mapped[dict[str, Any] | None] = mapped_column(Json)  # of a training that has succeeded, see certificates
     machine: Mapped[str | None] = mapped_column()  # that its certificate is of
 

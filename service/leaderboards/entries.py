@@ -91,7 +91,7 @@ def present_of(rows: Sequence[tuple[Run, Experiment]]) -> Present:
 
 
 def _started(run: Run) -> datetime:
-    return run.started_at or run.created_at
+    return run.code_at or run.started_at or run.created_at
 
 
 def row_of(rows: Sequence[tuple[Run, Experiment]]) -> Row:

@@ -5,10 +5,11 @@ from typing import Annotated, Literal
 from fastapi import Path, Query, Request, Response
 
 from normcore.problem import own_problem
+from normcore.spec import SpecError
 from normcore.spec.methods import METHODS
 from normcore.spec.task import DEFAULT_PROFILE, ProfileName
 from normcore.spec.tasks import BENCHMARKS
-from service.errors import NotFound
+from service.errors import Invalid, NotFound
 from service.http.openapi import JSON, answers, refusals
 from service.http.parts import DatabaseDep, PartsDep
 from service.http.routing import Router, check_found, check_known
@@ -127,6 +128,9 @@ def get_leaderboard(
     """Ranked entries: every succeeded run that shares a fingerprint, pooled over seeds."""
     check_found("leaderboard of", task, BENCHMARKS)
     check_known("baseline", baseline, METHODS)
+    if as_of is not None and code == "all":
+        wrong = "a board of a moment has the code of that moment alone; leave out code or as_of"
+        raise Invalid([SpecError(("code",), wrong, "contradiction")])
     asked = queries.Asked(
         task, profile, problem, rank_by, baseline, published, over_budget, entries == "best", code == "all"
     )

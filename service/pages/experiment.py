@@ -232,7 +232,9 @@ def _facts_of(experiment: ExperimentOut) -> list[str]:
 def _pooled(experiment: ExperimentOut) -> tuple[str, Value] | None:
     """The metric and what the seeds that have succeeded are worth; None of an analysis."""
     benchmark = BENCHMARKS.get(experiment.spec["task"]["name"])
-    ended = [(run.result["value"], run.outcome) for run in experiment.runs if run.result is not None]
+    mixed = any(run.of_older_code for run in experiment.runs) and not all(run.of_older_code for run in experiment.runs)
+    counting = [run for run in experiment.runs if not (mixed and run.of_older_code)]
+    ended = [(run.result["value"], run.outcome) for run in counting if run.result is not None]
     if benchmark is None:
         return None
     metric = benchmark.metric()

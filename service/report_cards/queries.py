@@ -7,8 +7,8 @@ from typing import Any, cast
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from normcore.own_code import digest_of_part, present_code
-from normcore.spec import InvalidSpec, resolve
+from normcore.own_code import digests, present_code
+from normcore.spec import InvalidSpec, digest, resolve
 from normcore.spec.analyses import ANALYSES
 from normcore.spec.cells import CELLS
 from normcore.spec.methods import METHODS
@@ -62,8 +62,7 @@ def version(session: Session, name: str) -> Hashable:
         .order_by(Run.id)
     )
     of_boards = tuple((*board, *leaderboards.version(session, *board)) for board in boards)
-    code = digest_of_part(METHODS, METHODS[name])
-    return of_boards, code, tuple(map(tuple, session.execute(analyses)))
+    return of_boards, digest(digests()), tuple(map(tuple, session.execute(analyses)))
 
 
 @dataclass

@@ -5,6 +5,7 @@ by a comparison of all cells, and if a run fails, is cancelled or is lost, the s
 locks its sweep, so any number of schedulers may run; all that it changes is committed at once.
 """
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -25,6 +26,8 @@ from service.sweeps.submission import notification
 from service.sweeps.tables import Sweep, SweepCell
 from service.sweeps.written import MOST_SEEDS, OF_ALL_CELLS
 
+log = logging.getLogger(__name__)
+
 Cells = Sequence[SweepCell]
 
 
@@ -43,6 +46,15 @@ def advance(session: Session) -> list[Notification]:
 def _advance(session: Session, sweep: Sweep) -> list[Notification]:
     """Add a seed where it is needed, until there is something to run or nothing is open any more."""
     cells = _complete(session, sweep)
+    try:
+        return _next_seeds(session, sweep, cells)
+    except ValueError as error:  # as without the plug-in that the sweep was submitted with
+        log.warning("%s gets no more seeds, as a spec of it cannot be read: %s", sweep.id, error)
+        sweep.is_settled = True
+        return []
+
+
+def _next_seeds(session: Session, sweep: Sweep, cells: Cells) -> list[Notification]:
     while wanting := _wanting(session, cells):
         runs = _add_seed(session, sweep, wanting)
         if runs:

@@ -190,10 +190,10 @@ def check_at_hand(session: Session, written: WrittenSweep, found: Sequence[Cell]
     """Raises:
     Invalid: what some cells ask for is not there now; each is named.
     """
-    refused = []
+    refused, largest = [], dict[str, int | None]()
     for cell in found:
         try:
-            checks.check_at_hand(session, cell.spec, heartbeat_seconds)
+            checks.check_at_hand(session, cell.spec, heartbeat_seconds, largest)
         except Invalid as refusal:
             refused.append(Refused(cell.values, refusal.errors))
     if refused:

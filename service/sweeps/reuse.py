@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, cast
 from sqlalchemy import Row, select
 from sqlalchemy.orm import Session
 
-from normcore.code_version import code_version
+from normcore.code_version import CodeVersion, code_version
 from normcore.own_code import present_code
 from normcore.spec import ExperimentSpec
 from normcore.spec.cells import CELLS
@@ -43,7 +43,8 @@ def measured(
         .where(Experiment.fingerprint.in_(specs), Run.seed.in_(seeds), Run.state == "succeeded")
         .order_by(Run.finished_at, Run.id)
     ).all()
-    versions = {fingerprint: versions_of(spec) for fingerprint, spec in specs.items()}
+    project = code_version()  # once: it looks at every file of the project
+    versions = {run.fingerprint: versions_of(specs[run.fingerprint], project) for run in runs}
     counting = {
         run.id
         for fingerprint, of_spec in groupby(sorted(runs, key=_fingerprint), key=_fingerprint)
@@ -63,12 +64,11 @@ def _fingerprint(run: Row[Any]) -> str:
     return cast(str, run.fingerprint)
 
 
-def versions_of(spec: ExperimentSpec) -> dict[str, Any]:
+def versions_of(spec: ExperimentSpec, project: CodeVersion) -> dict[str, Any]:
     """Versions of the project and of plug-ins, as the environment of a run tells them."""
-    of_project = code_version()
     versions: dict[str, Any] = {
-        "normbench": of_project.version,
-        "git": of_project.git,
+        "normbench": project.version,
+        "git": project.git,
         "method": spec.norm and METHODS.origin(spec.norm.method),
     }
     if spec.task.name in BENCHMARKS:

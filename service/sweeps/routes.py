@@ -75,7 +75,7 @@ async def submit_sweep(
     is an experiment; all of them are stored, or none."""
     written, cells, request_digest = await in_reader(_expanded, body, parts.settings.datasets_dir)
     if dry_run:
-        return await in_reader(_plan, parts, written, cells)
+        return await run_in_threadpool(_plan, parts, written, cells)
     submitted = await _submit(parts, written, cells, request_digest, idempotency_key)
     parts.notifier.notify(submitted.notifications)
     return Response(

@@ -24,11 +24,17 @@ class Properties(BaseModel):
     body_encoding: Literal["base64"]
 
 
+def _not_compressed(headers: dict[str, Any]) -> dict[str, Any]:
+    if headers.get("compression") is not None:
+        raise ValueError("a notification is never compressed, and kombu would inflate it whole")
+    return headers
+
+
 class Envelope(BaseModel):
     model_config = ConfigDict(strict=True)
 
     body: Annotated[str, AfterValidator(_base64)]
-    headers: dict[str, Any]
+    headers: Annotated[dict[str, Any], AfterValidator(_not_compressed)]
     properties: Properties
 
 

@@ -50,6 +50,13 @@ def test_whatever_python_reads_is_code(before: bytes, after: bytes) -> None:
     assert code_in(CODE.replace(before, after)) != code_in(CODE)
 
 
+def test_a_form_feed_and_other_separators_move_no_comment_to_another_line() -> None:
+    """``str.splitlines`` also splits at them; Python does not."""
+    source = 'A = "\x0c \x85 \u2028"\nSCALE = 2.0\n# of everything\nB = 1\n'
+    assert code_in(source.encode()) != code_in(source.replace("2.0", "3.0").encode())
+    assert b"everything" not in code_in(source.encode())
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [
@@ -116,6 +123,15 @@ def test_a_package_is_all_of_its_source_files_and_is_not_imported(site: Path) ->
 )
 def test_a_module_outside_a_package_is_its_own_file(site: Path, module: str, names: list[str]) -> None:
     assert sorted(source.name for source in sources_of_package(module)) == names
+
+
+def test_linked_folders_are_followed_and_a_circle_of_links_ends(site: Path) -> None:
+    (site / "elsewhere").mkdir()
+    (site / "elsewhere" / "kernel.py").write_text("A = 1\n")
+    (site / "own" / "linked").symlink_to(site / "elsewhere")
+    (site / "own" / "circle").symlink_to(site / "own")
+    names = sorted(source.name for source in sources_of_package("own"))
+    assert names == ["own/__init__.py", "own/deep/layers.py", "own/linked/kernel.py"]
 
 
 def test_one_module_is_found_without_its_package(site: Path) -> None:

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from normcore.events import Analysed, Measured, Outcome, Phase, Result, Started
 from normcore.own_code import own_code
-from service.db import epoch_now
+from service.db import epoch_now, utc_now
 from service.experiments import measurements
 from service.experiments.lifecycle import kernels
 from service.experiments.lifecycle.history import attempt_entry, storable, with_entries
@@ -50,6 +50,7 @@ def start(
         kernel=kernel,
         environment=environment,
         code=own_code(environment),
+        code_at=run.code_at if resumed_from is not None and run.code_at else utc_now(),
         step=started.step,
         max_steps=started.max_steps,
         started_attempt=lease.attempt,

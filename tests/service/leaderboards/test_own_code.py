@@ -91,6 +91,34 @@ def test_a_run_of_older_code_that_ends_last_is_set_aside(db: Database) -> None:
     assert (entry_of(db).n_runs, entry_of(db).n_older) == (1, 1)
 
 
+def test_a_run_that_began_anew_by_newer_code_is_newer_than_one_that_was_claimed_after_its_first_attempt(
+    db: Database,
+) -> None:
+    submitted(db, "layer_norm", seeds=[0])
+    first = claimed(db).lease
+    begun(db, first, code=code("a"))
+    trained(db, 1, 0.2, "a")
+    begun(db, first, code=code("b"))  # interrupted, edited, from the beginning
+    finished(db, first, value=0.9)
+    assert values_of(db) == [(0, 0.9)]
+
+
+def test_a_run_that_resumes_keeps_the_moment_of_its_code(db: Database) -> None:
+    submitted(db, "layer_norm", seeds=[0])
+    old = claimed(db).lease
+    begun(db, old, code=code("a"))
+    trained(db, 1, 0.9, "b")
+    begun(db, old, step=10, resumed_from=10, code=code("a"))
+    finished(db, old, value=0.2)
+    assert values_of(db) == [(1, 0.9)]
+
+
+def test_a_board_of_a_moment_has_the_code_of_that_moment_alone(client: TestClient) -> None:
+    answer = client.get(BOARD, params={"code": "all", "as_of": "2026-01-01T00:00:00Z"})
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["loc"] == ["code"]
+
+
 @pytest.mark.parametrize("codes", ["aab", "aba", "abb", "abab", [None, "a", "a"], ["a", None, "b"]])
 def test_pooling_anew_gives_what_adding_gave(db: Database, codes: list[str | None]) -> None:
     for seed, norm in enumerate(codes):

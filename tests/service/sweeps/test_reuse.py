@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from normcore.code_version import code_version
 from normcore.events import Started
 from normcore.spec import TrainingSpec, resolve
 from normcore.training.loop import train
@@ -93,4 +94,4 @@ def test_a_run_of_this_code_says_so_in_its_environment() -> None:
     assert isinstance(spec, TrainingSpec)
     started = next(iter(train(spec, seed=0, device="cpu")))
     assert isinstance(started, Started)
-    assert {name: started.environment[name] for name in CODE} == CODE == versions_of(spec)
+    assert {name: started.environment[name] for name in CODE} == CODE == versions_of(spec, code_version())
