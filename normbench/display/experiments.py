@@ -66,7 +66,7 @@ def runs(experiment: Experiment) -> Table:
             f"{run['progress']['step']}/{run['progress']['max_steps']}",
             None if (value := value_of(run)) is None else f"{value:.3f}",
             _time(run),
-            run["error"] or outcome(run),
+            run["error"] or (f"{outcome(run)}, of older code" if run.get("of_older_code") else outcome(run)),
         )
         for run in experiment["runs"]
     ]

@@ -53,8 +53,7 @@ def _now(run: Run) -> str:
     since = f", from step {run['resumed_from_step']}" if run["resumed_from_step"] is not None else ""
     if run["state"] == "running":
         return f"running{since}, at step {run['progress']['step']} of {run['progress']['max_steps']}"
-    older = "of older code, which its board leaves out" if run.get("of_older_code") else None
-    return ": ".join(filter(None, (run["state"] + since, run["error"] or outcome(run), older)))
+    return ": ".join(filter(None, (run["state"] + since, run["error"] or outcome(run))))
 
 
 def outcome(run: Run) -> str | None:
