@@ -71,7 +71,7 @@ def fill_curves(db: Database) -> dict[str, Large]:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What came of a request.
+    """Outcome of a request.
 
     Attributes:
         seconds: until the slowest of the answers that were asked for at once.

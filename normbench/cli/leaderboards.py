@@ -91,6 +91,6 @@ def _nothing_here(client: Client, board: Leaderboard) -> str:
 
 
 def _problem_option(found: Mapping[str, Any]) -> str:
-    """What names the problem of a board that is not the profile's own."""
+    """Options that name the problem of a board, if it is not the profile's own."""
     problem = found["problem"]
     return "" if problem["title"] == OWN_PROBLEM else f" --problem {problem['id']}    # {problem['title']}"

@@ -75,7 +75,7 @@ def runs(experiment: Experiment) -> Table:
 
 
 def has_diverged(run: Run) -> bool:
-    """Whether its training came to values that are not finite."""
+    """Tell whether the training came to values that are not finite."""
     return run.get("outcome") == "diverged"
 
 

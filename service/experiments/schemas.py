@@ -11,7 +11,7 @@ from normcore.spec.metric import Direction
 from normcore.spec.names import name_of_spec
 from service.experiments.certificates import Certificate
 from service.experiments.tables import Experiment, Run
-from service.http.openapi import ResolvedSpec, described_as
+from service.http.openapi import Code, ResolvedSpec, described_as
 
 State = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 UNKNOWN_YET: dict[str, Any] = dict.fromkeys(  # of a run that has not started
@@ -162,15 +162,9 @@ class OtherCode(BaseModel):
     parts: list[str] = Field(description="Parts of the spec whose code differs there, or is missing.")
 
 
-class CodeOut(BaseModel):
+class CodeOut(Code):
     """The code that the API's machine has for a spec."""
 
-    version: str | None = Field(description="Of normbench.")
-    commit: str | None = Field(description="Of the source; null outside a git work tree.")
-    dirty: bool | None = Field(description="Whether the source differs from the commit, or has files without it.")
-    parts: dict[str, str | None] = Field(
-        description="SHA-256 over the sources of each of the spec's own parts, without comments and docstrings."
-    )
     workers: list[OtherCode] = Field(description="Live workers that would train other code.")
 
 

@@ -107,11 +107,11 @@ class AnalysisResult(BaseModel):
 
 
 class Code(BaseModel):
-    """The code of a run."""
+    """Code for a spec."""
 
     version: str | None = Field(description="Of normbench.")
     commit: str | None = Field(description="Of the source; null outside a git work tree.")
-    dirty: bool | None = Field(description="Whether the source differed from the commit, or had files without it.")
+    dirty: bool | None = Field(description="Whether the source differs from the commit, or has files without it.")
     parts: dict[str, str | None] = Field(
         description="For each of the spec's own parts, SHA-256 over its sources without comments and docstrings."
     )
