@@ -58,8 +58,9 @@ def leaderboard(
         return
     options |= {"profile": profile, "rank_by": rank_by}
     board = client.leaderboard(task, published=published, over_budget=over_budget, **options)
-    command.show(as_json, board, *([display(board)] if board["entries"] else []))
-    if not board["entries"]:
+    is_shown = board["entries"] or board["set_aside"]
+    command.show(as_json, board, *([display(board)] if is_shown else []))
+    if not is_shown:
         command.note(_nothing_here(client, board))
     for other in board["problems"] if board["entries"] else ():
         if other["id"] != board["problem"]["id"]:
