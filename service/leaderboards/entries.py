@@ -27,6 +27,7 @@ from service.leaderboards.tables import Entry
 log = logging.getLogger(__name__)
 
 MAX_EXPERIMENTS = 20
+_unreadable = set[str]()  # fingerprints that the log has named
 
 
 def add(session: Session, run_id: str) -> None:
@@ -34,7 +35,7 @@ def add(session: Session, run_id: str) -> None:
 
     An entry pools runs of one code: that of the run that started last. A run of older code is counted as such; the
     first run of newer code sets the others aside. If this process cannot read the spec, because its options were edited
-    since it started, the entry is left to whoever adds the next run, or to the next start of the API.
+    since it started, the entry is left to the scheduler.
     """
     run, experiment = session.execute(_succeeded().where(Run.id == run_id)).one()
     try:
@@ -61,9 +62,9 @@ def add(session: Session, run_id: str) -> None:
 
 def refresh(session: Session, fingerprint: str) -> None:
     """Pool anew all succeeded trainings of a fingerprint."""
-    of_fingerprint = _succeeded().where(Experiment.fingerprint == fingerprint)
-    rows = session.execute(of_fingerprint.order_by(Run.finished_at, Run.id)).all()
-    _lock(session, rows[-1][1])
+    of_fingerprint = _succeeded().where(Experiment.fingerprint == fingerprint).order_by(Run.finished_at, Run.id)
+    _lock(session, session.execute(of_fingerprint.limit(1)).one()[1])  # before the runs are read: one may end meanwhile
+    rows = session.execute(of_fingerprint).all()
     _store(session, rows[-1][1], present_of(rows))
 
 
@@ -139,25 +140,21 @@ def rows_of_codes(session: Session, fingerprints: Collection[str], *which: Colum
 
 
 def refresh_missing(session: Session) -> None:
-    """Pool the results of every fingerprint that has some and no entry, as after a migration that changed entries.
+    """Pool the results of every fingerprint that has some and no entry, as after a migration that changed entries, or
+    after a run whose worker could not read its spec.
 
     A spec that cannot be read, as of a plug-in that is not installed, is left off the boards until it can be.
     """
-    missing = (
-        select(Experiment.fingerprint)
-        .join(Run)
-        .where(
-            Run.state == "succeeded",
-            Experiment.problem.is_not(None),
-            Experiment.fingerprint.not_in(select(Entry.fingerprint)),
-        )
-        .distinct()
-    )
+    some = exists().where(Run.experiment_id == Experiment.id, Run.state == "succeeded")
+    of_trainings = select(Experiment.fingerprint).where(Experiment.problem.is_not(None), some)
+    missing = of_trainings.where(Experiment.fingerprint.not_in(select(Entry.fingerprint))).distinct()
     for fingerprint in session.scalars(missing).all():
         try:
             refresh(session, fingerprint)
         except ValueError as error:
-            log.warning("no entry for fingerprint %s, whose spec cannot be read: %s", fingerprint[:12], error)
+            if fingerprint not in _unreadable:
+                log.warning("no entry for fingerprint %s, whose spec cannot be read: %s", fingerprint[:12], error)
+            _unreadable.add(fingerprint)
 
 
 def evidence_of(rows: Iterable[tuple[Run, Experiment]]) -> Evidence:
