@@ -65,9 +65,8 @@ def measured(session: Session, spec: ExperimentSpec, fingerprint: str) -> list[R
     runs = select(Run.seed, *OF_CODE, Experiment.problem, Experiment.task, Experiment.profile).join(Experiment)
     found = session.execute(runs.where(Experiment.fingerprint == fingerprint, Run.state == "succeeded")).all()
     counted = measured_by(present_code(spec), cast(Sequence[Row[Any]], found))
-    if any(run.code is None for run in counted) and _others_tell(session, counted[0]):
-        return []
-    return counted
+    has_board = any(run.code is None and run.problem is not None for run in counted)
+    return [] if has_board and _others_tell(session, counted[0]) else counted
 
 
 def _others_tell(session: Session, run: Row[Any]) -> bool:

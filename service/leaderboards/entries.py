@@ -33,9 +33,9 @@ _unreadable = set[str]()  # fingerprints that the log has named
 def add(session: Session, run_id: str) -> None:
     """Count a run that has succeeded; call it once, in the transaction that ends it.
 
-    An entry pools runs of one code: that of the run that started last. A run of older code is counted as such; the
-    first run of newer code sets the others aside. If this process cannot read the spec, because its options were edited
-    since it started, the entry is left to the scheduler.
+    An entry is stored as the runs of one code: that of the run that started last. A run of older code is counted as
+    such; the first run of newer code sets the others aside. If this process cannot read the spec, because its options
+    were edited since it started, the entry is left to the scheduler.
     """
     run, experiment = session.execute(_succeeded().where(Run.id == run_id)).one()
     try:
