@@ -253,7 +253,10 @@ class Artifact(TypedDict):
 
 
 class Leaderboard(TypedDict):
-    """One problem of a task at one size, best entry first; ``verdict`` has who wins in words: ``claim``, ``detail``."""
+    """One problem of a task at one size, best entry first; ``verdict`` has who wins in words: ``claim``, ``detail``.
+
+    ``set_aside`` counts the entries of an older task, model, optimizer or method; its ``detail`` says it in words.
+    """
 
     task: str
     profile: str
@@ -269,6 +272,7 @@ class Leaderboard(TypedDict):
     baseline: str
     as_of: str | None
     entries: list[dict[str, Any]]
+    set_aside: dict[str, Any] | None
     verdict: dict[str, str] | None
 
 

@@ -465,7 +465,7 @@ class Client:
             over_budget: rank entries that had more than the board's budget as well.
             entries: ``best`` shows one a method, that with the best validation value.
             as_of: the board of this moment, with its time zone, such as ``2026-11-25T12:00:00Z``; now if omitted.
-            code: ``all`` also shows runs of older code, which the entries set aside.
+            code: ``all`` also shows runs and entries of older code, which the board sets aside.
         """
         options = _given(
             profile=profile,

@@ -127,7 +127,7 @@ ROOMS: Mapping[str, set[str]] = {  # and the other rooms that each may use, besi
         "sweeps",
         "workload",
     },
-    "processes": {"experiments", "fleet", "keys", "sweeps", "workload"},
+    "processes": {"experiments", "fleet", "keys", "leaderboards", "sweeps", "workload"},
     "report_cards": {"experiments", "leaderboards"},
     "statistics": set(),
     "sweeps": {"experiments", "leaderboards", "statistics"},

@@ -15,7 +15,7 @@ from normcore.spec.plug_ins import CannotRun
 from workers import memory, training_log
 from workers.loaded_code import LOADED
 from workers.messages import CodeChanged, Failed, Job, RunFinished, Stopped, Stored, Troubled, named
-from workers.training import CodeEdited, Training, Trouble, Unstored
+from workers.training import CodeEdited, OlderModel, Training, Trouble, Unstored
 
 PASSING = {  # errors of the machine, which have nothing to do with what is trained
     getattr(errno, name)
@@ -62,7 +62,7 @@ def _execute(
     except CodeEdited as error:
         log.info("%s", error)
         return CodeChanged(error.files)
-    except CannotRun as error:
+    except (CannotRun, OlderModel) as error:
         log.error("%s", error)
         return Failed(str(error))
     except Exception as error:

@@ -8,6 +8,7 @@ from typing import Any
 
 from normcore.events import Analysed, Measured, Outcome, Phase, Result, Started, Timing
 from service.experiments.machines import Start
+from service.experiments.trained_model import Model
 
 NAMED_FILES = 3
 
@@ -18,7 +19,7 @@ class Job:
 
     Attributes:
         started_attempt, resumed_from: see ``service.experiments.lifecycle.Claim``.
-        model_attempt: for an analysis of a trained model, the attempt that stored it; else 0.
+        model: see ``service.experiments.lifecycle.Claim``.
         no_kernels: why the training need not look for fused kernels; None if it may.
         changed: files whose code changed since the worker's last training, so that this process was started anew.
         memory: bytes that the process may take.
@@ -31,7 +32,7 @@ class Job:
     spec: Mapping[str, Any]
     started_attempt: int
     resumed_from: int
-    model_attempt: int
+    model: Model | None
     device: str
     no_kernels: str | None
     changed: tuple[str, ...]

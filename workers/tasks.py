@@ -229,7 +229,7 @@ class Executor:
             spec=claim.spec,
             started_attempt=claim.started_attempt,
             resumed_from=claim.resumed_from,
-            model_attempt=claim.model_attempt,
+            model=claim.model,
             device=self._identity.device,
             no_kernels=self._no_kernels,
             changed=self._changed,

@@ -18,6 +18,7 @@ from normcore.training.checkpoint import CorruptCheckpoint
 from service.artifacts import ENVIRONMENT, MODEL, Artifacts
 from service.errors import NotFound
 from service.experiments.machines import Start
+from service.experiments.trained_model import OF_OLDER_CODE, is_of_older_code
 from workers import bundle, outputs, training_log
 from workers.bundle import Bundle
 from workers.checkpoints import Checkpoints, Past
@@ -42,6 +43,10 @@ class CodeEdited(Exception):
 
 class OlderCode(Exception):
     """A checkpoint was written by other code of the spec's own parts: a run would be half of one, half of the other."""
+
+
+class OlderModel(Exception):
+    """The code of the model that an analysis names was edited since the analysis was submitted."""
 
 
 class Unstored:
@@ -215,10 +220,13 @@ class Training:
     def _run(self, checkpoint: bytes | None) -> Generator[Event, None, None]:
         spec, trained = parse(self._job.spec), None
         if isinstance(spec.task, TrainedAnalysis):
+            model = self._job.model
+            if model is not None and is_of_older_code(parse(model.spec), model.code):
+                raise OlderModel(OF_OLDER_CODE)
             with _store_is_needed():
                 if not self._store.list(spec.task.run):
                     raise FileNotFoundError(f"nothing of run {spec.task.run} is there")
-                trained = self._store.read(spec.task.run, self._job.model_attempt, MODEL)
+                trained = self._store.read(spec.task.run, model.attempt if model else 0, MODEL)
         return run(  # type: ignore[return-value]
             spec,
             self._job.seed,

@@ -43,9 +43,7 @@ def board(
     as_of: Annotated[
         str | None, typer.Option(metavar="MOMENT", help="The board of a moment, such as 2026-11-25T12:00:00Z.")
     ] = None,
-    code: Annotated[
-        str | None, typer.Option(metavar="all", help="all: also show runs of older code, which entries set aside.")
-    ] = None,
+    code: Annotated[str | None, typer.Option(metavar="all", help="all: also show what is of older code.")] = None,
     format: Format = "csv",
     output: Output = None,
     as_json: Json = False,

@@ -42,9 +42,7 @@ def leaderboard(
     as_of: Annotated[
         str | None, typer.Option(metavar="MOMENT", help="The board of a moment, such as 2026-11-25T12:00:00Z.")
     ] = None,
-    code: Annotated[
-        str | None, typer.Option(metavar="all", help="all: also show runs of older code, which entries set aside.")
-    ] = None,
+    code: Annotated[str | None, typer.Option(metavar="all", help="all: also show what is of older code.")] = None,
     as_json: Json = False,
 ) -> None:
     """Show which method wins a task, or all of them."""
@@ -58,8 +56,9 @@ def leaderboard(
         return
     options |= {"profile": profile, "rank_by": rank_by}
     board = client.leaderboard(task, published=published, over_budget=over_budget, **options)
-    command.show(as_json, board, *([display(board)] if board["entries"] else []))
-    if not board["entries"]:
+    is_shown = board["entries"] or board["set_aside"]
+    command.show(as_json, board, *([display(board)] if is_shown else []))
+    if not is_shown:
         command.note(_nothing_here(client, board))
     for other in board["problems"] if board["entries"] else ():
         if other["id"] != board["problem"]["id"]:

@@ -78,8 +78,18 @@ def _note(board: Leaderboard) -> str | None:
         for entry in board["entries"]
         if entry["value"] and not entry["n_diverged"] and entry.get("score") not in (None, entry["value"]["mean"])
     ]
-    notes = [of_problem, verdict, of_ranks, *capped, *gaps, *conflicts, _older_code(board), _company(board)]
+    aside = [_set_aside(board), _older_code(board)]
+    notes = [of_problem, verdict, of_ranks, *capped, *gaps, *conflicts, *aside, _company(board)]
     return "\n".join(filter(None, notes)) or None
+
+
+def _set_aside(board: Leaderboard) -> str | None:
+    """How many entries are of an older task, model, optimizer or method, and how to see them."""
+    found = board.get("set_aside")
+    if not found:
+        return None
+    shown = any(entry.get("of_older_code") for entry in board["entries"])
+    return f"{found['detail']}" if shown else f"{found['detail']} --code all shows them."
 
 
 def _older_code(board: Leaderboard) -> str | None:
@@ -117,7 +127,8 @@ def _source(entry: Mapping[str, Any]) -> str | None:
     if entry["citation"]:
         return f"published, quoted from {entry['origin']}" if entry["origin"] else "published"
     if entry.get("of_older_code"):
-        return "of older code"
+        parts = ["method" if part == "norm" else part for part in entry.get("older_parts", ())]
+        return f"of older code: {', '.join(parts)}" if parts else "of older code"
     return "over budget" if entry["over_budget"] else None
 
 

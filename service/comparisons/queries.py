@@ -19,6 +19,7 @@ from service.errors import Invalid, NotFound
 from service.experiments.downsampling import downsample
 from service.experiments.queries import AFTER_HEX, metric_of
 from service.experiments.tables import Measurement
+from service.leaderboards import codes
 from service.leaderboards import queries as leaderboards
 from service.leaderboards.board import Row
 from service.leaderboards.pooling import MIXED, RunResult, on, spans_of, times_of
@@ -46,7 +47,8 @@ def comparison(
 
     Raises:
         NotFound: no entry has such a fingerprint.
-        Invalid: two are one entry, or of different boards; the baseline is none of them; none has such a series.
+        Invalid: two are one entry, or of different boards; one is of older code than its board; the baseline is none of
+            them; none has such a series.
     """
     entries = [_entry(session, given) for given in fingerprints]
     first = entries[0]
@@ -54,7 +56,7 @@ def comparison(
     against = _baseline(entries, baseline)
     metric = BENCHMARKS[first.task].metric()
     shown = series or f"valid.{metric.name}"
-    rows = [leaderboards.row_of(entry) for entry in entries]
+    rows = _rows(session, entries)
     curves = [_curves(session, row.results, shown) for row in rows]
     if not any(any(own.values()) for own in curves):
         _no_series(session, rows, shown)
@@ -96,14 +98,12 @@ def curved(session: Session, fingerprints: Sequence[str]) -> list[schemas.Curved
     Args:
         fingerprints: in full; one without an entry is left out.
     """
-    stored = session.scalars(select(Entry).where(Entry.fingerprint.in_(fingerprints)))
-    found = {entry.fingerprint: entry for entry in stored}
+    found = leaderboards.rows_of(session, fingerprints)
     return [_curved(session, found[fingerprint]) for fingerprint in fingerprints if fingerprint in found]
 
 
-def _curved(session: Session, entry: Entry) -> schemas.Curved:
-    row = leaderboards.row_of(entry)
-    metric = BENCHMARKS[entry.task].metric()
+def _curved(session: Session, row: Row) -> schemas.Curved:
+    metric = BENCHMARKS[row.task].metric()
     own, limits = _curves(session, row.results, f"valid.{metric.name}"), Limits.of(metric)
     return schemas.Curved(
         fingerprint=row.fingerprint,
@@ -140,6 +140,24 @@ def _check_alike(entries: Sequence[Entry]) -> None:
         raise Invalid([SpecError(("fingerprint",), wrong, "unlike")])
     if len({entry.fingerprint for entry in entries}) < max(2, len(entries)):
         raise Invalid([SpecError(("fingerprint",), "give two or more that differ", "too_few")])
+
+
+def _rows(session: Session, entries: Sequence[Entry]) -> list[Row]:
+    """Raises:
+    Invalid: an entry is of older code, so that its board does not rank it.
+    """
+    first = entries[0]
+    older = leaderboards.older_on_board(session, first.task, first.profile, first.problem)
+    wrong = [
+        f"{entry.fingerprint[:8]} is of an older {codes.NAMES[older[entry.fingerprint][0]]} than others of its board;"
+        " submit it again"
+        for entry in entries
+        if entry.fingerprint in older
+    ]
+    if wrong:
+        raise Invalid([SpecError(("fingerprint",), "; ".join(wrong), "older_code")])
+    found = leaderboards.rows_of(session, [entry.fingerprint for entry in entries])
+    return [found[entry.fingerprint] for entry in entries]
 
 
 def _baseline(entries: Sequence[Entry], given: str | None) -> Entry:

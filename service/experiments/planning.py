@@ -3,15 +3,15 @@
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, NamedTuple, Protocol, TypeVar, cast
+from typing import Any, NamedTuple, cast
 
 from sqlalchemy import Row, select
 from sqlalchemy.orm import Session
 
 from normcore.footprint import footprint
-from normcore.own_code import changed_at, code_of, present_code, tags_of
+from normcore.own_code import changed_at, code_of, tags_of
 from normcore.spec import ExperimentSpec, digest
-from service.experiments import fused_kernels, schemas
+from service.experiments import codes, fused_kernels, schemas
 from service.experiments.certificates import PARTS
 from service.experiments.tables import Experiment, Run
 from service.experiments.turns import Line, queue_position
@@ -23,7 +23,7 @@ NEWEST = 50  # runs that an estimate is based on; older ones may be of older cod
 def plan(session: Session, spec: ExperimentSpec, heartbeat_seconds: float) -> schemas.PlanOut:
     """What would be stored for ``spec``, and how long its runs would take."""
     fingerprint, code = spec.fingerprint(), code_of(spec)
-    measured = measured_by(present_code(spec), _succeeded(session, fingerprint))
+    measured = codes.measured(session, spec, fingerprint)
     estimate, needed = Estimates(session).of(spec, fingerprint), footprint(spec)
     return schemas.PlanOut(
         spec=spec.model_dump(mode="json"),
@@ -40,30 +40,6 @@ def plan(session: Session, spec: ExperimentSpec, heartbeat_seconds: float) -> sc
         memory=None if needed is None else schemas.MemoryOut(**asdict(needed)),
         worker_memory_bytes=registration.largest_memory(session, spec.device, heartbeat_seconds),
     )
-
-
-class HasCode(Protocol):
-    """A run that tells the code of its spec's own parts, or None if it is older than that."""
-
-    @property
-    def code(self) -> str | None: ...
-
-
-R = TypeVar("R", bound=HasCode)
-
-
-def measured_by(code: str, runs: Sequence[R]) -> list[R]:
-    """Those of a spec's succeeded runs that this code has measured. Runs that do not tell their code count as long as
-    none does, as on boards."""
-    tell = any(run.code is not None for run in runs)
-    return [run for run in runs if run.code == (code if tell else None)]
-
-
-def _succeeded(session: Session, fingerprint: str) -> Sequence[Row[Any]]:
-    """Seed and code of a spec's succeeded runs."""
-    runs = select(Run.seed, Run.code).join(Experiment).distinct()
-    found = session.execute(runs.where(Experiment.fingerprint == fingerprint, Run.state == "succeeded"))
-    return cast(Sequence[Row[Any]], found.all())
 
 
 def _with_other_code(

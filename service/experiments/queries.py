@@ -2,18 +2,19 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import cast, get_args
+from typing import Any, cast, get_args
 
-from sqlalchemy import ColumnElement, Select, exists, func, select
+from sqlalchemy import ColumnElement, Row, Select, exists, func, select
 from sqlalchemy.orm import Session, selectinload
 
 from normcore.events import Outcome
-from normcore.spec import TASKS, SpecError
+from normcore.own_code import present_code
+from normcore.spec import TASKS, SpecError, parse
 from normcore.spec.messages import choose, quoted
 from normcore.spec.metric import OF_EVERY_TASK, Metric
 from normcore.spec.tasks import BENCHMARKS
 from service.errors import Invalid, NotFound
-from service.experiments import schemas
+from service.experiments import codes, schemas
 from service.experiments.downsampling import downsample
 from service.experiments.lifecycle import ENDED, WAITING
 from service.experiments.tables import Experiment, Label, Measurement, Run
@@ -29,7 +30,7 @@ def experiment(session: Session, experiment_id: str) -> schemas.ExperimentOut:
     found = session.get(Experiment, experiment_id, options=[selectinload(Experiment.runs)])
     if found is None:
         raise NotFound(f"no experiment {experiment_id!r}")
-    return schemas.experiment_out(found, _present_code(session, found.fingerprint))
+    return schemas.experiment_out(found, _present_code(session, found))
 
 
 def run(session: Session, run_id: str) -> schemas.RunOut:
@@ -39,14 +40,25 @@ def run(session: Session, run_id: str) -> schemas.RunOut:
     found = session.get(Run, run_id)
     if found is None:
         raise NotFound(f"no run {run_id!r}")
-    return schemas.run_out(found, _present_code(session, found.experiment.fingerprint))
+    return schemas.run_out(found, _present_code(session, found.experiment))
 
 
-def _present_code(session: Session, fingerprint: str) -> schemas.PresentCode:
-    newest = select(Run.code).join(Experiment).where(Experiment.fingerprint == fingerprint, Run.state == "succeeded")
-    by_start = newest.order_by(func.coalesce(Run.code_at, Run.started_at, Run.created_at).desc(), Run.id.desc())
-    found = session.execute(by_start.limit(1)).one_or_none()
-    return schemas.UNKNOWN if found is None else schemas.PresentCode(True, found.code)
+def _present_code(session: Session, experiment: Experiment) -> schemas.PresentCode:
+    """The code of the runs that count. The spec is read only if there are several: that and its files take time."""
+    of_spec = select(*codes.OF_CODE).join(Experiment).where(Experiment.fingerprint == experiment.fingerprint)
+    runs = cast(Sequence[Row[Any]], session.execute(of_spec.where(Run.state == "succeeded")).all())
+    if not runs:
+        return schemas.UNKNOWN
+    several = len({run.code for run in runs}) > 1
+    return schemas.PresentCode(True, codes.counting(runs, _now(experiment.spec) if several else None)[0].code)
+
+
+def _now(spec: Mapping[str, Any]) -> str | None:
+    """The present code of a stored spec; None if it cannot be read here."""
+    try:
+        return present_code(parse(spec))
+    except ValueError:
+        return None
 
 
 def experiments(

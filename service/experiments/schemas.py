@@ -36,11 +36,11 @@ Environment = Annotated[dict[str, Any], described_as("Environment")]
 
 
 class PresentCode(NamedTuple):
-    """The code of the run of a spec that started last.
+    """The code of the runs of a spec that count, see ``codes``.
 
     Attributes:
         is_known: whether any run of the spec has succeeded.
-        code: digest of the spec's own parts; None if that run does not tell.
+        code: digest of the spec's own parts; None if those runs do not tell.
     """
 
     is_known: bool
@@ -109,7 +109,7 @@ class RunOut(BaseModel):
     error: str | None
     history: list[HistoryEntry]
     of_older_code: bool = Field(
-        description="Whether it is set aside: a later run of the same spec had newer code of the spec's own parts."
+        description="Whether it is set aside: runs of other code of the spec's own parts count in its place."
     )
     created_at: datetime
     started_at: datetime | None

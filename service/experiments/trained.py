@@ -3,12 +3,12 @@
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from normcore.own_code import present_code
 from normcore.spec import ExperimentSpec, InvalidSpec, SpecError, TrainingSpec, parse
 from normcore.spec.analyses.analysis import TrainedAnalysis
 from normcore.spec.plug_in_faults import blamed
 from service.errors import Invalid
 from service.experiments.tables import Experiment, Run
+from service.experiments.trained_model import OF_OLDER_CODE, is_of_older_code
 
 
 def check(session: Session, spec: ExperimentSpec) -> None:
@@ -40,9 +40,7 @@ def _complaint(session: Session, task: TrainedAnalysis) -> str | None:
         return f"that run is {found.state}; name one that has succeeded"
     if found.value is None:
         return "that run diverged before it had a model; name another"
-    if found.code not in (None, present_code(trained)):
-        return (
-            "that run was trained by older code of its method, model, task or optimizer; train it again, and name that"
-        )
+    if is_of_older_code(trained, found.code):
+        return OF_OLDER_CODE
     with blamed({"task": {"name": task.name}}):
         return task.misfit(trained.task, trained.norm)

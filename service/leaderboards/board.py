@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from normcore.spec.metric import Metric
 from normcore.target import Time
+from service.leaderboards.codes import Parts
 from service.leaderboards.pooling import MIXED, Pooled, PooledTimes, RunResult, on, spans_of
 from service.leaderboards.ranking import (
     RankBy,
@@ -28,11 +30,14 @@ class Row:
 
     Attributes:
         code: of the spec's own parts; None if its runs do not tell.
-        n_older: succeeded runs of older code, which do not count.
+        n_older: succeeded runs of other code, which do not count.
+        parts: see ``codes``.
+        code_at: when the newest of its runs started.
     """
 
     fingerprint: str
     setting: str
+    task: str
     method: str
     budget: int
     changes: dict[str, Any]
@@ -43,6 +48,15 @@ class Row:
     results: Sequence[RunResult]
     conflicting_seeds: list[int]
     pooled: Pooled
+    parts: Parts | None = None
+    code_at: datetime | None = None
+
+
+class Older(NamedTuple):
+    """A row of older code, and the parts of its spec that are older."""
+
+    row: Row
+    parts: list[str]
 
 
 class Rules(NamedTuple):
@@ -124,7 +138,7 @@ def _scale(rows: Sequence[Row], rules: Rules) -> _Scale:
     return _Scale(rules, hardware, tau_of_steps(within), tau_of_seconds([on(hardware, results) for results in within]))
 
 
-def ranked(rows: Sequence[Row], beside: Sequence[Entry], rules: Rules, older: Sequence[Row] = ()) -> list[Entry]:
+def ranked(rows: Sequence[Row], beside: Sequence[Entry], rules: Rules, older: Sequence[Older] = ()) -> list[Entry]:
     """All entries, best first. Entries from elsewhere, or over the budget, get the rank that they would have. Other
     ranks do not change.
 
@@ -144,9 +158,9 @@ def ranked(rows: Sequence[Row], beside: Sequence[Entry], rules: Rules, older: Se
         elif rules.rank_over_budget and scale.compares(row):
             entry.rank = rank_beside(key, keys)
         entries.append((entry, key))
-    for row in older:
+    for row, parts in older:
         entry = _entry(row, scale, None)
-        entry.of_older_code = True
+        entry.of_older_code, entry.older_parts = True, parts
         entries.append((entry, scale.key(row)))
     for entry in beside:
         key = key_of(entry.score, rules.metric.direction) if rules.rank_by == "metric" else None

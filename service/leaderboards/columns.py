@@ -43,6 +43,7 @@ def board_table(board: Leaderboard) -> Table:
             Column("n_runs", "integer"),
             Column("n_older", "integer"),
             Column("of_older_code", "truth"),
+            Column("older_parts", "json"),
             Column("n_seeds", "integer"),
             Column("n_diverged", "integer"),
             *interval("diverged_ci95"),

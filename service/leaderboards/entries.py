@@ -1,37 +1,41 @@
 """Keep the entries in step with the runs."""
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any, NamedTuple, cast
 
-from sqlalchemy import Select, delete, exists, or_, select, update
+from sqlalchemy import ColumnElement, Select, delete, exists, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
+from normcore.own_code import tags_of
 from normcore.problem import problem_of
-from normcore.spec import TrainingSpec, changes, parse
+from normcore.spec import ExperimentSpec, TrainingSpec, changes, parse
 from normcore.spec.task import ProfileName
 from normcore.spec.tasks import BENCHMARKS
 from normcore.spec.tasks.benchmark import Benchmark
+from service.experiments import codes
 from service.experiments.machines import hardware, machine
 from service.experiments.tables import Experiment, Run
 from service.leaderboards.board import Row
+from service.leaderboards.codes import Parts
 from service.leaderboards.pooling import Evidence, Pooled, RunResult, pool
 from service.leaderboards.tables import Entry
 
 log = logging.getLogger(__name__)
 
 MAX_EXPERIMENTS = 20
+_unreadable = set[str]()  # fingerprints that the log has named
 
 
 def add(session: Session, run_id: str) -> None:
     """Count a run that has succeeded; call it once, in the transaction that ends it.
 
-    An entry pools runs of one code: that of the run that started last. A run of older code is counted as such; the
-    first run of newer code sets the others aside. If this process cannot read the spec, because its options were edited
-    since it started, the entry is left to whoever adds the next run, or to the next start of the API.
+    An entry is stored as the runs of one code: that of the run that started last. A run of older code is counted as
+    such; the first run of newer code sets the others aside. If this process cannot read the spec, because its options
+    were edited since it started, the entry is left to the scheduler.
     """
     run, experiment = session.execute(_succeeded().where(Run.id == run_id)).one()
     try:
@@ -42,7 +46,7 @@ def add(session: Session, run_id: str) -> None:
         return
     columns = (Entry.code, Entry.code_at, Entry.n_runs, Entry.n_older, Entry.results, Entry.conflicting_seeds)
     known = session.execute(select(*columns).where(Entry.fingerprint == experiment.fingerprint)).one()
-    started = _started(run)
+    started = codes.started(run)
     is_newer = known.code_at is None or started >= known.code_at
     if known.n_runs == 0 or (run.code != known.code and is_newer):
         refresh(session, experiment.fingerprint)
@@ -52,15 +56,15 @@ def add(session: Session, run_id: str) -> None:
     else:
         results = [RunResult(**stored) for stored in known.results]
         evidence = Evidence(known.n_runs, results, known.conflicting_seeds).and_also(_result(run, experiment))
-        present = Present(run.code, max(started, known.code_at or started), evidence, known.n_older)
+        present = Present(run, max(started, known.code_at or started), evidence, known.n_older)
         _store(session, experiment, present)
 
 
 def refresh(session: Session, fingerprint: str) -> None:
     """Pool anew all succeeded trainings of a fingerprint."""
-    of_fingerprint = _succeeded().where(Experiment.fingerprint == fingerprint)
-    rows = session.execute(of_fingerprint.order_by(Run.finished_at, Run.id)).all()
-    _lock(session, rows[-1][1])
+    of_fingerprint = _succeeded().where(Experiment.fingerprint == fingerprint).order_by(Run.finished_at, Run.id)
+    _lock(session, session.execute(of_fingerprint.limit(1)).one()[1])  # before the runs are read: one may end meanwhile
+    rows = session.execute(of_fingerprint).all()
     _store(session, rows[-1][1], present_of(rows))
 
 
@@ -68,12 +72,13 @@ class Present(NamedTuple):
     """What an entry is of.
 
     Attributes:
-        code: of the run that started last, at ``code_at``.
-        evidence: the runs of this code.
+        run: one of its runs; all have one code.
+        code_at: when the last of them started.
+        evidence: what they come to.
         n_older: how many others there are.
     """
 
-    code: str | None
+    run: Run
     code_at: datetime
     evidence: Evidence
     n_older: int
@@ -85,71 +90,71 @@ def present_of(rows: Sequence[tuple[Run, Experiment]]) -> Present:
     Args:
         rows: in the order in which the runs ended.
     """
-    newest, _ = max(rows, key=lambda row: (_started(row[0]), row[0].id))
-    of_code = [row for row in rows if row[0].code == newest.code]
-    return Present(newest.code, _started(newest), evidence_of(of_code), len(rows) - len(of_code))
-
-
-def _started(run: Run) -> datetime:
-    return run.code_at or run.started_at or run.created_at
+    runs = codes.counting([run for run, _ in rows], present=None)
+    of_code = [row for row in rows if row[0].code == runs[0].code]
+    newest = max(runs, key=codes.started)
+    return Present(newest, codes.started(newest), evidence_of(of_code), len(rows) - len(of_code))
 
 
 def row_of(rows: Sequence[tuple[Run, Experiment]]) -> Row:
     """The entry of succeeded runs of one fingerprint, in the order in which they ended; nothing is stored."""
     present = present_of(rows)
-    evidence, pooled = present.evidence, [row for row in rows if row[0].code == present.code]
+    evidence, pooled = present.evidence, [row for row in rows if row[0].code == present.run.code]
     _, experiment = pooled[-1]
     spec = cast(TrainingSpec, parse(experiment.spec))
     return Row(
         fingerprint=experiment.fingerprint,
         setting=experiment.setting,
+        task=experiment.task,
         method=cast(str, experiment.method),
         budget=cast(int, experiment.budget),
         changes=changes(spec),
         experiments=sorted({experiment.id for _, experiment in pooled}, reverse=True)[:MAX_EXPERIMENTS],
-        code=present.code,
+        code=present.run.code,
         n_runs=evidence.n_runs,
         n_older=present.n_older,
         results=evidence.results,
         conflicting_seeds=list(evidence.conflicting_seeds),
         pooled=_pool(evidence, spec.task),
+        parts=_parts(spec, present.run),
+        code_at=present.code_at,
     )
 
 
-def rows_of_older_code(session: Session, task: str, profile: str, problem: str) -> list[Row]:
-    """Pool the runs that a board's entries set aside: a row for each fingerprint and code. Nothing is stored."""
-    here = (Entry.task == task, Entry.profile == profile, Entry.problem == problem, Entry.n_older > 0)
-    present: dict[str, str | None] = dict(session.execute(select(Entry.fingerprint, Entry.code).where(*here)).all())
-    found = session.execute(
-        _succeeded().where(Experiment.fingerprint.in_(present)).order_by(Run.finished_at, Run.id)
-    ).all()
+def _parts(spec: ExperimentSpec, run: Run) -> Parts:
+    told = ((run.environment or {}).get("code") or {}).get("parts", {})
+    return {part: [tag, told.get(part)] for part, tag in tags_of(spec).items()}
+
+
+def rows_of_codes(session: Session, fingerprints: Collection[str], *which: ColumnElement[bool]) -> list[Row]:
+    """Pool the succeeded runs of each of these fingerprints by their code. Nothing is stored.
+
+    Args:
+        which: conditions on runs.
+    """
+    runs = _succeeded().where(Experiment.fingerprint.in_(fingerprints), *which)
     of_codes: dict[tuple[str, str | None], list[tuple[Run, Experiment]]] = {}
-    for run, experiment in found:
-        if run.code != present[experiment.fingerprint]:
-            of_codes.setdefault((experiment.fingerprint, run.code), []).append((run, experiment))
+    for run, experiment in session.execute(runs.order_by(Run.finished_at, Run.id)).all():
+        of_codes.setdefault((experiment.fingerprint, run.code), []).append((run, experiment))
     return [row_of(rows) for rows in of_codes.values()]
 
 
 def refresh_missing(session: Session) -> None:
-    """Pool the results of every fingerprint that has some and no entry, as after a migration that changed entries.
+    """Pool the results of every fingerprint that has some and no entry, as after a migration that changed entries, or
+    after a run whose worker could not read its spec.
 
     A spec that cannot be read, as of a plug-in that is not installed, is left off the boards until it can be.
     """
-    missing = (
-        select(Experiment.fingerprint)
-        .join(Run)
-        .where(
-            Run.state == "succeeded",
-            Experiment.problem.is_not(None),
-            Experiment.fingerprint.not_in(select(Entry.fingerprint)),
-        )
-        .distinct()
-    )
+    some = exists().where(Run.experiment_id == Experiment.id, Run.state == "succeeded")
+    of_trainings = select(Experiment.fingerprint).where(Experiment.problem.is_not(None), some)
+    missing = of_trainings.where(Experiment.fingerprint.not_in(select(Entry.fingerprint))).distinct()
     for fingerprint in session.scalars(missing).all():
         try:
             refresh(session, fingerprint)
         except ValueError as error:
-            log.warning("no entry for fingerprint %s, whose spec cannot be read: %s", fingerprint[:12], error)
+            if fingerprint not in _unreadable:
+                log.warning("no entry for fingerprint %s, whose spec cannot be read: %s", fingerprint[:12], error)
+            _unreadable.add(fingerprint)
 
 
 def evidence_of(rows: Iterable[tuple[Run, Experiment]]) -> Evidence:
@@ -244,18 +249,19 @@ def _experiments(session: Session, fingerprint: str, code: str | None) -> list[s
 
 
 def _store(session: Session, experiment: Experiment, present: Present) -> None:
-    evidence = present.evidence
+    evidence, spec = present.evidence, cast(TrainingSpec, parse(experiment.spec))
     session.execute(
         update(Entry)
         .where(Entry.fingerprint == experiment.fingerprint)
         .values(
-            experiments=_experiments(session, experiment.fingerprint, present.code),
-            code=present.code,
+            experiments=_experiments(session, experiment.fingerprint, present.run.code),
+            code=present.run.code,
             code_at=present.code_at,
+            parts=_parts(spec, present.run),
             n_runs=evidence.n_runs,
             n_older=present.n_older,
             results=[asdict(result) for result in evidence.results],
             conflicting_seeds=list(evidence.conflicting_seeds),
-            pooled=asdict(_pool(evidence, cast(TrainingSpec, parse(experiment.spec)).task)),
+            pooled=asdict(_pool(evidence, spec.task)),
         )
     )

@@ -12,7 +12,8 @@ from normcore.spec.task import ProfileName
 from normcore.spec.tasks import BENCHMARKS
 from service.leaderboards import schemas
 from service.leaderboards.board import Row, main_hardware
-from service.leaderboards.queries import row_of
+from service.leaderboards.codes import PRESENT
+from service.leaderboards.queries import older_on_board, rows_of
 from service.leaderboards.ranking import TimeBy
 from service.leaderboards.tables import Entry
 from service.statistics.profiles import WIDEST, Profile, flips, profiles
@@ -45,13 +46,13 @@ class Default(NamedTuple):
         return pooled.seconds.median if pooled.hardware == self.hardware else None
 
 
-def version(session: Session, profile: ProfileName) -> tuple[int, int]:
-    """Another one after each run that is added to a board of this profile."""
+def version(session: Session, profile: ProfileName) -> tuple[int, int, str]:
+    """Another one after an edit, and after each run that is added to a board of this profile."""
     counts = select(func.count(), func.coalesce(func.sum(Entry.n_runs + Entry.n_older), 0)).where(
         Entry.profile == profile
     )
     n_entries, n_runs = session.execute(counts).one()
-    return n_entries, n_runs
+    return n_entries, n_runs, PRESENT.version()
 
 
 def overall(session: Session, profile: ProfileName, rank_by: TimeBy) -> schemas.Overall:
@@ -97,20 +98,22 @@ def _counted(row: Row, rank_by: TimeBy) -> int:
 
 
 def _defaults(session: Session, profile: ProfileName) -> dict[str, Default]:
-    """Of each task with a target; those that departed from the profile are not read in full."""
+    """Of each task with a target; those that departed from the profile, or are of older code, are not read in full."""
     columns = select(Entry.fingerprint, Entry.task, Entry.problem, Entry.changes).where(Entry.profile == profile)
-    wanted = [
-        fingerprint
-        for fingerprint, task, problem, changes in session.execute(columns)
-        if not changes and task in BENCHMARKS and problem == own_problem(task, profile).id
-    ]
-    found = session.scalars(select(Entry).where(Entry.fingerprint.in_(wanted)).order_by(Entry.n_runs)).all()
+    of_tasks: dict[str, list[str]] = {}
+    for fingerprint, task, problem, changes in session.execute(columns.order_by(Entry.n_runs, Entry.fingerprint)):
+        if not changes and task in BENCHMARKS and problem == own_problem(task, profile).id:
+            of_tasks.setdefault(task, []).append(fingerprint)
     defaults = {}
     for task, benchmark in BENCHMARKS.items():
         target = benchmark.profiles[profile].training["target"]
-        rows = {entry.method: row_of(entry) for entry in found if entry.task == task}
-        if rows and target is not None:
-            defaults[task] = Default(target, rows, main_hardware(list(rows.values())))
+        if task in of_tasks and target is not None:
+            older = older_on_board(session, task, profile, own_problem(task, profile).id)
+            wanted = [fingerprint for fingerprint in of_tasks[task] if fingerprint not in older]
+            found = rows_of(session, wanted)
+            rows = {row.method: row for row in (found[fingerprint] for fingerprint in wanted)}
+            if rows:
+                defaults[task] = Default(target, rows, main_hardware(list(rows.values())))
     return defaults
 
 

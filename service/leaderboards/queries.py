@@ -1,12 +1,12 @@
 """Read entries and rank them."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import datetime
 from itertools import groupby
 from typing import Any, NamedTuple, cast
 
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
 from normcore.problem import Problem, note, own_budget, own_problem, title
@@ -14,11 +14,21 @@ from normcore.spec import SpecError
 from normcore.spec.messages import choose, quoted
 from normcore.spec.task import ProfileName
 from normcore.spec.tasks import BENCHMARKS
-from service.db import rows_of
+from service.db import rows_of as table_of
 from service.errors import Invalid
 from service.experiments.tables import Experiment, Run
 from service.leaderboards import entries, schemas, tables
-from service.leaderboards.board import Row, Rules, best_of_each_method, main_hardware, ranked
+from service.leaderboards.board import Older, Row, Rules, best_of_each_method, main_hardware, ranked
+from service.leaderboards.codes import (
+    PRESENT,
+    Digests,
+    Parts,
+    code_of,
+    differing_parts,
+    older_parts,
+    present_parts,
+    told_older,
+)
 from service.leaderboards.pooling import RunResult, stored_pooled
 from service.leaderboards.published import published_entries
 from service.leaderboards.ranking import RankBy
@@ -55,12 +65,12 @@ def _without_entries(task: str, profile: str, id: str, options: Mapping[str, Any
     return schemas.LeaderboardSummary(task=task, profile=profile, problem=problem, n_entries=0, n_runs=0, n_claims=0)
 
 
-def version(session: Session, task: str, profile: ProfileName) -> tuple[int, ...]:
-    """Another one after each run and each result that is added to a task's boards at this profile, or withdrawn."""
+def version(session: Session, task: str, profile: ProfileName) -> tuple[int | str, ...]:
+    """Another one after an edit, and after each run or result that a task's boards at this profile get or lose."""
     entry = tables.Entry
     counts = select(func.count(), func.coalesce(func.sum(entry.n_runs + entry.n_older), 0))
     n_entries, n_runs = session.execute(counts.where(entry.task == task, entry.profile == profile)).one()
-    return n_entries, n_runs, *submitted.version(session, task, profile)
+    return n_entries, n_runs, PRESENT.version(), *submitted.version(session, task, profile)
 
 
 class Asked(NamedTuple):
@@ -72,7 +82,7 @@ class Asked(NamedTuple):
         published: whether the papers' numbers are ranked among the measured ones.
         over_budget: whether entries are ranked that had more than the board's budget.
         best: one entry a method, chosen by validation.
-        older: whether runs of older code are shown beside the entries that set them aside.
+        older: whether what is of older code is shown, too.
     """
 
     task: str
@@ -100,14 +110,14 @@ def leaderboard(session: Session, asked: Asked, as_of: datetime | None = None) -
     problems = _problems(session, task, profile)
     chosen = _chosen(problems, asked.problem)
     here = (task, profile, chosen.id)
-    rows = rows_of_board(session, *here) if as_of is None else _rows_as_of(session, *here, as_of)
+    rows, aside = rows_of_board(session, *here) if as_of is None else _rows_as_of(session, *here, as_of)
     best = best_of_each_method(rows, metric, budget)
     shown = [row for row in rows if not asked.best or row.fingerprint in best]
     papers = published_entries(task, chosen.id, metric) if asked.published and profile == "paper" else []
-    measured = {row.fingerprint: row.results for row in rows}
+    measured = {row.fingerprint: row.results for row in (*rows, *(older.row for older in aside))}
     claims = submitted_entries(submitted.on_board(session, *here, as_of), measured, metric.name, budget)
     rules = Rules(metric, budget, asked.rank_by, asked.baseline, asked.over_budget)
-    older = entries.rows_of_older_code(session, *here) if asked.older and as_of is None else []
+    older = [*aside, *_of_other_code(session, [*rows, *(older.row for older in aside)])] if asked.older else []
     found = ranked(shown, [*claims, *papers], rules, older)
     for entry in found if asked.best else ():
         entry.best_of = best.get(entry.fingerprint or "", 1) if entry.source == "measured" else 1
@@ -126,30 +136,129 @@ def leaderboard(session: Session, asked: Asked, as_of: datetime | None = None) -
         baseline=asked.baseline,
         as_of=as_of,
         entries=found,
+        set_aside=_set_aside(aside),
     )
     board.verdict = verdict(board, measured)
     return board
 
 
-def rows_of_board(session: Session, task: str, profile: str, problem: str) -> list[Row]:
-    """All entries of a board before they are ranked. Core's rows: looking names up in SQLAlchemy's took a third of the
-    time of a board of a thousand entries."""
-    entry = rows_of(tables.Entry).c
-    here = (entry.task == task, entry.profile == profile, entry.problem == problem)
-    found = session.execute(select(*(entry[name] for name in READ)).where(*here).order_by(entry.fingerprint))
-    return [_row(**dict(zip(READ, stored, strict=True))) for stored in found]
+class Rows(NamedTuple):
+    """A board before it is ranked.
+
+    Attributes:
+        shown: its entries.
+        older: entries that it sets aside, as it has newer code of a part that they share with others.
+    """
+
+    shown: list[Row]
+    older: list[Older]
 
 
-def row_of(entry: tables.Entry) -> Row:
-    """What is stored of an entry."""
-    return _row(**{name: getattr(entry, name) for name in READ})
+def rows_of_board(session: Session, task: str, profile: str, problem: str) -> Rows:
+    """All entries of a board before they are ranked."""
+    present = PRESENT.digests()
+    return _divided(_rows(session, _on_board(task, profile, problem), present), present)
 
 
-def seeds_of(session: Session, fingerprints: Collection[str]) -> dict[str, list[RunResult]]:
+def rows_of(session: Session, fingerprints: Collection[str]) -> dict[str, Row]:
+    """Entries by fingerprint, each of the code that its board shows; a fingerprint without an entry is left out."""
+    found = _rows(session, [tables.Entry.fingerprint.in_(fingerprints)], PRESENT.digests())
+    return {row.fingerprint: row for row in found}
+
+
+def older_on_board(session: Session, task: str, profile: str, problem: str) -> dict[str, list[str]]:
+    """The entries that a board sets aside, by fingerprint, with the parts of which it has newer code."""
+    entry, present = tables.Entry, PRESENT.digests()
+    columns = select(entry.fingerprint, entry.code, entry.n_older, entry.parts, entry.code_at)
+    stored = [_Code(*row) for row in session.execute(columns.where(*_on_board(task, profile, problem)))]
+    undone = _undone(session, stored, present)
+    shown = [
+        one._replace(parts=present_parts(one.parts, present)) if one.parts and one.fingerprint in undone else one
+        for one in stored
+    ]
+    return older_parts(shown, present)
+
+
+class _Code(NamedTuple):
+    """What an entry tells of its code."""
+
+    fingerprint: str
+    code: str | None
+    n_older: int
+    parts: Parts | None
+    code_at: datetime | None
+
+
+def _divided(rows: Sequence[Row], present: Digests) -> Rows:
+    older = older_parts(rows, present)
+    return Rows(
+        [row for row in rows if row.fingerprint not in older],
+        [Older(row, older[row.fingerprint]) for row in rows if row.fingerprint in older],
+    )
+
+
+def _set_aside(older: Sequence[Older]) -> schemas.SetAside | None:
+    return schemas.SetAside(len(older), told_older([one.parts for one in older])) if older else None
+
+
+def _on_board(task: str, profile: str, problem: str) -> list[ColumnElement[bool]]:
+    return [tables.Entry.task == task, tables.Entry.profile == profile, tables.Entry.problem == problem]
+
+
+def _rows(session: Session, which: Sequence[ColumnElement[bool]], present: Digests) -> list[Row]:
+    """Entries in the order of their fingerprints. Core's rows: looking names up in SQLAlchemy's took a third of the
+    time of a board of a thousand entries.
+
+    An entry is stored as the runs of the code that was trained last. After an undo, the runs of the present code count.
+    """
+    entry = table_of(tables.Entry).c
+    found = session.execute(select(*(entry[name] for name in READ)).where(*which).order_by(entry.fingerprint))
+    rows = [_row(**dict(zip(READ, stored, strict=True))) for stored in found]
+    undone = _undone(session, rows, present)
+    if not undone:
+        return rows
+    pooled = entries.rows_of_codes(session, undone, Run.code.in_(undone.values()))
+    in_place = {row.fingerprint: row for row in pooled if row.code == undone[row.fingerprint]}
+    return [_in_place_of(row, in_place.get(row.fingerprint)) for row in rows]
+
+
+def _in_place_of(stored: Row, present: Row | None) -> Row:
+    return replace(present, n_older=stored.n_runs + stored.n_older - present.n_runs) if present else stored
+
+
+def _undone(session: Session, rows: Sequence[Row | _Code], present: Digests) -> dict[str, str]:
+    """Entries whose newest code was edited back to code that they have runs of, and that code, by fingerprint."""
+    wanted = {
+        row.fingerprint: code
+        for row in rows
+        if row.n_older and row.parts and (code := code_of(present_parts(row.parts, present))) != row.code
+    }
+    if not wanted:
+        return {}
+    runs = select(Experiment.fingerprint, Run.code).join(Run).distinct().where(Run.state == "succeeded")
+    known = {
+        (fingerprint, code)
+        for fingerprint, code in session.execute(
+            runs.where(Experiment.fingerprint.in_(wanted), Run.code.in_(wanted.values()))
+        )
+    }
+    return {fingerprint: code for fingerprint, code in wanted.items() if (fingerprint, code) in known}
+
+
+def _of_other_code(session: Session, rows: Sequence[Row]) -> list[Older]:
+    """The runs that these entries set aside, as rows of their own."""
+    shown = {row.fingerprint: row for row in rows if row.n_older}
+    found = entries.rows_of_codes(session, shown)
+    return [
+        Older(row, differing_parts(row.parts, shown[row.fingerprint].parts))
+        for row in found
+        if row.code != shown[row.fingerprint].code
+    ]
+
+
+def seeds_of(session: Session, fingerprints: Collection[str]) -> dict[str, Sequence[RunResult]]:
     """The run of each seed that counts, of entries that are stored."""
-    entry = rows_of(tables.Entry).c
-    stored = session.execute(select(entry.fingerprint, entry.results).where(entry.fingerprint.in_(fingerprints)))
-    return {fingerprint: [RunResult(**result) for result in results] for fingerprint, results in stored}
+    return {fingerprint: row.results for fingerprint, row in rows_of(session, fingerprints).items()}
 
 
 def _row(**stored: Any) -> Row:
@@ -158,7 +267,7 @@ def _row(**stored: Any) -> Row:
     return Row(**stored)
 
 
-def _rows_as_of(session: Session, task: str, profile: str, problem: str, moment: datetime) -> list[Row]:
+def _rows_as_of(session: Session, task: str, profile: str, problem: str, moment: datetime) -> Rows:
     """As entries would have been stored then."""
     found = session.execute(
         select(Run, Experiment)
@@ -168,7 +277,7 @@ def _rows_as_of(session: Session, task: str, profile: str, problem: str, moment:
         .order_by(Experiment.fingerprint, Run.finished_at, Run.id)
     )
     of_fingerprints = groupby(((run, experiment) for run, experiment in found), key=lambda row: row[1].fingerprint)
-    return [entries.row_of(list(rows)) for _, rows in of_fingerprints]
+    return _divided([entries.row_of(list(rows)) for _, rows in of_fingerprints], present={})
 
 
 def _problems(session: Session, task: str, profile: ProfileName) -> list[schemas.Problem]:

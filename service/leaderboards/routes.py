@@ -116,7 +116,7 @@ def get_leaderboard(
     code: Annotated[
         Literal["present", "all"],
         Query(
-            description="`all`: runs of older code too, which the entries set aside, as entries of their own.",
+            description="`all`: also what is of older code, as entries without a rank.",
             examples=["all"],
         ),
     ] = "present",

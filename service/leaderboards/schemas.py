@@ -85,7 +85,9 @@ class Entry:
         contended: how many seeds ran while something else kept their machine busy; their seconds do not count.
         code: digest of the code of the spec's own parts that its runs have in common; None if they do not tell.
         n_older: succeeded runs of older code. They do not count here; ``code=all`` shows them.
-        of_older_code: whether the entry is of runs that another entry sets aside; it has no rank.
+        of_older_code: whether the board sets the entry aside, because it has newer code; such an entry has no rank.
+        older_parts: the parts of its spec of which the board has newer code: ``task``, ``model``, ``optimizer``,
+            ``norm``.
         best_of: of how many entries of its method it was chosen, by its validation value.
     """
 
@@ -113,6 +115,7 @@ class Entry:
     n_runs: int = 0
     n_older: int = 0
     of_older_code: bool = False
+    older_parts: list[str] = field(default_factory=list)
     n_seeds: int = 0
     n_diverged: int = 0
     diverged_ci95: Interval | None = None
@@ -162,6 +165,18 @@ class Verdict:
     detail: str
 
 
+@dataclass(frozen=True, slots=True)
+class SetAside:
+    """Entries that a board leaves out: of a part that they share with others it has newer code.
+
+    Attributes:
+        detail: how many there are of which part, in words.
+    """
+
+    n_entries: int
+    detail: str
+
+
 @dataclass(slots=True)
 class Leaderboard:
     """One problem of a task at one size, best first.
@@ -171,6 +186,7 @@ class Leaderboard:
         budget: examples that a training may see to be ranked.
         hardware: on which most entries ran; a board by seconds ranks these alone.
         as_of: the moment whose board it is; None for now.
+        set_aside: entries of an older task, model, optimizer or method; None if there is none.
         verdict: who wins, and how sure that is, of the entries shown; None if there is no entry.
     """
 
@@ -188,6 +204,7 @@ class Leaderboard:
     baseline: str
     as_of: datetime | None
     entries: list[Entry]
+    set_aside: SetAside | None = None
     verdict: Verdict | None = None
 
 

@@ -27,6 +27,7 @@ class Entry(Base):
 
     code: Mapped[str | None] = mapped_column(String(64))  # that its runs have in common; null: they do not tell
     code_at: Mapped[datetime | None] = mapped_column(UTCDateTime)  # when the newest run of this code started
+    parts: Mapped[dict[str, Any] | None] = mapped_column(Json)  # tag and digest by part, see codes.py
     n_runs: Mapped[int] = mapped_column(Integer)  # of this code that succeeded
     n_older: Mapped[int] = mapped_column(Integer, default=0, server_default="0")  # of older code; they do not count
     results: Mapped[list[dict[str, Any]]] = mapped_column(Json)  # of each seed the run that counts

@@ -118,7 +118,8 @@ def _hidden(board: Leaderboard, boards: Sequence[LeaderboardSummary]) -> int:
     all_of_it = sum(
         one.n_entries for one in boards if (one.profile, one.problem.id) == (board.profile, board.problem.id)
     )
-    return max(0, all_of_it - sum(entry.source == "measured" for entry in board.entries))
+    aside = board.set_aside.n_entries if board.set_aside else 0
+    return max(0, all_of_it - aside - sum(entry.source == "measured" for entry in board.entries))
 
 
 def data_address(asked: Asked, as_of: datetime | None) -> str:

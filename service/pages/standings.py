@@ -73,7 +73,7 @@ def standings(session: Session, kept: KeptAnswers, boards: Sequence[LeaderboardS
         boards: all that have entries.
     """
     own = [board for board in boards if board.profile == profile and board.n_entries and _is_own(board)]
-    version = tuple((board.task, board.n_entries, board.n_runs) for board in own)
+    version = tuple((board.task, *queries.version(session, board.task, cast(ProfileName, profile))) for board in own)
 
     def made() -> bytes:
         return COLUMNS.dump_json([_column(session, board) for board in own])

@@ -1,5 +1,6 @@
-"""Notice what was lost: runs whose worker is gone, messages that never arrived, workers that fell silent. And put runs
-whose pause is over back into the queue, and take the next step of adaptive sweeps.
+"""Notice what was lost: runs whose worker is gone, messages that never arrived, workers that fell silent, entries that
+their worker could not pool. And put runs whose pause is over back into the queue, and take the next step of adaptive
+sweeps.
 
 Every step locks the rows that it changes, so any number of schedulers may run; one is enough.
 """
@@ -15,6 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from service.db import Database, one_line
 from service.experiments import lifecycle
 from service.fleet import registration
+from service.leaderboards import entries
 from service.processes.startup import exit_on_signals, prepare
 from service.queue import Notification, Notifier, make_celery
 from service.settings import Settings
@@ -22,6 +24,8 @@ from service.sweeps import adaptive
 from service.workload import queries
 
 log = logging.getLogger(__name__)
+
+ENTRIES_SECONDS = 60.0  # between two searches for missing entries, which read all experiments
 
 
 def schedule(settings: Settings, ready: Callable[[], None]) -> None:
@@ -55,10 +59,14 @@ def run_scheduler(db: Database, settings: Settings, stop: threading.Event) -> No
     duration of one lease.
     """
     notifier = Notifier(make_celery(settings))
-    trust_leases_from = time.monotonic()
+    trust_leases_from = entries_from = time.monotonic()
     while not stop.wait(settings.scheduler_seconds):
         try:
             notifier.notify(look(db, settings, take_back=time.monotonic() >= trust_leases_from))
+            if time.monotonic() >= entries_from:
+                with db.transaction() as session:
+                    entries.refresh_missing(session)
+                entries_from = time.monotonic() + ENTRIES_SECONDS
         except SQLAlchemyError as error:
             log.warning("the database does not answer: %s", one_line(error))
             trust_leases_from = time.monotonic() + settings.lease_seconds

@@ -13,6 +13,7 @@ from normcore.spec.analyses import ANALYSES
 from normcore.spec.cells import CELLS
 from normcore.spec.methods import METHODS
 from normcore.spec.task import ProfileName
+from service.experiments import codes
 from service.experiments.lifecycle import WAITING
 from service.experiments.tables import Experiment, Run
 from service.leaderboards import queries as leaderboards
@@ -84,8 +85,8 @@ class _Search:
             return None
         of_spec = Experiment.fingerprint == spec.fingerprint()
         runs = select(Run).join(Experiment).where(of_spec).order_by(Run.id.desc())
-        run = self.session.scalars(runs.where(Run.state == "succeeded").limit(1)).one_or_none()
-        if run is not None and run.code in (None, present_code(spec)):
+        succeeded = self.session.scalars(runs.where(Run.state == "succeeded")).all()
+        for run in codes.measured_by(present_code(spec), succeeded):
             return _measured(run)
         waiting = self.session.scalars(runs.where(Run.state.in_(WAITING)).limit(1)).one_or_none()
         if waiting is None:

@@ -6,8 +6,7 @@ locks its sweep, so any number of schedulers may run; all that it changes is com
 """
 
 import logging
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from sqlalchemy import false, select
 from sqlalchemy.orm import Session
@@ -17,8 +16,8 @@ from normcore.spec.tasks import BENCHMARKS
 from service.experiments.lifecycle import WAITING
 from service.experiments.submission import New, experiment_row, store
 from service.experiments.tables import Experiment, Run
-from service.leaderboards.pooling import RunResult
-from service.leaderboards.tables import Entry
+from service.leaderboards.board import Row
+from service.leaderboards.queries import rows_of
 from service.queue import Notification
 from service.statistics.anytime import undecided
 from service.sweeps.reuse import measured
@@ -79,20 +78,16 @@ def _wanting(session: Session, cells: Cells) -> Cells:
 def _values(session: Session, cells: Cells) -> list[dict[int, float]]:
     """What each of the sweep's own seeds gives to the score of its cell."""
     fingerprints = [cell.fingerprint for cell in cells]
-    columns = select(Entry.fingerprint, Entry.task, Entry.results)
-    worths = {
-        fingerprint: _worths(task, results)
-        for fingerprint, task, results in session.execute(columns.where(Entry.fingerprint.in_(fingerprints)))
-    }
+    worths = {fingerprint: _worths(row) for fingerprint, row in rows_of(session, fingerprints).items()}
     return [
         {seed: worth for seed, worth in worths.get(cell.fingerprint, {}).items() if seed in cell.seeds}
         for cell in cells
     ]
 
 
-def _worths(task: str, results: Sequence[Mapping[str, Any]]) -> dict[int, float]:
-    direction = BENCHMARKS[task].metric().direction
-    of_seeds = {result.seed: result.worth(direction) for result in (RunResult(**stored) for stored in results)}
+def _worths(row: Row) -> dict[int, float]:
+    direction = BENCHMARKS[row.task].metric().direction
+    of_seeds = {result.seed: result.worth(direction) for result in row.results}
     return {seed: worth for seed, worth in of_seeds.items() if worth is not None}
 
 

@@ -1,12 +1,11 @@
-"""What was measured already: by the same spec, seed, version and code, on the same kind of device.
+"""Runs that were measured already: by the same spec, seed and code, on the same kind of device.
 
 Only runs that have succeeded count. One that is queued or running may still fail, and a sweep does not wait for what
 it cannot cancel or retry.
 """
 
 from collections.abc import Collection, Mapping
-from itertools import groupby
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from sqlalchemy import Row, select
 from sqlalchemy.orm import Session
@@ -18,7 +17,7 @@ from normcore.spec.cells import CELLS
 from normcore.spec.methods import METHODS
 from normcore.spec.models.recurrent import RecurrentModel
 from normcore.spec.tasks import BENCHMARKS
-from service.experiments.planning import measured_by
+from service.experiments import codes
 from service.experiments.tables import Experiment, Run
 
 
@@ -37,31 +36,35 @@ def measured(
     Args:
         specs: by fingerprint; all for the same device.
     """
+    columns = (Experiment.fingerprint, Run.seed, Run.experiment_id, Run.device, Run.environment, *codes.OF_CODE)
     runs = session.execute(
-        select(Experiment.fingerprint, Run.seed, Run.id, Run.experiment_id, Run.device, Run.environment, Run.code)
+        select(*columns)
         .join(Experiment)
-        .where(Experiment.fingerprint.in_(specs), Run.seed.in_(seeds), Run.state == "succeeded")
+        .where(Experiment.fingerprint.in_(specs), Run.state == "succeeded")
         .order_by(Run.finished_at, Run.id)
     ).all()
-    project = code_version()  # once: it looks at every file of the project
-    versions = {run.fingerprint: versions_of(specs[run.fingerprint], project) for run in runs}
-    counting = {
-        run.id
-        for fingerprint, of_spec in groupby(sorted(runs, key=_fingerprint), key=_fingerprint)
-        for run in measured_by(present_code(specs[fingerprint]), list(of_spec))
-    }
-    found: dict[tuple[str, int], Measured] = {}
+    of_specs: dict[str, list[Row[Any]]] = {}
     for run in runs:
-        wanted = specs[run.fingerprint].device
-        kind = (run.device or "").partition(":")[0]
-        had = {name: (run.environment or {}).get(name) for name in versions[run.fingerprint]}
-        if run.id in counting and had == versions[run.fingerprint] and wanted in ("auto", kind):
-            found.setdefault((run.fingerprint, run.seed), Measured(run.id, run.experiment_id))
+        of_specs.setdefault(run.fingerprint, []).append(run)
+    project = code_version()  # once: it looks at every file of the project
+    found: dict[tuple[str, int], Measured] = {}
+    for fingerprint, of_spec in of_specs.items():
+        spec = specs[fingerprint]
+        for run in codes.measured_by(present_code(spec), of_spec):
+            kind = (run.device or "").partition(":")[0]
+            if (
+                run.seed in seeds
+                and spec.device in ("auto", kind)
+                and (run.code is not None or _is_of(run, spec, project))
+            ):
+                found.setdefault((fingerprint, run.seed), Measured(run.id, run.experiment_id))
     return found
 
 
-def _fingerprint(run: Row[Any]) -> str:
-    return cast(str, run.fingerprint)
+def _is_of(run: Row[Any], spec: ExperimentSpec, project: CodeVersion) -> bool:
+    """Whether a run that does not tell the code of its spec's own parts is of these versions."""
+    versions = versions_of(spec, project)
+    return {name: (run.environment or {}).get(name) for name in versions} == versions
 
 
 def versions_of(spec: ExperimentSpec, project: CodeVersion) -> dict[str, Any]:

@@ -27,9 +27,9 @@ class Standings:
     """Of the cells that have results, by fingerprint.
 
     Attributes:
-        entries: of their boards.
-        best: of those within the board's budget, as are the curves; None if there is none, and if the cells are of
-            several boards; then there are no curves either.
+        entries: of their boards; those of older code have no rank.
+        best: of those that are ranked within the board's budget, as are the curves; None if there is none, and if the
+            cells are of several boards; then there are no curves either.
     """
 
     entries: dict[str, Entry] = field(default_factory=dict)
@@ -69,15 +69,15 @@ def _standings(session: Session, sweep_id: str, boards: Sequence[_Board]) -> Sta
     rows: dict[str, Row] = {}
     found = Standings()
     for task, profile, problem in boards:
-        of_board = leaderboards.rows_of_board(session, task, profile, problem)
+        of_board, older = leaderboards.rows_of_board(session, task, profile, problem)
         rows |= {row.fingerprint: row for row in of_board}
         rules = Rules(BENCHMARKS[task].metric(), own_budget(task, profile), "metric", "none", rank_over_budget=False)
-        found.entries |= {entry.fingerprint: entry for entry in ranked(of_board, [], rules) if entry.fingerprint}
+        found.entries |= {entry.fingerprint: entry for entry in ranked(of_board, [], rules, older) if entry.fingerprint}
     cells = session.scalars(
         select(SweepCell.fingerprint).where(SweepCell.sweep_id == sweep_id).order_by(SweepCell.number)
-    )
+    ).all()
     of_cells = [rows[fingerprint] for fingerprint in cells if fingerprint in rows]
-    found.entries = {row.fingerprint: found.entries[row.fingerprint] for row in of_cells}
+    found.entries = {cell: found.entries[cell] for cell in cells if cell in found.entries}
     if len(boards) == 1:
         [(task, profile, _)] = boards
         within = [row for row in of_cells if row.budget <= own_budget(task, profile)]

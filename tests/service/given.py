@@ -91,13 +91,19 @@ def submitted_analysis(db: Database, spec: Mapping[str, Any]) -> ExperimentOut:
         return submission.submit(session, resolve(spec), request_digest=digest(spec))[0]
 
 
-def analysed(db: Database, spec: Mapping[str, Any], *findings: Finding) -> str:
+def analysed(db: Database, spec: Mapping[str, Any], *findings: Finding, code: Mapping[str, Any] | None = None) -> str:
     """The id of a run of this analysis that has ended with these findings."""
     run_id = submitted_analysis(db, spec).runs[0].id
     lease = claimed(db).lease
     assert lease.run_id == run_id
     with db.transaction() as session:
-        lifecycle.start(session, lease, Started(0, 3, "reference", 0, {}), device="cpu", resumed_from=None)
+        lifecycle.start(
+            session,
+            lease,
+            Started(0, 3, "reference", 0, {"code": code} if code else {}),
+            device="cpu",
+            resumed_from=None,
+        )
         results.finish_analysis(session, lease, Analysed(findings, 1.5))
     return run_id
 

@@ -16,8 +16,11 @@ import psutil
 import pytest
 
 from normcore.events import Analysed, Measured
+from normcore.own_code import present_code
 from normcore.spec import resolve
 from service.artifacts import Artifacts
+from service.experiments.trained_model import OF_OLDER_CODE, Model
+from tests.service.given import written
 from workers import warm
 from workers.messages import Failed, Job, Message, Progress, RunFinished, RunStarted, Saved, Stopped, Stored, Troubled
 from workers.trainer import Trainer
@@ -49,7 +52,7 @@ def job_of(spec: dict[str, Any], folder: Path, **changes: Any) -> Job:
         "spec": resolve(spec).model_dump(mode="json"),
         "started_attempt": 0,
         "resumed_from": 0,
-        "model_attempt": 0,
+        "model": None,
         "device": "cpu",
         "no_kernels": None,
         "changed": (),
@@ -138,8 +141,27 @@ def test_an_analysis_of_a_model_that_is_gone_fails_and_waits_if_the_store_seems_
     assert f"run {run_id} has no artifact 'model.pt'" in last.error
 
 
-def analysis_of(folder: Path, trainers: list[Trainer], task: dict[str, Any]) -> Trainer:
-    trainers.append(Trainer(job_of({"task": task}, folder)))
+def test_an_analysis_of_a_model_whose_code_was_edited_since_it_was_submitted_fails(
+    tmp_path: Path, trainers: list[Trainer]
+) -> None:
+    """Its weights would be looked into by a method that did not train them."""
+    run_id = "run_01KAJ3V6BCDEFGHJKMNPQRSTVW"
+    task = {"name": "population_statistics", "run": run_id}
+    trained = resolve(written("recurrent_batch_norm"))
+    Artifacts(str(tmp_path)).write(run_id, 1, "log.txt", b"trained")
+    for code, said in [
+        ("0" * 64, OF_OLDER_CODE),
+        (present_code(trained), f"NotFound: run {run_id} has no artifact 'model.pt'"),
+        (None, f"NotFound: run {run_id} has no artifact 'model.pt'"),
+    ]:
+        model = Model(1, trained.model_dump(mode="json"), code)
+        *_, last = messages(analysis_of(tmp_path, trainers, task, model))
+        assert isinstance(last, Failed)
+        assert last.error.startswith(said)
+
+
+def analysis_of(folder: Path, trainers: list[Trainer], task: dict[str, Any], model: Model | None = None) -> Trainer:
+    trainers.append(Trainer(job_of({"task": task}, folder, model=model)))
     return trainers[-1]
 
 

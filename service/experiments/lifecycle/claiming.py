@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 from service.db import epoch_now, utc_now
 from service.experiments.lifecycle.lease import Lease
 from service.experiments.tables import Experiment, Run
+from service.experiments.trained_model import Model
 from service.experiments.turns import by_urgency, first_ready, lines_of
 
 
@@ -20,7 +21,7 @@ class Claim:
     Attributes:
         started_attempt, resumed_from: the last attempt that started training (0 if none did), and the step at which it
             started. All measurements up to that step are stored; those of earlier attempts after it are deleted.
-        model_attempt: for an analysis of a trained model, the attempt that stored it; else 0.
+        model: that an analysis of a trained model names; else None.
     """
 
     lease: Lease
@@ -28,7 +29,7 @@ class Claim:
     spec: Mapping[str, Any]
     started_attempt: int
     resumed_from: int
-    model_attempt: int
+    model: Model | None
 
 
 def claim(
@@ -61,11 +62,15 @@ def claim(
                 spec,
                 started_attempt=run.started_attempt or 0,
                 resumed_from=run.resumed_from_step or 0,
-                model_attempt=_model_attempt(session, spec),
+                model=_model(session, spec),
             )
     return None
 
 
-def _model_attempt(session: Session, spec: Mapping[str, Any]) -> int:
-    trained = spec["task"].get("run")
-    return (session.scalars(select(Run.attempt).where(Run.id == trained)).one_or_none() or 0) if trained else 0
+def _model(session: Session, spec: Mapping[str, Any]) -> Model | None:
+    run_id = spec["task"].get("run")
+    if not run_id:
+        return None
+    trained = select(Run.attempt, Experiment.spec, Run.code).join(Experiment).where(Run.id == run_id)
+    found = session.execute(trained).one_or_none()
+    return None if found is None else Model(*found)

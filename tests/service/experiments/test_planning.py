@@ -117,7 +117,12 @@ def test_a_plan_is_refused_for_what_an_experiment_would_be(client: TestClient) -
         assert answer.json()["errors"]
 
 
-OTHER: dict[str, Any] = {"version": "0.1.0", "commit": None, "dirty": None, "parts": {"norm": "a" * 64}}
+OTHER: dict[str, Any] = {
+    "version": "0.1.0",
+    "commit": None,
+    "dirty": None,
+    "parts": {"norm": "a" * 64, "task": "b" * 64},
+}
 
 
 def ended(db: Database, seed: int, code: Mapping[str, Any] | None) -> None:
@@ -135,6 +140,19 @@ def test_only_what_the_present_code_has_measured_counts(client: TestClient, db: 
     assert plan(client, "layer_norm", seeds=[0, 1, 2])["measured_seeds"] == []
     ended(db, 3, code_of(resolve(written("layer_norm"))))
     assert plan(client, "layer_norm", seeds=[0, 1, 2, 3])["measured_seeds"] == [3]
+
+
+def test_runs_that_do_not_tell_their_code_do_not_count_once_their_board_sets_them_aside(
+    client: TestClient, db: Database
+) -> None:
+    ended(db, 0, None)
+    submitted(db, "none", seeds=[0])
+    lease = claimed(db).lease
+    begun(db, lease, code=OTHER)
+    finished(db, lease)
+    assert plan(client, "layer_norm", seeds=[0])["measured_seeds"] == []
+    board = client.get("/v1/leaderboards/permuted_digits", params={"profile": "smoke"}).json()
+    assert ([entry["method"] for entry in board["entries"]], board["set_aside"]["n_entries"]) == (["none"], 1)
 
 
 def test_workers_with_other_code_are_named_with_the_parts_that_differ(client: TestClient, db: Database) -> None:

@@ -37,6 +37,7 @@ def test_entries_are_ranked_by_their_mean_test_metric(client: TestClient, db: Da
         "rank_by": "metric",
         "baseline": "none",
         "as_of": None,
+        "set_aside": None,
         "verdict": {
             "claim": "Too few seeds to rank:",
             "detail": "recurrent_batch_norm has 86.00% test accuracy over 2 seeds and none has 71.00% test accuracy"

@@ -2,21 +2,24 @@
 
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from sqlalchemy import update
+from sqlalchemy import select, update
 
 from service.db import Database, epoch_now
 from service.experiments import lifecycle
-from service.experiments.tables import Run
+from service.experiments.tables import Experiment, Run
 from service.fleet import registration
 from service.fleet.registration import WorkerIdentity
 from service.fleet.tables import Worker
+from service.leaderboards.tables import Entry
 from service.processes.migrate import migrate
 from service.processes.scheduler import look, run_scheduler
 from service.queue import Notification
 from service.settings import Settings
-from tests.service.given import claimed, run_of, submitted
+from tests.service.given import claimed, finished, run_of, submitted
 
 PATIENCE = 10.0  # seconds
 
@@ -98,3 +101,35 @@ def test_after_the_database_was_away_leases_are_given_time_to_be_renewed(tmp_pat
         thread.join(PATIENCE)
         db.close()
     assert not thread.is_alive()
+
+
+def test_an_entry_that_its_worker_could_not_pool_is_pooled(db: Database, settings: Settings) -> None:
+    """As a worker that started before the options were edited: it cannot read the spec of a run that it has trained."""
+    experiment = submitted(db, seeds=[0])
+
+    def write(norm: Mapping[str, Any]) -> None:
+        with db.transaction() as session:
+            stored = session.get_one(Experiment, experiment.id)
+            stored.spec = {**stored.spec, "norm": norm}
+
+    write({**experiment.spec["norm"], "new_option": 1})
+    finished(db, claimed(db).lease, value=0.5)
+    write(experiment.spec["norm"])
+    stop = threading.Event()
+    often = settings.model_copy(update={"scheduler_seconds": 0.02})
+    thread = threading.Thread(target=run_scheduler, args=(db, often, stop))
+    thread.start()
+    try:
+        deadline = time.monotonic() + PATIENCE
+        while not (pooled := n_runs_of_entries(db)):
+            assert time.monotonic() < deadline
+            assert not stop.wait(0.02)
+    finally:
+        stop.set()
+        thread.join()
+    assert pooled == [1]
+
+
+def n_runs_of_entries(db: Database) -> list[int]:
+    with db.snapshot() as session:
+        return list(session.scalars(select(Entry.n_runs)))

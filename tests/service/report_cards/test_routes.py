@@ -6,6 +6,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from normcore.events import Finding
+from normcore.own_code import code_of
+from normcore.spec import resolve
 from normcore.spec.cells import CELLS
 from service.db import Database
 from service.report_cards import queries
@@ -42,6 +44,17 @@ def test_what_is_missing_can_be_submitted_and_is_pending_then(client: TestClient
         ids.append(answer.json()["id"])
     card = card_of(client, "rms_norm")
     assert (card["missing"], sorted(card["pending"])) == ([], sorted(ids))
+
+
+def test_after_an_undo_the_runs_of_the_present_code_count_again(client: TestClient, db: Database) -> None:
+    spec = {"task": {"name": "step_cost"}, "model": {"cell": "gru"}, "norm": {"method": "layer_norm"}}
+    code = code_of(resolve(spec))
+    present = analysed(db, spec, Finding("ratio", 3.0, "times"), code=code)
+    analysed(db, spec, Finding("ratio", 2.0, "times"), code={**code, "parts": {**code["parts"], "norm": "edited"}})
+    card = card_of(client, "layer_norm")
+    assert spec not in card["missing"]
+    assert card["cells"]["gru"]["step_cost"]["run_id"] == present
+    assert client.post("/v1/experiments?dry_run=true", json=spec).json()["measured_seeds"] == [0]
 
 
 def test_the_newest_success_counts(client: TestClient, db: Database) -> None:

@@ -12,7 +12,7 @@ from tests.service.leaderboards.test_pooling import run
 
 def cell(name: str, *runs: RunResult, method: str = "none") -> Row:
     pooled = pool(runs, [ACCURACY], lambda _: None)
-    return Row(name, "setting", method, 1, {}, ["exp_1"], None, len(runs), 0, runs, [], pooled)
+    return Row(name, "setting", "permuted_digits", method, 1, {}, ["exp_1"], None, len(runs), 0, runs, [], pooled)
 
 
 def diverged(seed: int, no_skill: float | None = 0.1) -> RunResult:

@@ -6,6 +6,7 @@ import pytest
 
 from normcore.code_version import code_version
 from normcore.events import Started
+from normcore.own_code import parts_of
 from normcore.spec import TrainingSpec, resolve
 from normcore.training.loop import train
 from service.db import Database
@@ -65,6 +66,24 @@ def test_other_code_and_another_kind_of_device_do_not_count(db: Database, about:
     sweep_id = stored(db, posted(spec={**SPEC, "device": device}))
     assert shown(db, sweep_id).reused_runs == 0
     assert len(runs_of(db, sweep_id)) == 2
+
+
+PARTS = parts_of(resolve({**SPEC, "norm": {"method": "layer_norm"}}))
+
+
+@pytest.mark.parametrize(("parts", "reused"), [(PARTS, 1), ({**PARTS, "norm": "0" * 64}, 0)])
+def test_a_run_that_tells_its_code_counts_by_that_alone(db: Database, parts: dict[str, str], reused: int) -> None:
+    """Neither another commit nor another version of a package says that the spec's own parts differ."""
+    told = {"version": "0.0.1", "commit": "b" * 40, "dirty": True, "parts": parts}
+    measured(db, 0, environment={**CODE, "git": f"{'b' * 40}-dirty", "normbench": "0.0.1", "code": told})
+    assert shown(db, stored(db, posted())).reused_runs == reused
+
+
+def test_a_run_of_other_code_and_another_seed_tells_that_the_spec_was_edited(db: Database) -> None:
+    measured(db, 0)
+    told = {"version": "0.1.0", "commit": None, "dirty": None, "parts": {**PARTS, "norm": "0" * 64}}
+    measured(db, 1, environment={**CODE, "code": told})
+    assert shown(db, stored(db, posted())).reused_runs == 0
 
 
 @pytest.mark.parametrize("device", ["auto", "cuda"])
