@@ -198,8 +198,8 @@ class PlanOut(OfSpec):
     basis: str | None = Field(description="What was measured on this service to expect that; null if nothing was.")
     queue_position: int = Field(description="Place of its first run in the queue; 1 is the next to be taken.")
     memory_bytes: int | None = Field(
-        description="What a run needs at least, by the spec's sizes, of the memory of the live worker that has most room"
-        " for it; null for an analysis, and for a model whose cost is not known."
+        description="What a run needs at least, by the spec's sizes, of the memory of the live worker that has most"
+        " room for it; null for an analysis, and for a model whose cost is not known."
     )
     memory: MemoryOut | None = Field(description="The same by what it is for, in bytes.")
     worker_memory_bytes: int | None = Field(
