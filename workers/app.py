@@ -52,12 +52,16 @@ def run_worker(settings: WorkerSettings, *, worker_id: str | None = None, follow
             if not os.read(sys.stdin.fileno(), 1):
                 return
             threading.Thread(target=_stop_when_stdin_closes, name="parent", daemon=True).start()
+        is_there = identity.device == "cpu"  # a GPU may not be, and nobody should wait for a worker that ends
+        if is_there:
+            heartbeats.start()
         device = warm.look_for(identity.device)
         if device is None:
             raise StartupError(f"cannot train on {identity.device} here; name another with --device")
         identity = replace(identity, memory=device.memory)
         heartbeats.tell(identity)
-        heartbeats.start()
+        if not is_there:
+            heartbeats.start()
         no_kernels = kernels.prepare(identity.device)
         identity = replace(identity, fused=no_kernels is None)
         heartbeats.tell(identity)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 CGROUPS, OWN_CGROUPS, VMSTAT = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup"), Path("/proc/vmstat")
-LARGEST_RESERVE = 2 << 30  # bytes for all else on the machine: an eighth of it, at most this
+RESERVE = (512 << 20, 2 << 30)  # bytes for all else on the machine: an eighth of it, within these
 FIRST_VICTIM = 1000  # the highest oom_score_adj
 WORDS = ("can't allocate memory", "Cannot allocate memory", "out of memory", "std::bad_alloc", "ALLOC_FAILED")
 TO_BLAME = 0.75  # of what a training may take: one that took less was killed because of others
@@ -29,8 +29,10 @@ def for_training(limit: int | None, workers: Iterable[int]) -> int:
     if limit is not None:
         return limit
     there_is = min([os.sysconf("SC_PHYS_PAGES") * PAGE, *cgroup_limits()])
+    least, most = RESERVE  # an API, a worker and one that stands by take 440 MiB
+    reserve = min(max(there_is // 8, least), most, there_is // 2)
     sharing = {os.getpid(), *(pid for pid in workers if _is_alive(pid))}
-    return (there_is - min(there_is // 8, LARGEST_RESERVE)) // len(sharing)
+    return (there_is - reserve) // len(sharing)
 
 
 def _is_alive(pid: int) -> bool:

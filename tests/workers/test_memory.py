@@ -53,6 +53,14 @@ def test_without_a_setting_they_get_the_machine_s_less_a_reserve() -> None:
     assert for_training(None, []) < there_is
 
 
+@pytest.mark.parametrize(("there_is", "given"), [(GIB // 2, GIB // 4), (GIB, GIB // 2), (6 * GIB, 21 * GIB // 4)])
+def test_in_a_small_container_the_service_s_own_processes_have_room(
+    there_is: int, given: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workers.memory.cgroup_limits", lambda: [there_is])
+    assert for_training(None, []) == given
+
+
 def written(folder: Path, files: dict[str, str]) -> Path:
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
