@@ -13,7 +13,7 @@ from pathlib import Path
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 CGROUPS, OWN_CGROUPS, VMSTAT = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup"), Path("/proc/vmstat")
-RESERVE = (512 << 20, 2 << 30)  # bytes for all else on the machine: an eighth of it, within these
+RESERVE = (640 << 20, 2 << 30)  # bytes for all else on the machine: an eighth of it, within these
 FIRST_VICTIM = 1000  # the highest oom_score_adj
 WORDS = ("can't allocate memory", "Cannot allocate memory", "out of memory", "std::bad_alloc", "ALLOC_FAILED")
 TO_BLAME = 0.75  # of what a training may take: one that took less was killed because of others
@@ -29,8 +29,8 @@ def for_training(limit: int | None, workers: Iterable[int]) -> int:
     if limit is not None:
         return limit
     there_is = min([os.sysconf("SC_PHYS_PAGES") * PAGE, *cgroup_limits()])
-    least, most = RESERVE  # an API, a worker and one that stands by take 440 MiB
-    reserve = min(max(there_is // 8, least), most, there_is // 2)
+    least, most = RESERVE  # an API, a worker and one that stands by take 620 MiB
+    reserve = min(max(there_is // 8, least), most, 2 * there_is // 3)
     sharing = {os.getpid(), *(pid for pid in workers if _is_alive(pid))}
     return (there_is - reserve) // len(sharing)
 
@@ -117,11 +117,14 @@ class MemoryWatch:
         self.peak = max(self.peak, taken)
         return self._compared(taken) if taken > self._limit else None
 
-    def blame(self) -> str | None:
-        """Why the kernel has killed the training for want of memory; None if it took far less than it may, so that
-        others filled the machine, or if the kernel has killed no process since the training began."""
-        is_near = self.peak >= TO_BLAME * self._limit
-        return self._compared(self.peak) if is_near and self._kernel_kills() > self._kills else None
+    def killed_by_kernel(self) -> str | None:
+        """What the training took, if the kernel has killed a process for want of memory since it began; else None."""
+        return self._compared(self.peak) if self._kernel_kills() > self._kills else None
+
+    @property
+    def is_to_blame(self) -> bool:
+        """Whether it took about what it may; if it took far less, others have filled the machine."""
+        return self.peak >= TO_BLAME * self._limit
 
     def _compared(self, taken: int) -> str:
         return f"the training took {in_words(taken)}, and its worker gives it {in_words(self._limit)}"

@@ -340,9 +340,11 @@ class Watch:
 
     def _died(self) -> WriteEnd:
         ended = self._trainer.close()
-        blame = self._memory.blame() if ended == KILLED else None
-        if blame is not None:
-            return lambda: self._report.failed(f"out of memory: the kernel killed the training process: {blame}")
+        took = self._memory.killed_by_kernel() if ended == KILLED else None
+        if took is not None and self._memory.is_to_blame:
+            return lambda: self._report.failed(f"out of memory: the kernel killed the training process: {took}")
+        if took is not None:
+            return lambda: self._report.lost(f"the machine was out of memory, and the kernel killed: {took}")
         return lambda: self._report.lost(f"the training process was {ended}")
 
     def _out_of_memory(self) -> WriteEnd | None:

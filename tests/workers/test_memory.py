@@ -53,7 +53,7 @@ def test_without_a_setting_they_get_the_machine_s_less_a_reserve() -> None:
     assert for_training(None, []) < there_is
 
 
-@pytest.mark.parametrize(("there_is", "given"), [(GIB // 2, GIB // 4), (GIB, GIB // 2), (6 * GIB, 21 * GIB // 4)])
+@pytest.mark.parametrize(("there_is", "given"), [(GIB // 2, GIB // 6 + 1), (GIB, 384 << 20), (6 * GIB, 21 * GIB // 4)])
 def test_in_a_small_container_the_service_s_own_processes_have_room(
     there_is: int, given: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -125,10 +125,10 @@ def test_a_training_is_to_blame_if_it_was_near_its_limit_and_the_kernel_has_kill
     small, large = (MemoryWatch(os.getpid(), limit, counts) for limit in (64 * GIB, 1 << 20))
     for watch in (small, large):
         watch.excess()
-        assert watch.blame() is None
+        assert watch.killed_by_kernel() is None
     counts.write_text("pgfault 10\noom_kill 4\n")
-    assert small.blame() is None
-    assert large.blame() == f"the training took {in_words(large.peak)}, and its worker gives it 1 MiB"
+    assert (small.is_to_blame, large.is_to_blame) == (False, True)
+    assert large.killed_by_kernel() == f"the training took {in_words(large.peak)}, and its worker gives it 1 MiB"
 
 
 def test_pages_of_files_are_not_memory_that_a_training_takes() -> None:
@@ -212,6 +212,10 @@ def test_who_killed_a_training_and_why_decides_whether_it_is_tried_again(
         assert run.error.startswith("out of memory: the kernel killed the training process: the training took ")
     else:
         assert run.error is None
+        by_kernel = "the machine was out of memory, and the kernel killed: the training took "
+        assert run.history[-1]["reason"].startswith(
+            by_kernel if kills else "the training process was killed by SIGKILL"
+        )
     assert memory.peak < TO_BLAME * 64 * GIB
 
 
