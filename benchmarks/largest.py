@@ -84,6 +84,7 @@ A_THOUSAND = _list(range(1000))
 CELLS = _object(f"{LR}:{_list(f'{k}e-6' for k in range(1, 1001))}")
 LETTERS = '"' + _full("x", 900_000) + '"'
 VALUES = _list(['{"seed":0,"value":0.5}'] * 40_000)
+CLAIM_IN_YAML = f"{{{TASK},{SOURCE},values: {_list(f'{{seed: {k}, value: 0.5{k:06}}}' for k in range(1000))}}}"
 IMPOSSIBLE = _list(f'{{"seed":{k},"value":7}}' for k in range(1000))
 
 OF_JSON = {
@@ -111,6 +112,7 @@ OF_JSON = {
 OF_CLAIMS = {
     "unknown fields of a claim": _claim(_keys(80_000)),
     "a claim's values": _claim(SOURCE, f'"values":{VALUES}'),
+    "a claim's values in YAML": _post("/v1/results", CLAIM_IN_YAML, YAML),
     "a claim of objects": _claim(SOURCE, f'"values":{_list(["{}"] * 25_000)}'),
     "a claim's impossible values": _claim(SOURCE, f'"values":{IMPOSSIBLE}'),
 }
@@ -169,6 +171,7 @@ OF_FORMS = {
     "a long field at /submit": _form("/submit", "labels=" + _full("a%3A1%0A", 250_000)),
     "seeds at /submit": _form("/submit", "task.name=permuted_digits&seeds=" + _full("1+", 250_000)),
     "YAML at /submit": _form("/submit", "edited=yaml&yaml=a%3A+%5B" + _full("0%2C", 120_000) + "0%5D"),
+    "escapes at /submit": _form("/submit", "yaml=" + _full("%41", 290_000)),
     "a long way back at /theme": _form("/theme", "theme=dark&back=/" + _full("x")),
     "a long key at /sign-in": _form("/sign-in", "key=" + _full("x")),
 }

@@ -53,6 +53,13 @@ def _driver_version() -> str | None:
     return found.splitlines()[0] if found else None
 
 
+def memory_of(device: torch.device) -> int | None:
+    """Bytes of a GPU's own memory, by CUDA's number for it, which may differ from the driver's; None of the CPU."""
+    if device.type == "cpu":
+        return None
+    return int(torch.cuda.get_device_properties(device).total_memory)
+
+
 def usable_device(name: str | torch.device) -> torch.device:
     """The device of this name.
 

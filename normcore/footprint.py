@@ -15,7 +15,7 @@ from normcore.spec.tasks.char_lm import CharLM
 from normcore.spec.tasks.images import ImageClassification
 from normcore.spec.tasks.pixels import PixelSequence
 
-PROCESS_BYTES = 200 << 20  # of a process that has imported torch, at least
+PROCESS_BYTES = 128 << 20  # of a process that has imported torch, at least, without the pages of files
 HOLD_THEIR_FILES = (CharLM, ImageClassification, PixelSequence)  # as they are on the disk, a byte a pixel or character
 
 
@@ -39,8 +39,18 @@ class Footprint:
     process: int
 
     @property
-    def total(self) -> int:
-        return self.weights + self.gradients + self.optimizer + self.backward + self.data + self.process
+    def tensors(self) -> int:
+        """Bytes of all that lies in the memory of the device, be it a GPU's or the machine's."""
+        return self.weights + self.gradients + self.optimizer + self.backward + self.data
+
+    def on(self, kind: str) -> int:
+        """Bytes of memory of this kind of device, ``cpu`` or ``cuda``. Python and torch lie in the machine's."""
+        return needed_on(kind, self.tensors)
+
+
+def needed_on(kind: str, tensors: int) -> int:
+    """Bytes that a training needs of the memory of its kind of device, by those of its tensors."""
+    return tensors + (PROCESS_BYTES if kind == "cpu" else 0)
 
 
 def footprint(spec: ExperimentSpec) -> Footprint | None:
@@ -82,14 +92,14 @@ class Excess:
     most: int | None
 
 
-def excess(spec: TrainingSpec, memory: int) -> Excess:
-    """Which size of a spec that needs more than ``memory`` matters most: the one that saves most if it is halved, or
-    is no larger than the profile has it."""
+def excess(spec: TrainingSpec, memory: int, kind: str) -> Excess:
+    """Which size of a spec that needs more than the ``memory`` of a kind of device matters most: the one that saves
+    most if it is halved, or is no larger than the profile has it."""
     usual = spec.task.profiles[spec.task.profile]
     parts = {"model": usual.model, "training": usual.training, "task": usual.task}
     sizes = [size for part, written in parts.items() for size in _sizes(spec, part, written)]
-    path, value, changed, _ = min(sizes, key=lambda size: _total(size[2](min(size[1] // 2, size[3] or size[1]))))
-    return Excess(path, _largest(value, lambda smaller: _total(changed(smaller)) <= memory))
+    path, value, changed, _ = min(sizes, key=lambda size: _needed(size[2](min(size[1] // 2, size[3] or size[1])), kind))
+    return Excess(path, _largest(value, lambda smaller: _needed(changed(smaller), kind) <= memory))
 
 
 Changed = Callable[[int], TrainingSpec]
@@ -115,9 +125,9 @@ def _sizes(spec: TrainingSpec, part: str, usual: Any) -> Iterator[tuple[tuple[st
             yield (part, name), max(value), capped, max(usual.get(name, (1,)))
 
 
-def _total(spec: TrainingSpec) -> int:
+def _needed(spec: TrainingSpec, kind: str) -> int:
     found = footprint(spec)
-    return found.total if found else 0
+    return found.on(kind) if found else 0
 
 
 def _largest(value: int, fits: Callable[[int], bool]) -> int | None:

@@ -190,10 +190,13 @@ class Artifacts:
 
 
 def _limits(url: str) -> dict[str, Any]:
-    """Options of the file system, with which calls that nobody waits for any more end some time."""
+    """Options of the file system, with which calls that nobody waits for any more end some time. What the user has set
+    by fsspec's configuration (``FSSPEC_S3``) goes before them."""
     if not url.startswith(("s3://", "s3a://")):
         return {}
     limits = {"connect_timeout": CALL_SECONDS, "read_timeout": 3 * CALL_SECONDS, "retries": {"total_max_attempts": 2}}
+    for protocol in ("s3a", "s3"):
+        limits |= fsspec.config.conf.get(protocol, {}).get("config_kwargs", {})
     return {"config_kwargs": limits}
 
 

@@ -2,10 +2,11 @@
 
 The head of a request must arrive soon and be small, and so must what follows its body; the body must end in time. The
 number of connections whose next request has not arrived in full is limited: the one that has waited longest is closed
-to make room. Answers may take any time, as event streams do.
+to make room. Answers may take any time, as event streams do, as long as the client takes some of what is sent.
 """
 
 import asyncio
+import socket
 from typing import Any, ClassVar
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
@@ -16,6 +17,7 @@ from service.http.problems import problem
 HEAD_BYTES = 64 * 1024  # give or take what is read at once
 HEAD_SECONDS = 10.0
 BODY_SECONDS = 60.0
+SEND_SECONDS = 60.0  # for a client to take some more of an answer; where the system has no such limit, there is none
 PIPELINED_REQUESTS = 16  # that may wait while an earlier one is answered; each takes some kilobytes
 PENDING_CONNECTIONS = 400  # file descriptors are few: often 1,024
 
@@ -30,6 +32,9 @@ class BoundedProtocol(HttpToolsProtocol):
         self._framing_bytes, self._in_body = 0, False  # bytes that are not body, since the last body or request
         self._answered: RequestResponseCycle | None = None
         self._deadline: asyncio.TimerHandle | None = None
+        if hasattr(socket, "TCP_USER_TIMEOUT"):
+            connection: socket.socket = transport.get_extra_info("socket")
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(1000 * SEND_SECONDS))
         self._is_pending()
         self._expect_within(HEAD_SECONDS)
 

@@ -9,7 +9,20 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 from pydantic_core import from_json
-from sqlalchemy import JSON, DateTime, Dialect, Engine, Float, MetaData, Table, TypeDecorator, create_engine, event
+from sqlalchemy import (
+    JSON,
+    DateTime,
+    Dialect,
+    Engine,
+    Float,
+    MetaData,
+    Table,
+    TypeDecorator,
+    create_engine,
+    event,
+    func,
+    select,
+)
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.compiler import compiles
@@ -80,6 +93,13 @@ def _postgresql_now(element: epoch_now, compiler: Any, **options: Any) -> str:
 def utc_now() -> datetime:
     """This process' time, for columns that people read. Leases use ``epoch_now``."""
     return datetime.now(UTC)
+
+
+def one_at_a_time(session: Session, name: str) -> None:
+    """Wait until no other transaction holds this name, and hold it to the end of this one. On SQLite there is one
+    transaction that writes at a time as it is."""
+    if session.connection().dialect.name == "postgresql":
+        session.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(name, 0))))
 
 
 def one_line(error: SQLAlchemyError) -> str:

@@ -2,9 +2,9 @@
 
 import threading
 from concurrent.futures import Future
-from concurrent.futures import TimeoutError as StillWaiting
 
 from service.artifacts import Artifacts
+from service.timed_calls import start
 
 STORE_SECONDS = 3.0  # for the artifact store to take a few bytes
 
@@ -22,20 +22,12 @@ class StoreCheck:
         """What is wrong with the store, known within ``STORE_SECONDS``; None if it takes files."""
         with self._lock:
             if self._asked is None or self._asked.done():
-                self._asked = Future()
-                threading.Thread(target=self._ask, args=(self._asked,), name="store check", daemon=True).start()
+                self._asked = start(self._artifacts.check_writable)
             asked = self._asked
         try:
             asked.result(STORE_SECONDS)
-        except StillWaiting:
+        except TimeoutError:
             return f"it does not answer within {STORE_SECONDS:g} s"
         except Exception as error:  # every file system has errors of its own
             return getattr(error, "strerror", None) or type(error).__name__
         return None
-
-    def _ask(self, asked: Future[None]) -> None:
-        try:
-            self._artifacts.check_writable()
-            asked.set_result(None)
-        except Exception as error:
-            asked.set_exception(error)

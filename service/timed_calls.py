@@ -6,6 +6,7 @@ A call that hangs cannot be ended from outside. It goes on in a thread of its ow
 import asyncio
 import errno
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future
 from contextlib import suppress
@@ -19,20 +20,48 @@ CALL_SECONDS = 10.0  # for one call of a store to be answered
 THREADS = 8  # of one process that may wait for a store at the same time
 
 
+_free = threading.BoundedSemaphore(THREADS)  # for calls of ``within``
+
+
 def within(seconds: float, work: Callable[[], T]) -> T:
     """The result of ``work``.
 
     Raises:
-        TimeoutError: there is none after so many seconds.
+        TimeoutError: there is none after so many seconds, also if so many earlier calls hang that no thread is free.
     """
-    result: Future[T] = Future()
-    _start(result, work)
+    deadline = time.monotonic() + seconds
+    if not _free.acquire(timeout=seconds):
+        raise TimeoutError(errno.ETIMEDOUT, f"no answer within {seconds:g} s to {THREADS} earlier calls")
+    result = start(work)
+    result.add_done_callback(lambda _: _free.release())
     try:
-        return result.result(seconds)
+        return result.result(max(0.0, deadline - time.monotonic()))
     except TimeoutError:
         if result.done():  # the work itself raised it
             raise
         raise TimeoutError(errno.ETIMEDOUT, f"no answer within {seconds:g} s") from None
+
+
+def start(work: Callable[[], T]) -> "Future[T]":
+    """Begin ``work`` in a thread of its own.
+
+    Returns:
+        Its result to come, which nothing but the end of ``work`` ends, or that no thread can be started.
+    """
+    result: Future[T] = Future()
+    result.set_running_or_notify_cancel()
+
+    def run() -> None:
+        try:
+            result.set_result(work())
+        except BaseException as error:
+            result.set_exception(error)
+
+    try:
+        threading.Thread(target=run, name="store", daemon=True).start()
+    except RuntimeError as error:
+        result.set_exception(error)
+    return result
 
 
 class StoreThreads:
@@ -56,9 +85,8 @@ class StoreThreads:
         try:
             async with asyncio.timeout(self._seconds):
                 await self._free.acquire()
-                result: Future[T] = Future()
+                result = start(lambda: work(*arguments))
                 result.add_done_callback(lambda _: _tell(loop, self._free.release))
-                _start(result, lambda: work(*arguments))
                 return await asyncio.wrap_future(result)
         except TimeoutError:
             wrong = f"the artifact store does not answer within {self._seconds:g} s; try again later"
@@ -72,17 +100,6 @@ class StoreThreads:
         """
         while (piece := await self.call(next, content, b"")) != b"":
             yield piece
-
-
-def _start(result: "Future[T]", work: Callable[[], T]) -> None:
-    def run() -> None:
-        try:
-            result.set_result(work())
-        except BaseException as error:
-            result.set_exception(error)
-
-    result.set_running_or_notify_cancel()  # from now on only its end ends it
-    threading.Thread(target=run, name="store", daemon=True).start()
 
 
 def _tell(loop: asyncio.AbstractEventLoop, release: Callable[[], None]) -> None:

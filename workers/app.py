@@ -13,6 +13,7 @@ from dataclasses import replace
 from celery.exceptions import SecurityWarning
 from celery.signals import setup_logging, worker_shutting_down
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
 
 from normcore.own_code import digests
 from service.db import Database, one_line
@@ -20,7 +21,7 @@ from service.fleet import registration
 from service.fleet.registration import Code, WorkerIdentity
 from service.processes.startup import StartupError, prepare
 from service.queue import Notifier, make_celery, queue_name
-from workers import kernels, memory, node, tasks, warm
+from workers import kernels, node, tasks, warm
 from workers.notifications import NotificationConsumer
 from workers.settings import WorkerSettings
 
@@ -40,21 +41,27 @@ def run_worker(settings: WorkerSettings, *, worker_id: str | None = None, follow
         StartupError: nothing can be trained on the device, or see ``service.processes.startup``.
     """
     db = prepare(settings)
-    given = memory.for_trainings(settings.memory_limit)
-    identity = node.identify(settings.device or node.choose_device(), worker_id, given)
+    identity = node.identify(settings.device or node.choose_device(), worker_id)
     celery = make_celery(settings)
     notifier = Notifier(celery)
     warnings.simplefilter("ignore", SecurityWarning)  # of root and pickle; our messages are JSON
     setup_logging.connect(lambda **_: None, weak=False)  # Celery leaves logging as it is
-    heartbeats = Heartbeats(db, settings.heartbeat_seconds, identity)
+    heartbeats = Heartbeats(db, settings, identity)
     try:
         if follow_stdin:
             if not os.read(sys.stdin.fileno(), 1):
                 return
             threading.Thread(target=_stop_when_stdin_closes, name="parent", daemon=True).start()
-        heartbeats.start()
-        if not warm.can_train_on(identity.device):
+        is_there = identity.device == "cpu"  # a GPU may not be, and nobody should wait for a worker that ends
+        if is_there:
+            heartbeats.start()
+        device = warm.look_for(identity.device)
+        if device is None:
             raise StartupError(f"cannot train on {identity.device} here; name another with --device")
+        identity = replace(identity, memory=device.memory)
+        heartbeats.tell(identity)
+        if not is_there:
+            heartbeats.start()
         no_kernels = kernels.prepare(identity.device)
         identity = replace(identity, fused=no_kernels is None)
         heartbeats.tell(identity)
@@ -92,8 +99,8 @@ class Heartbeats:
     """Says now and then that the worker is alive, and what it is; from a thread of its own, which also keeps the fork
     server running."""
 
-    def __init__(self, db: Database, seconds: float, identity: WorkerIdentity) -> None:
-        self._db, self._seconds, self._identity = db, seconds, identity
+    def __init__(self, db: Database, settings: WorkerSettings, identity: WorkerIdentity) -> None:
+        self._db, self._settings, self._identity = db, settings, identity
         self._code: Code | None = None
         self._code_at: float | None = None
         self._code_due = -math.inf
@@ -125,7 +132,7 @@ class Heartbeats:
                     if gone:
                         registration.remove(session, self._identity.id)
                         return
-                    registration.heartbeat(session, replace(self._identity, code=self._code, code_at=self._code_at))
+                    registration.heartbeat(session, self._told(session))
             except SQLAlchemyError as error:
                 log.warning("no heartbeat: %s", one_line(error))
                 if gone:
@@ -134,7 +141,14 @@ class Heartbeats:
                 warm.start()
             except OSError as error:  # of processes, files or memory
                 log.warning("no fork server: %s", error)
-            self._due.wait(self._seconds)
+            self._due.wait(self._settings.heartbeat_seconds)
+
+    def _told(self, session: Session) -> WorkerIdentity:
+        """The worker as it is now. On a GPU the GPU's own memory counts, on the CPU what the machine gives."""
+        now = replace(self._identity, code=self._code, code_at=self._code_at)
+        if now.device == "cpu":
+            return replace(now, memory=node.memory_for_training(session, self._settings, now))
+        return now
 
     def _look_at_code(self) -> None:
         now = time.monotonic()

@@ -56,9 +56,6 @@ def _execute(
         if job.no_kernels is not None:
             forgo(job.no_kernels)
         return Training(job, worker, stop, unstored).until_end()
-    except (Trouble, DatasetError) as error:
-        log.warning("%s", error)
-        return Troubled(str(error))
     except CodeEdited as error:
         log.info("%s", error)
         return CodeChanged(error.files)
@@ -71,6 +68,9 @@ def _execute(
             log.exception("the training ran out of memory")
             cause = " ".join(str(error).split())[:300] or type(error).__name__
             return Failed(f"out of memory: its worker gives it {memory.in_words(job.memory)}: {cause}")
+        if isinstance(error, (Trouble, DatasetError)):
+            log.warning("%s", error)
+            return Troubled(str(error))
         log.exception("the training broke off")
         cause = f"{type(error).__name__}: {error}"
         return Troubled(cause) if isinstance(error, OSError) and error.errno in PASSING else Failed(cause)

@@ -7,22 +7,42 @@ is killed by its worker, or by the kernel, whose first victim a training is.
 import errno
 import os
 import resource
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 CGROUPS, OWN_CGROUPS, VMSTAT = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup"), Path("/proc/vmstat")
-LARGEST_RESERVE = 2 << 30  # bytes for all else on the machine: an eighth of it, at most this
+RESERVE = (640 << 20, 2 << 30)  # bytes for all else on the machine: an eighth of it, within these
 FIRST_VICTIM = 1000  # the highest oom_score_adj
-WORDS_OF_TORCH = ("can't allocate memory", "out of memory", "std::bad_alloc", "ALLOC_FAILED")
+WORDS = ("can't allocate memory", "Cannot allocate memory", "out of memory", "std::bad_alloc", "ALLOC_FAILED")
+TO_BLAME = 0.75  # of what a training may take: one that took less was killed because of others
 
 
-def for_trainings(limit: int | None) -> int:
-    """Bytes that a training may take: the setting's, or those of the machine or its cgroup less a reserve."""
+def for_training(limit: int | None, workers: Iterable[int]) -> int:
+    """Bytes that a training may take: the setting's, or a worker's equal share of the machine or its cgroup.
+
+    Args:
+        limit: the setting.
+        workers: process ids of the workers that are registered on this machine. Those that are gone take no share.
+    """
     if limit is not None:
         return limit
     there_is = min([os.sysconf("SC_PHYS_PAGES") * PAGE, *cgroup_limits()])
-    return there_is - min(there_is // 8, LARGEST_RESERVE)
+    least, most = RESERVE  # an API, a worker and one that stands by take 620 MiB
+    reserve = min(max(there_is // 8, least), most, 2 * there_is // 3)
+    sharing = {os.getpid(), *(pid for pid in workers if _is_alive(pid))}
+    return (there_is - reserve) // len(sharing)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # another user's
+        return True
+    return True
 
 
 def cgroup_limits(root: Path = CGROUPS, own: Path = OWN_CGROUPS) -> list[int]:
@@ -44,9 +64,9 @@ def restrict(memory: int, device: str) -> None:
     with suppress(OSError):  # not Linux
         Path("/proc/self/oom_score_adj").write_text(str(FIRST_VICTIM))
     if device == "cpu":
-        mapped, resident = _status("VmData"), _status("VmRSS")
-        if mapped and resident:
-            _set_data_limit(mapped + max(memory - resident, 0))
+        mapped, taken = _status("self", "VmData"), _taken("self")
+        if mapped and taken:
+            _set_data_limit(mapped + max(memory - taken, 0))
 
 
 def forgive() -> None:
@@ -61,12 +81,17 @@ def _set_data_limit(size: int) -> None:
 
 
 def ran_out(error: BaseException) -> bool:
-    """Whether an error says that there is no memory: Python's, torch's, a kernel's or CUDA's."""
+    """Whether an error says that there is no memory, or was raised because of one that does: Python's, torch's, the
+    kernel's or CUDA's."""
+    return _says_so(error) or any(ran_out(cause) for cause in (error.__cause__, error.__context__) if cause)
+
+
+def _says_so(error: BaseException) -> bool:
     if isinstance(error, MemoryError) or type(error).__name__ in ("OutOfMemoryError", "KernelFailed"):
         return True
-    if isinstance(error, OSError):
-        return error.errno == errno.ENOMEM
-    return isinstance(error, RuntimeError) and any(words in str(error) for words in WORDS_OF_TORCH)
+    if isinstance(error, OSError) and error.errno == errno.ENOMEM:
+        return True
+    return isinstance(error, (OSError, RuntimeError)) and any(words in str(error) for words in WORDS)
 
 
 class MemoryWatch:
@@ -75,23 +100,34 @@ class MemoryWatch:
     Args:
         pid: of the training process.
         limit: bytes that it may take.
-        vmstat: where the kernel counts the processes that it killed for want of memory.
+        vmstat: where the kernel counts the processes that it killed for want of memory, of the whole machine.
+
+    Attributes:
+        peak: the most bytes that it was seen to take.
     """
 
     def __init__(self, pid: int, limit: int, vmstat: Path = VMSTAT) -> None:
+        self.peak = 0
         self._pid, self._limit, self._vmstat = pid, limit, vmstat
         self._kills = self._kernel_kills()
 
     def excess(self) -> str | None:
         """Why the training must end; None if it is within its limit, or has ended."""
-        taken = _resident(self._pid)
-        if taken <= self._limit:
-            return None
-        return f"the training took {in_words(taken)}, and its worker gives it {in_words(self._limit)}"
+        taken = _taken(str(self._pid))
+        self.peak = max(self.peak, taken)
+        return self._compared(taken) if taken > self._limit else None
 
-    def killed_by_kernel(self) -> bool:
-        """Whether the kernel has killed something for want of memory since the training began."""
-        return self._kernel_kills() > self._kills
+    def killed_by_kernel(self) -> str | None:
+        """What the training took, if the kernel has killed a process for want of memory since it began; else None."""
+        return self._compared(self.peak) if self._kernel_kills() > self._kills else None
+
+    @property
+    def is_to_blame(self) -> bool:
+        """Whether it took about what it may; if it took far less, others have filled the machine."""
+        return self.peak >= TO_BLAME * self._limit
+
+    def _compared(self, taken: int) -> str:
+        return f"the training took {in_words(taken)}, and its worker gives it {in_words(self._limit)}"
 
     def _kernel_kills(self) -> int:
         told = (line.split() for line in _text(self._vmstat).splitlines())
@@ -103,14 +139,14 @@ def in_words(size: int) -> str:
     return f"{size / (1 << 20):,.0f} MiB"
 
 
-def _resident(pid: int) -> int:
-    numbers = _text(Path(f"/proc/{pid}/statm")).split()
-    return int(numbers[1]) * PAGE if len(numbers) > 1 else 0
+def _taken(pid: str) -> int:
+    """Bytes that a process takes from all others. Pages of files do not count: the kernel drops them as it needs."""
+    return _status(pid, "RssAnon") + _status(pid, "RssShmem")
 
 
-def _status(name: str) -> int:
-    """Bytes of this process, from its status; 0 if it is not told."""
-    told = (line.partition(":") for line in _text(Path("/proc/self/status")).splitlines())
+def _status(pid: str, name: str) -> int:
+    """Bytes that a process' status tells; 0 if it does not tell them."""
+    told = (line.partition(":") for line in _text(Path(f"/proc/{pid}/status")).splitlines())
     return next((int(value.split()[0]) * 1024 for field, _, value in told if field == name), 0)
 
 

@@ -14,7 +14,7 @@ class WorkerSettings(Settings):
     )
     memory_limit: ByteSize | None = Field(
         None, gt=0
-    )  # of a training, as 8GiB; None: the machine's or the cgroup's, less an eighth, at most 2 GiB
+    )  # of a training, as 8GiB; None: the machine's or cgroup's less 0.5 to 2 GiB, shared by its workers
     checkpoint_seconds: PositiveFloat = 30.0  # between two checkpoints
     flush_seconds: PositiveFloat = 0.25  # between two batches of measurements
     grace_seconds: PositiveFloat = 20.0  # for the last checkpoint, before SIGKILL

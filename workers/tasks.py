@@ -20,7 +20,7 @@ from service.experiments import lifecycle
 from service.experiments.lifecycle import Claim, Lease, LeaseLost
 from service.fleet.registration import WorkerIdentity
 from service.queue import RUN_EXPERIMENT, Notification, Notifier
-from workers import memory, outputs, training_log, warm
+from workers import node, outputs, training_log, warm
 from workers.memory import MemoryWatch
 from workers.messages import (
     CodeChanged,
@@ -75,7 +75,7 @@ class Executor:
         self.stopping = threading.Event()
         self._db, self._settings, self._identity, self._notifier = db, settings, identity, notifier
         self._no_kernels = no_kernels
-        self._memory = memory.for_trainings(settings.memory_limit)
+        self._memory = 0  # bytes for the next training
         self._in_trouble = False
         self._changed: tuple[str, ...] = ()  # files that were edited since the last training
 
@@ -98,7 +98,7 @@ class Executor:
             try:
                 Artifacts(self._settings.artifacts_url).check_writable(PROBE_BYTES)
                 with NamedTemporaryFile(prefix="normbench-"):
-                    warm.can_train_on(self._identity.device)
+                    warm.look_for(self._identity.device)
             except Exception as error:  # every file system has errors of its own; the scheduler sends another
                 log.warning("claiming nothing, still in trouble: %s: %s", type(error).__name__, error)
                 return False
@@ -107,6 +107,7 @@ class Executor:
 
     def _claim(self) -> Claim | None:
         with self._db.transaction() as session:
+            self._memory = node.memory_for_training(session, self._settings, self._identity)
             return lifecycle.claim(
                 session,
                 queues=self._identity.queues,
@@ -339,8 +340,11 @@ class Watch:
 
     def _died(self) -> WriteEnd:
         ended = self._trainer.close()
-        if ended == KILLED and self._memory.killed_by_kernel():
-            return lambda: self._report.failed("out of memory: the kernel killed the training process")
+        took = self._memory.killed_by_kernel() if ended == KILLED else None
+        if took is not None and self._memory.is_to_blame:
+            return lambda: self._report.failed(f"out of memory: the kernel killed the training process: {took}")
+        if took is not None:
+            return lambda: self._report.lost(f"the machine was out of memory, and the kernel killed: {took}")
         return lambda: self._report.lost(f"the training process was {ended}")
 
     def _out_of_memory(self) -> WriteEnd | None:

@@ -23,6 +23,7 @@ from workers import bundle, outputs, training_log
 from workers.bundle import Bundle
 from workers.checkpoints import Checkpoints, Past
 from workers.loaded_code import LOADED
+from workers.memory import ran_out
 from workers.messages import Job, Progress, RunFinished, RunStarted, Saved, Stopped, named
 
 PROGRESS_SECONDS = 0.25  # between two messages that only tell the step
@@ -205,9 +206,11 @@ class Training:
                     raise OlderCode("it is of older code")
                 events = self._run(past.state)
                 started = _first(events)
-            except (Trouble, DatasetError, OSError, MemoryError):
+            except (Trouble, DatasetError, OSError):
                 raise
             except Exception as error:  # of reading it, or of a state that this version of the code cannot restore
+                if ran_out(error):
+                    raise
                 notes.append(f"checkpoint {name} cannot be used: {_reason(error)}")
                 log.warning("%s", notes[-1])
                 continue

@@ -10,7 +10,7 @@ import signal
 import sys
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from workers.messages import Job
@@ -42,26 +42,44 @@ def restart(device: str) -> None:
         os.kill(server._forkserver_pid, signal.SIGKILL)
     server._stop()
     start()
-    can_train_on(device)
+    look_for(device)
 
 
-def can_train_on(device: str) -> bool:
-    """Wait until the fork server has imported torch, and say whether the device can be used.
+class Device(NamedTuple):
+    """A device that can be used.
+
+    Attributes:
+        memory: bytes of a GPU's own memory; None of the CPU.
+    """
+
+    memory: int | None
+
+
+def look_for(device: str) -> Device | None:
+    """Wait until the fork server has imported torch, and look for a device; None if it cannot be used.
 
     Otherwise a claimed run's lease could expire while torch is still being imported.
     """
-    first = context.Process(target=_look_for, args=(device,), daemon=True)
+    ours, theirs = context.Pipe(duplex=False)
+    first = context.Process(target=_look_for, args=(device, theirs), daemon=True)
     first.start()
-    first.join()
-    return first.exitcode == 0
+    theirs.close()
+    try:
+        found: Device = ours.recv()
+    except EOFError:
+        return None
+    finally:
+        ours.close()
+        first.join()
+    return found
 
 
-def _look_for(device: str) -> None:
+def _look_for(device: str, asker: Connection) -> None:
     """Runs in a process of its own, because torch must not use the device in the fork server."""
-    from normcore.environment import usable_device
+    from normcore.environment import memory_of, usable_device
 
     try:
-        usable_device(device)
+        asker.send(Device(memory_of(usable_device(device))))
     except (RuntimeError, ValueError) as error:
         sys.exit(str(error))
 

@@ -42,16 +42,16 @@ def _edited(file: str) -> str:
 
 
 def check_at_hand(
-    session: Session, spec: ExperimentSpec, heartbeat_seconds: float, largest: dict[str, int | None] | None = None
+    session: Session, spec: ExperimentSpec, heartbeat_seconds: float, rooms: memory.Rooms | None = None
 ) -> None:
     """Refuse what asks for something that is not there now.
 
     Args:
-        largest: see ``memory.check``.
+        rooms: see ``memory.check``.
 
     Raises:
         Invalid: what the spec asks for is not there, be it a trained model, a kernel or memory.
     """
     trained.check(session, spec)
     fused_kernels.check(session, spec, heartbeat_seconds)
-    memory.check(session, spec, heartbeat_seconds, largest)
+    memory.check(session, spec, heartbeat_seconds, rooms)

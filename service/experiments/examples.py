@@ -173,9 +173,9 @@ PLAN = schemas.PlanOut(
     total_seconds_range=(10.88, 10.88),
     basis="measured: 1 run of this spec on cpu",
     queue_position=1,
-    memory_bytes=211_387_536,
+    memory_bytes=135_890_064,
     memory=schemas.MemoryOut(
-        weights=38_224, gradients=19_112, optimizer=19_112, backward=1_595_888, data=0, process=209_715_200
+        weights=38_224, gradients=19_112, optimizer=19_112, backward=1_595_888, data=0, process=134_217_728
     ),
     worker_memory_bytes=16_000_000_000,
 )

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from normcore.footprint import footprint
 from normcore.own_code import changed_at, code_of, tags_of
 from normcore.spec import ExperimentSpec, digest
-from service.experiments import codes, fused_kernels, schemas
+from service.experiments import codes, fused_kernels, memory, schemas
 from service.experiments.certificates import PARTS
 from service.experiments.tables import Experiment, Run
 from service.experiments.turns import Line, queue_position
@@ -25,6 +25,7 @@ def plan(session: Session, spec: ExperimentSpec, heartbeat_seconds: float) -> sc
     fingerprint, code = spec.fingerprint(), code_of(spec)
     measured = codes.measured(session, spec, fingerprint)
     estimate, needed = Estimates(session).of(spec, fingerprint), footprint(spec)
+    memory_bytes, worker_memory_bytes = memory.beside(session, spec, needed, heartbeat_seconds)
     return schemas.PlanOut(
         spec=spec.model_dump(mode="json"),
         fingerprint=fingerprint,
@@ -36,9 +37,9 @@ def plan(session: Session, spec: ExperimentSpec, heartbeat_seconds: float) -> sc
         total_seconds_range=_times(estimate.range, len(spec.seeds)),
         basis=estimate.basis,
         queue_position=queue_position(session, Line(spec.device, fused_kernels.needed_by(spec)), spec.priority),
-        memory_bytes=None if needed is None else needed.total,
+        memory_bytes=memory_bytes,
         memory=None if needed is None else schemas.MemoryOut(**asdict(needed)),
-        worker_memory_bytes=registration.largest_memory(session, spec.device, heartbeat_seconds),
+        worker_memory_bytes=worker_memory_bytes,
     )
 
 

@@ -176,7 +176,7 @@ class MemoryOut(BaseModel):
     optimizer: int = Field(description="What the optimizer keeps of each parameter.")
     backward: int = Field(description="What a forward pass keeps for the backward pass.")
     data: int = Field(description="The data set; 0 where its size in memory is not known.")
-    process: int = Field(description="Python and torch.")
+    process: int = Field(description="Python and torch. On a GPU it does not count: it lies in the machine's memory.")
 
 
 class PlanOut(OfSpec):
@@ -198,12 +198,12 @@ class PlanOut(OfSpec):
     basis: str | None = Field(description="What was measured on this service to expect that; null if nothing was.")
     queue_position: int = Field(description="Place of its first run in the queue; 1 is the next to be taken.")
     memory_bytes: int | None = Field(
-        description="What a run needs at least, by the spec's sizes; null for an analysis, and for a model whose cost"
-        " is not known."
+        description="What a run needs at least, by the spec's sizes, of the memory of the live worker that has most"
+        " room for it; null for an analysis, and for a model whose cost is not known."
     )
     memory: MemoryOut | None = Field(description="The same by what it is for, in bytes.")
     worker_memory_bytes: int | None = Field(
-        description="The most that a live worker which takes its runs gives a training; null if none says."
+        description="What that worker gives a training; null if it does not say, and if no live worker takes its runs."
     )
 
 

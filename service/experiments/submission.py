@@ -10,7 +10,7 @@ from normcore.problem import problem_of
 from normcore.spec import ExperimentSpec, TrainingSpec
 from service.db import epoch_now, rows_of, utc_now
 from service.errors import Conflict
-from service.experiments import fused_kernels
+from service.experiments import fused_kernels, memory
 from service.experiments.schemas import ExperimentOut, experiment_out, submitted_out
 from service.experiments.tables import Experiment, Label, Run
 from service.experiments.turns import Line, Turns
@@ -82,8 +82,9 @@ def store(session: Session, experiments: Sequence[New]) -> list[dict[str, Any]]:
         The rows of the runs, in this order.
     """
     turns = Turns(session, experiments[0].spec.priority)
+    needed = {new.row["id"]: memory.needed_by(new.spec) for new in experiments}
     runs = [
-        _queued_run(new, new.spec.seeds[k], turns)
+        _queued_run(new, new.spec.seeds[k], turns, needed[new.row["id"]])
         for k in range(max(len(new.spec.seeds) for new in experiments))
         for new in experiments
         if k < len(new.spec.seeds)
@@ -118,7 +119,7 @@ def columns_of(spec: ExperimentSpec) -> dict[str, Any]:
     }
 
 
-def _queued_run(new: New, seed: int, turns: Turns) -> dict[str, Any]:
+def _queued_run(new: New, seed: int, turns: Turns, memory_bytes: int | None) -> dict[str, Any]:
     spec, needs_fused = new.spec, fused_kernels.needed_by(new.spec)
     return {
         "id": new_id("run"),
@@ -127,6 +128,7 @@ def _queued_run(new: New, seed: int, turns: Turns) -> dict[str, Any]:
         "turn": turns.next(Line(spec.device, needs_fused)),
         "queue": spec.device,
         "needs_fused": needs_fused,
+        "memory_bytes": memory_bytes,
         "priority": spec.priority,
         "max_steps": spec.max_steps,
         "state": "queued",

@@ -66,6 +66,7 @@ class Run(Base):
     seed: Mapped[int] = mapped_column(Integer)
     queue: Mapped[str] = mapped_column(String(8))  # the device asked for
     needs_fused: Mapped[bool] = mapped_column(default=False, server_default=false())  # kernels: asked for by name
+    memory_bytes: Mapped[int | None] = mapped_column(BigInteger)  # that its tensors need; null if not known
     priority: Mapped[int] = mapped_column(Integer)
     max_steps: Mapped[int] = mapped_column(Integer)
 

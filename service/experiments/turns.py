@@ -5,8 +5,9 @@ run of a new experiment is placed half a round after the run that is next at tha
 run of every other experiment. Newcomers are never placed before the run that is next, so no run waits for ever. The
 experiments of a sweep take one turn together, so that nobody waits behind all of it.
 
-Which run is next depends on who asks: workers differ in their kind of device and in whether they have fused kernels,
-and each kind takes other runs. Runs that no live worker takes, for want of a device or of kernels, are nobody's next.
+Which run is next depends on who asks: workers differ in their kind of device, in whether they have fused kernels and
+in their memory, and each kind takes other runs. Runs that no live worker takes, for want of a device or of kernels, are
+ignored here.
 
 A run that its worker gives back goes before all others, as it has had its turn. A run that waits for trouble to pass is
 not in the queue; it comes back behind the other runs of its experiment or sweep, so that a thousand of them delay no
@@ -17,7 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Select, bindparam, false, func, select, tuple_
+from sqlalchemy import ColumnElement, Select, bindparam, false, func, or_, select, true, tuple_
 from sqlalchemy.orm import Session
 
 from service.experiments.tables import Experiment, Run, of_experiment, of_sweep
@@ -62,20 +63,29 @@ TAKEN_BY = {
 }
 
 
-def first_ready(line: Line) -> Select[str]:
-    """The id of the next run of a line, locked. On PostgreSQL, runs that another worker is claiming are skipped."""
-    return _front(line).with_for_update(skip_locked=True)
+def first_ready(line: Line, fits: ColumnElement[bool] | None = None) -> Select[str]:
+    """The id of the next run of a line, locked. On PostgreSQL, runs that another worker is claiming are skipped.
+
+    Args:
+        fits: the condition that the worker may take a run; None if it may take all.
+    """
+    return _front(line, fits).with_for_update(skip_locked=True)
 
 
-def by_urgency(session: Session, lines: Iterable[Line]) -> list[Line]:
-    """The lines in which a run is ready, ordered by these runs."""
-    fronts = [_front(line).scalar_subquery() for line in lines]
+def by_urgency(session: Session, lines: Mapping[Line, ColumnElement[bool] | None]) -> list[Line]:
+    """The lines in which a run is ready, ordered by these runs.
+
+    Args:
+        lines: with the condition that the worker may take a run of the line; None if it may take all.
+    """
+    fronts = [_front(line, fits).scalar_subquery() for line, fits in lines.items()]
     found = session.execute(select(Run.queue, Run.needs_fused).where(Run.id.in_(fronts)).order_by(*ORDER))
     return [Line(queue, needs_fused) for queue, needs_fused in found]
 
 
-def _front(line: Line) -> Select[str]:
-    return select(Run.id).where(*line.ready).order_by(*ORDER).limit(1)
+def _front(line: Line, fits: ColumnElement[bool] | None) -> Select[str]:
+    ready = line.ready if fits is None else (*line.ready, fits)
+    return select(Run.id).where(*ready).order_by(*ORDER).limit(1)
 
 
 def next_turn(session: Session, line: Line, priority: int) -> int:
@@ -87,36 +97,44 @@ def next_turn(session: Session, line: Line, priority: int) -> int:
     return _turn_behind(*_takers_and_turns(session, line, priority))
 
 
-def _turn_behind(takers: Sequence[Kind], turns: Mapping[Line, int | None]) -> int:
+Fronts = Mapping[Line, tuple[int | None, int | None]]
+"""The smallest turn in each line: of all ready runs, and of those that fit every worker."""
+
+
+def _turn_behind(takers: Sequence[Kind], turns: Fronts) -> int:
     fronts = [
         min(waiting)
         for kind in takers
-        if (waiting := [turn for line in TAKEN_BY[kind] if (turn := turns[line]) is not None])
+        for among in (0, 1)
+        if (waiting := [turn for line in TAKEN_BY[kind] if (turn := turns[line][among]) is not None])
     ]
     return max(fronts) + ROUND // 2 if fronts else 0
 
 
-def _takers_and_turns(session: Session, line: Line, priority: int) -> tuple[Sequence[Kind], Mapping[Line, int | None]]:
-    """Which kinds of live worker take runs from a line (all that could, if none is live), and the smallest turn at this
-    priority in each line from which these take runs."""
+def _takers_and_turns(session: Session, line: Line, priority: int) -> tuple[Sequence[Kind], Fronts]:
+    """Which kinds of live worker take runs from a line (all that could, if none is live), and the smallest turns at
+    this priority in each line from which these take runs."""
     kinds = tuple(kind for kind, lines in TAKEN_BY.items() if line in lines)
     lines = tuple(sorted({competing for kind in kinds for competing in TAKEN_BY[kind]}))
     found = session.connection().execute(_waiting(lines, kinds), {"priority": priority}).one()
-    live = [kind for kind, is_there in zip(kinds, found[len(lines) :], strict=True) if is_there]
-    return live or kinds, dict(zip(lines, found[: len(lines)], strict=True))
+    count = len(lines)
+    live = [kind for kind, is_there in zip(kinds, found[2 * count :], strict=True) if is_there]
+    return live or kinds, dict(zip(lines, zip(found[:count], found[count : 2 * count], strict=True), strict=True))
 
 
 @cache  # building the statement takes longer than executing it
 def _waiting(lines: tuple[Line, ...], kinds: tuple[Kind, ...]) -> Select[Any]:
-    """A query for the smallest turn in each of these lines at the bound ``priority``, and for whether a worker of each
-    of these kinds is registered."""
+    """A query for the smallest turn in each of these lines at the bound ``priority``, for the same among runs that fit
+    every worker, and for whether a worker of each of these kinds is registered."""
     at_priority = Run.priority == bindparam("priority")
+    fits = or_(Run.memory_bytes.is_(None), Run.memory_bytes <= registration.least_tensors())
     least = [
         select(Run.turn)
-        .where(*line.ready, at_priority, Run.turn > AT_ONCE)
+        .where(*line.ready, at_priority, Run.turn > AT_ONCE, among)
         .order_by(Run.turn)
         .limit(1)
         .scalar_subquery()
+        for among in (true(), fits)
         for line in lines
     ]
     return select(*least, *(registration.any_on(kind.device, fused=kind.fused) for kind in kinds))

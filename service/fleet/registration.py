@@ -3,9 +3,22 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, delete, exists, not_, null, select, true, update
+from sqlalchemy import (
+    ColumnElement,
+    ScalarSelect,
+    case,
+    delete,
+    exists,
+    func,
+    not_,
+    null,
+    select,
+    true,
+    update,
+)
 from sqlalchemy.orm import Session
 
+from normcore.footprint import needed_on
 from service.db import epoch_now, utc_now
 from service.fleet.tables import Worker
 from service.queue import FUSED
@@ -100,16 +113,23 @@ def fused_among_live(session: Session, queue: str, heartbeat_seconds: float) -> 
 def live(session: Session, queue: str, heartbeat_seconds: float) -> list[Worker]:
     """The live workers that take runs from this queue."""
     found = session.scalars(select(Worker).where(is_live(heartbeat_seconds)).order_by(Worker.id))
-    return [worker for worker in found if queue in worker.queues.split(",")]
+    return [worker for worker in found if worker.takes(queue)]
 
 
-def largest_memory(session: Session, queue: str, heartbeat_seconds: float) -> int | None:
-    """The most bytes that a live worker which takes runs from this queue gives a training; None if there is no worker,
-    or one that does not say."""
-    live = session.execute(select(Worker.queues, Worker.memory_bytes).where(is_live(heartbeat_seconds)))
-    found = [memory for queues, memory in live if queue in queues.split(",")]
-    known = [memory for memory in found if memory is not None]
-    return max(known) if known and len(known) == len(found) else None
+def processes_on(session: Session, host: str) -> list[int]:
+    """Process ids of the workers that are registered on a machine."""
+    return list(session.scalars(select(Worker.pid).where(Worker.host == host)))
+
+
+def least_tensors() -> ScalarSelect[int]:
+    """The most bytes of tensors that fit every worker, as a query within a query; null if no worker says."""
+    process = case((Worker.device == "cpu", needed_on("cpu", 0)), else_=needed_on("cuda", 0))
+    return select(func.min(Worker.memory_bytes - process)).scalar_subquery()
+
+
+def registered(session: Session) -> list[Worker]:
+    """All workers, also some that have fallen silent a moment ago."""
+    return list(session.scalars(select(Worker)))
 
 
 def any_on(kind: str, *, fused: bool) -> ColumnElement[bool]:

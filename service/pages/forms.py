@@ -7,7 +7,8 @@ from fastapi import Depends, Request
 
 from normcore.spec.messages import quoted
 from service.errors import BadRequest, TooLarge
-from service.http.bodies import MAX_YAML_BYTES, read_body
+from service.http.bodies import MAX_YAML_BYTES, SMALL_BYTES, read_body
+from service.http.readers import in_reader
 from service.keys import browser
 
 MAX_BYTES, MAX_FIELDS = 8 * 1024, 10  # of a form with a button, or one line to fill in
@@ -51,6 +52,10 @@ async def _fields(request: Request, most_bytes: int, most_fields: int) -> Pairs:
     body = await read_body(request, most_bytes, "form")
     if body.count(b"&") >= most_fields:
         raise TooLarge(f"the form has over {most_fields} fields; no form of this service has")
+    return _parsed(body) if len(body) <= SMALL_BYTES else await in_reader(_parsed, body)
+
+
+def _parsed(body: bytes) -> Pairs:
     try:
         return parse_qsl(body.decode(), keep_blank_values=True, strict_parsing=bool(body), errors="strict")
     except ValueError as error:

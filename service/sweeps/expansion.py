@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from normcore.spec import ExperimentSpec, SpecError, TrainingSpec
 from normcore.spec.messages import brief, quoted
 from service.errors import Invalid
-from service.experiments import checks
+from service.experiments import checks, memory
 from service.sweeps.written import WrittenSweep
 
 MOST_ERRORS = 1000  # after which the other cells are not looked at
@@ -190,10 +190,10 @@ def check_at_hand(session: Session, written: WrittenSweep, found: Sequence[Cell]
     """Raises:
     Invalid: what some cells ask for is not there now; each is named.
     """
-    refused, largest = [], dict[str, int | None]()
+    refused, rooms = [], memory.Rooms()
     for cell in found:
         try:
-            checks.check_at_hand(session, cell.spec, heartbeat_seconds, largest)
+            checks.check_at_hand(session, cell.spec, heartbeat_seconds, rooms)
         except Invalid as refusal:
             refused.append(Refused(cell.values, refusal.errors))
     if refused:

@@ -37,7 +37,7 @@ def test_an_lstm_by_hand() -> None:
     assert (found.weights, found.gradients, found.optimizer) == (2 * weights, weights, 2 * weights)
     assert found.backward == 4 * 32 * (64 * (1 + 6 * 10) + 10), "each pixel; four gates, h and c at each step; logits"
     assert (found.data, found.process) == (0, PROCESS_BYTES)
-    assert found.total == 5 * weights + found.backward + PROCESS_BYTES
+    assert found.on("cpu") == 5 * weights + found.backward + PROCESS_BYTES
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_float64_takes_twice_as_much() -> None:
     single, double = (footprint(spec_of("permuted_digits", training={"precision": p})) for p in ("float32", "float64"))
     assert single is not None
     assert double is not None
-    assert double.total - PROCESS_BYTES == 2 * (single.total - PROCESS_BYTES)
+    assert double.on("cpu") - PROCESS_BYTES == 2 * (single.on("cpu") - PROCESS_BYTES)
 
 
 @pytest.mark.parametrize(
@@ -140,8 +140,8 @@ def test_the_size_that_matters_most_is_to_blame(task: str, parts: dict[str, Any]
     spec = spec_of(task, **parts)
     found = footprint(spec)
     assert found is not None
-    bound = min(4 * GIB, found.total - 1)
-    blamed = excess(spec, bound)
+    bound = min(4 * GIB, found.on("cpu") - 1)
+    blamed = excess(spec, bound, "cpu")
     assert blamed.field == field
     assert blamed.most is not None
     part, name = field
@@ -151,14 +151,25 @@ def test_the_size_that_matters_most_is_to_blame(task: str, parts: dict[str, Any]
         value = tuple(min(old, size) for old in options.hidden_sizes) if name == "hidden_sizes" else size
         changed = footprint(spec.model_copy(update={part: options.model_copy(update={name: value})}))
         assert changed is not None
-        return changed.total
+        return changed.on("cpu")
 
     assert total(blamed.most) <= bound < total(blamed.most + 1)
 
 
 def test_where_nothing_fits_no_size_is_named() -> None:
-    assert excess(spec_of("permuted_digits"), 1000).most is None
-    assert isinstance(excess(spec_of("permuted_digits"), 1000), Excess)
+    assert excess(spec_of("permuted_digits"), 1000, "cpu").most is None
+    assert isinstance(excess(spec_of("permuted_digits"), 1000, "cpu"), Excess)
+
+
+def test_on_a_gpu_python_and_torch_take_nothing() -> None:
+    found = footprint(spec_of("permuted_mnist"))
+    assert found is not None
+    assert found.on("cuda") == found.weights + found.gradients + found.optimizer + found.backward + found.data
+    assert found.on("cpu") - found.on("cuda") == PROCESS_BYTES
+    spec = spec_of("permuted_digits", model={"hidden_size": 4096})
+    needed = footprint(spec)
+    assert needed is not None
+    assert excess(spec, needed.on("cpu") - 1, "cpu").most == excess(spec, needed.on("cuda") - 1, "cuda").most == 4095
 
 
 def test_evaluations_have_a_bound() -> None:

@@ -5,8 +5,12 @@ import secrets
 import tempfile
 import threading
 from pathlib import Path
+from typing import Any, ClassVar
 
+import fsspec
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
+from fsspec.registry import _registry
 
 from service.artifacts import CHUNK, Artifact, Artifacts
 from service.errors import NotFound
@@ -248,3 +252,35 @@ def test_a_store_may_be_in_a_folder_that_is_not_ours_to_read(
     monkeypatch.setattr(os, "access", lambda path, mode: path != store.parent and access(path, mode))
     Artifacts(str(store)).check_writable()
     assert done[0] == "synced artifacts"
+
+
+class Bucket(MemoryFileSystem):  # type: ignore[misc]
+    """A stand-in for Amazon's S3, which shows how it is configured."""
+
+    protocol = ("s3", "s3a")
+    cachable = False
+    given: ClassVar[dict[str, Any]] = {}
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__()
+        Bucket.given = options
+
+
+@pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch) -> None:
+    for protocol in Bucket.protocol:
+        monkeypatch.setitem(_registry, protocol, Bucket)
+
+
+@pytest.mark.usefixtures("bucket")
+@pytest.mark.parametrize("protocol", ["s3", "s3a"])
+def test_the_user_s_settings_of_s3_stay_beside_our_time_limits_and_go_before_them(
+    protocol: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits = {"connect_timeout": 10.0, "read_timeout": 30.0, "retries": {"total_max_attempts": 2}}
+    Artifacts(f"{protocol}://bucket/runs")
+    assert Bucket.given == {"config_kwargs": limits}
+    own = {"read_timeout": 90, "proxies": {"https": "http://proxy:3128"}}
+    monkeypatch.setitem(fsspec.config.conf, protocol, {"config_kwargs": own, "anon": True})
+    Artifacts(f"{protocol}://bucket/runs")
+    assert Bucket.given == {"config_kwargs": {**limits, **own}, "anon": True}

@@ -3,17 +3,20 @@
 import json
 import logging
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 
 import httpx
+import psutil
 import pytest
 from sqlalchemy import text
 
 from service import connections
 from service.db import Database
 from service.settings import Settings
+from tests.processes import until
 from tests.service.given import submitted, written
 from tests.service.live import live_api
 
@@ -263,3 +266,42 @@ def test_what_follows_a_body_counts_as_no_header(patient_api: httpx.URL, trailer
             + b"%x\r\n%b\r\n0\r\n%b\r\n\r\n" % (len(body), body, trailer)
         )
         assert connection.recv(65536).startswith(b"HTTP/1.1 201 ")
+
+
+SCHEMAS = b"GET /openapi.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * connections.PIPELINED_REQUESTS
+LAST = b"GET /openapi.json HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
+
+
+def reading_little(api: httpx.URL) -> socket.socket:
+    """A connection whose client has little room for what it has not read yet."""
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    connection.settimeout(PATIENCE)
+    connection.connect((api.host, api.port or 0))
+    return connection
+
+
+def test_who_takes_nothing_of_an_answer_is_disconnected(api: httpx.URL, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "SEND_SECONDS", 0.5)
+    with reading_little(api) as connection:
+        port = connection.getsockname()[1]
+        connection.sendall(SCHEMAS)
+
+        def is_open() -> bool:
+            held = psutil.Process().net_connections("tcp")
+            return any(one.laddr.port == api.port and one.raddr and one.raddr.port == port for one in held)
+
+        assert is_open()
+        until(lambda: not is_open(), PATIENCE, lambda: "it stays open")
+
+
+def test_who_takes_an_answer_slowly_gets_all_of_it(api: httpx.URL, monkeypatch: pytest.MonkeyPatch) -> None:
+    size = len(httpx.get(api.join("/openapi.json"), headers={"Accept-Encoding": "identity"}).content)
+    monkeypatch.setattr(connections, "SEND_SECONDS", 0.5)
+    with reading_little(api) as connection:
+        connection.sendall(SCHEMAS.removesuffix(SCHEMAS[: len(SCHEMAS) // connections.PIPELINED_REQUESTS]) + LAST)
+        got, paused = 0, threading.Event()
+        while piece := connection.recv(128 * 1024):
+            got += len(piece)
+            paused.wait(len(piece) / 2e6)  # 2 MB a second
+    assert got > connections.PIPELINED_REQUESTS * size > 2_000_000

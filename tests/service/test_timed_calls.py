@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from service.errors import NotFound, Unavailable
-from service.timed_calls import StoreThreads, within
+from service.timed_calls import THREADS, StoreThreads, within
 
 
 def missing() -> None:
@@ -75,6 +75,44 @@ def test_threads_that_are_answered_late_are_free_again() -> None:
         raise AssertionError("the thread is not free")
 
     assert asyncio.run(ask()) == 7
+
+
+def no_thread(thread: threading.Thread) -> None:
+    raise RuntimeError("can't start new thread")
+
+
+def test_a_thread_that_cannot_be_started_leaves_its_place_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def ask() -> int:
+        store = StoreThreads(seconds=20, threads=1)
+        for _ in range(3):
+            with monkeypatch.context() as system:
+                system.setattr(threading.Thread, "start", no_thread)
+                with pytest.raises(RuntimeError, match="can't start new thread"):
+                    await store.call(lambda: 7)
+        return await store.call(lambda: 7)
+
+    assert asyncio.run(ask()) == 7
+
+
+def test_calls_that_hang_take_few_threads_until_they_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers, begun = threading.Event(), list[int]()
+
+    def hang() -> None:
+        begun.append(1)
+        answers.wait()
+
+    for _ in range(THREADS + 3):
+        with pytest.raises(TimeoutError, match=r"no answer within 0\.05 s"):
+            within(0.05, hang)
+    assert len(begun) == THREADS
+    answers.set()
+    assert within(20, lambda: 7) == 7
+    for _ in range(THREADS + 1):
+        with monkeypatch.context() as system:
+            system.setattr(threading.Thread, "start", no_thread)
+            with pytest.raises(RuntimeError, match="can't start new thread"):
+                within(20, hang)
+    assert within(20, lambda: 7) == 7
 
 
 def test_the_pieces_of_a_file_come_in_order_and_a_piece_that_hangs_ends_them() -> None:

@@ -1,21 +1,28 @@
 """A training that wants more memory than there is ends as its own error, once, and its worker goes on."""
 
 import errno
+import mmap
+import multiprocessing
 import os
 import threading
+from contextlib import suppress
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+import fsspec
 import pytest
 import torch
+from fsspec.implementations.memory import MemoryFileSystem
 
 from service.db import Database
 from service.settings import InvalidSettings, read_settings
 from tests.processes import service, until
 from tests.service.given import claimed, run_of, submitted
 from tests.workers.test_trainer import job, job_of, messages
-from workers.memory import MemoryWatch, cgroup_limits, for_trainings, in_words, ran_out
-from workers.messages import Failed, RunStarted
+from workers import child
+from workers.memory import TO_BLAME, MemoryWatch, cgroup_limits, for_training, in_words, ran_out
+from workers.messages import Failed, Job, RunStarted
 from workers.report import Report
 from workers.settings import WorkerSettings
 from workers.tasks import Watch
@@ -33,7 +40,7 @@ LARGE: dict[str, Any] = {
 def test_a_setting_is_what_trainings_get(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NORMBENCH_MEMORY_LIMIT", "8GiB")
     limit = read_settings(WorkerSettings).memory_limit
-    assert limit == for_trainings(limit) == 8 * GIB
+    assert limit == for_training(limit, [1]) == 8 * GIB
     for wrong in ("eight", "0", "-1GiB"):
         monkeypatch.setenv("NORMBENCH_MEMORY_LIMIT", wrong)
         with pytest.raises(InvalidSettings, match="NORMBENCH_MEMORY_LIMIT"):
@@ -42,8 +49,16 @@ def test_a_setting_is_what_trainings_get(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_without_a_setting_they_get_the_machine_s_less_a_reserve() -> None:
     there_is = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    assert there_is // 8 <= for_trainings(None) or cgroup_limits()
-    assert for_trainings(None) < there_is
+    assert there_is // 8 <= for_training(None, []) or cgroup_limits()
+    assert for_training(None, []) < there_is
+
+
+@pytest.mark.parametrize(("there_is", "given"), [(GIB // 2, GIB // 6 + 1), (GIB, 384 << 20), (6 * GIB, 21 * GIB // 4)])
+def test_in_a_small_container_the_service_s_own_processes_have_room(
+    there_is: int, given: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workers.memory.cgroup_limits", lambda: [there_is])
+    assert for_training(None, []) == given
 
 
 def written(folder: Path, files: dict[str, str]) -> Path:
@@ -72,6 +87,12 @@ def test_limits_are_those_of_the_control_groups_around(
     assert sorted(cgroup_limits(groups, tmp_path / "own")) == limits
 
 
+def raised(error: Exception, cause: Exception) -> Exception:
+    """An error as it was raised because of another."""
+    error.__cause__ = cause
+    return error
+
+
 @pytest.mark.parametrize(
     ("error", "is_memory"),
     [
@@ -79,6 +100,10 @@ def test_limits_are_those_of_the_control_groups_around(
         (OSError(errno.ENOMEM, "Cannot allocate memory"), True),
         (RuntimeError("[enforce fail at alloc_cpu.cpp:117] . DefaultCPUAllocator: can't allocate memory"), True),
         (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB"), True),
+        (RuntimeError("unable to mmap 4096 bytes from file <model.pt>: Cannot allocate memory (12)"), True),
+        (OSError("fork: Cannot allocate memory"), True),
+        (raised(ValueError("the checkpoint is torn"), MemoryError()), True),
+        (raised(ValueError("the checkpoint is torn"), KeyError("weights")), False),
         (RuntimeError("shapes do not fit"), False),
         (OSError(errno.ENOSPC, "No space left on device"), False),
         (ValueError("out of memory"), False),
@@ -94,13 +119,32 @@ def test_torch_s_own_error_is_recognised() -> None:
     assert ran_out(caught.value)
 
 
-def test_what_the_kernel_kills_is_seen(tmp_path: Path) -> None:
+def test_a_training_is_to_blame_if_it_was_near_its_limit_and_the_kernel_has_killed(tmp_path: Path) -> None:
     counts = tmp_path / "vmstat"
     counts.write_text("pgfault 9\noom_kill 3\n")
-    watch = MemoryWatch(os.getpid(), GIB, counts)
-    assert not watch.killed_by_kernel()
+    small, large = (MemoryWatch(os.getpid(), limit, counts) for limit in (64 * GIB, 1 << 20))
+    for watch in (small, large):
+        watch.excess()
+        assert watch.killed_by_kernel() is None
     counts.write_text("pgfault 10\noom_kill 4\n")
-    assert watch.killed_by_kernel()
+    assert (small.is_to_blame, large.is_to_blame) == (False, True)
+    assert large.killed_by_kernel() == f"the training took {in_words(large.peak)}, and its worker gives it 1 MiB"
+
+
+def test_pages_of_files_are_not_memory_that_a_training_takes() -> None:
+    """A process that maps a file and reads it takes no memory that the kernel could not have back."""
+    watch, file = MemoryWatch(os.getpid(), 64 * GIB), Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"
+    assert file.stat().st_size > 200 << 20
+    watch.excess()
+    before = watch.peak
+    with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, prot=mmap.PROT_READ) as pages:
+        assert any(pages[:: mmap.PAGESIZE])
+        watch.excess()
+        assert watch.peak - before < 64 << 20
+    own = bytearray(256 << 20)
+    own[:: mmap.PAGESIZE] = b"x" * len(own[:: mmap.PAGESIZE])
+    watch.excess()
+    assert watch.peak - before > 200 << 20
 
 
 def test_a_process_within_its_limit_is_let_be() -> None:
@@ -143,21 +187,69 @@ def test_a_training_that_grows_past_its_limit_is_killed_and_fails_once(tmp_path:
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-@pytest.mark.parametrize(("kills", "state"), [(1, "failed"), (0, "queued")], ids=["the kernel", "somebody else"])
-def test_who_killed_a_training_decides_whether_it_is_tried_again(
-    tmp_path: Path, db: Database, kills: int, state: str
+@pytest.mark.parametrize(
+    ("kills", "limit", "state"),
+    [(1, 128 << 20, "failed"), (1, 64 * GIB, "queued"), (0, 128 << 20, "queued")],
+    ids=["the kernel, of its own size", "the kernel, for want of others", "somebody else"],
+)
+def test_who_killed_a_training_and_why_decides_whether_it_is_tried_again(
+    tmp_path: Path, db: Database, kills: int, limit: int, state: str
 ) -> None:
     experiment, counts = submitted(db), tmp_path / "vmstat"
     lease, stopping, settings = claimed(db).lease, threading.Event(), WorkerSettings()
     counts.write_text("oom_kill 5\n")
     trainer = Trainer(job(tmp_path))
-    memory = MemoryWatch(trainer.pid, 8 * GIB, counts)
+    memory = MemoryWatch(trainer.pid, limit, counts)
+    next(message for message in messages(trainer) if isinstance(message, RunStarted))
+    memory.excess()
     counts.write_text(f"oom_kill {5 + kills}\n")
     trainer.kill()
     Watch(trainer, Report(db, settings, lease, "cpu", stopping), settings, 60.0, stopping, memory).until_end()()
     run = run_of(db, experiment.runs[0].id)
     assert run.state == state
-    assert run.error == ("out of memory: the kernel killed the training process" if kills else None)
+    if state == "failed":
+        assert run.error is not None
+        assert run.error.startswith("out of memory: the kernel killed the training process: the training took ")
+    else:
+        assert run.error is None
+        by_kernel = "the machine was out of memory, and the kernel killed: the training took "
+        assert run.history[-1]["reason"].startswith(
+            by_kernel if kills else "the training process was killed by SIGKILL"
+        )
+    assert memory.peak < TO_BLAME * 64 * GIB
+
+
+class SmallMemory(MemoryFileSystem):  # type: ignore[misc]
+    """A store for whose checkpoints there is no memory left."""
+
+    protocol = "small"
+
+    def _open(self, path: str, *args: Any, **options: Any) -> Any:
+        if "checkpoint" in path:
+            raise MemoryError
+        return super()._open(path, *args, **options)
+
+
+def train_with_small_memory(job: Job, worker: Connection) -> None:
+    fsspec.register_implementation("small", SmallMemory)
+    child.work(job, worker)
+
+
+def test_to_run_out_of_memory_in_a_call_of_the_store_is_the_training_s_own_error(tmp_path: Path) -> None:
+    alone = multiprocessing.get_context("spawn")
+    ours, theirs = alone.Pipe()
+    spec = {"task": SMOKE, "norm": {"method": "none"}}
+    given = job_of(spec, tmp_path, artifacts_url="small://store", checkpoint_seconds=0.0)
+    training = alone.Process(target=train_with_small_memory, args=(given, theirs))
+    training.start()
+    theirs.close()
+    told = []
+    with suppress(EOFError):
+        while True:
+            told.append(ours.recv())
+    training.join()
+    ours.close()
+    assert told[-1] == Failed("out of memory: its worker gives it 8,192 MiB: artifact store: MemoryError:")
 
 
 def test_a_worker_lives_on_after_a_training_that_ran_out_of_memory(tmp_path: Path) -> None:

@@ -354,7 +354,7 @@ def test_killed_it_is_gone_and_says_what_killed_it(tmp_path: Path, trainers: lis
 
 
 def test_it_can_be_killed_at_any_moment_of_its_end(tmp_path: Path, trainers: list[Trainer]) -> None:
-    assert warm.can_train_on("cpu")
+    assert warm.look_for("cpu") == warm.Device(memory=None)
     for attempt in range(1, 31):
         trainer = Trainer(job(tmp_path, attempt=attempt, **LONG))
         trainers.append(trainer)

@@ -8,6 +8,7 @@ from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
 from service.db import epoch_now, utc_now
+from service.experiments import memory
 from service.experiments.lifecycle.lease import Lease
 from service.experiments.tables import Experiment, Run
 from service.experiments.trained_model import Model
@@ -35,15 +36,17 @@ class Claim:
 def claim(
     session: Session, *, queues: Sequence[str], worker_id: str, lease_seconds: float, fused: bool = False
 ) -> Claim | None:
-    """Take the next run of these queues, if one waits; see ``service.experiments.turns`` for the order.
+    """Take the next run of these queues, if one waits; see ``service.experiments.turns`` for the order. Runs that need
+    more memory than the worker gives are left to workers that give enough.
 
     Args:
         fused: whether the worker has fused kernels; runs that need them are left to others if it has none.
     """
-    for line in by_urgency(session, lines_of(queues, fused=fused)):
+    fitting = memory.fitting(session, worker_id, lines_of(queues, fused=fused))
+    for line in by_urgency(session, fitting):
         run = session.execute(
             update(Run)
-            .where(Run.id == first_ready(line).scalar_subquery(), Run.state == "queued")
+            .where(Run.id == first_ready(line, fitting[line]).scalar_subquery(), Run.state == "queued")
             .values(
                 state="running",
                 worker_id=worker_id,

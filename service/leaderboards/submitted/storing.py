@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from normcore.problem import problem_of
 from normcore.spec import TrainingSpec, changes, digest
-from service.db import utc_now
+from service.db import one_at_a_time, utc_now
 from service.errors import Conflict, NotFound
 from service.experiments import submission
 from service.ids import new_id
@@ -34,8 +34,9 @@ def store(
             if known.request_digest != request_digest:
                 raise Conflict("this Idempotency-Key was used with another body; use a new key for a new result")
             return known, False
-    evidence = submitted.evidence.model_dump(mode="json")
-    twin = _same(session, submitted.spec.fingerprint(), evidence)
+    evidence, fingerprint = submitted.evidence.model_dump(mode="json"), submitted.spec.fingerprint()
+    one_at_a_time(session, fingerprint)
+    twin = _same(session, fingerprint, evidence)
     if twin is not None:
         return twin, False
     row = SubmittedResult(

@@ -76,3 +76,12 @@ def test_a_service_that_cannot_start_ends_the_command_with_its_log(variables: di
     assert complaint.startswith(f"normbench: the service ended with status 2; {log} says:\n")
     assert f"cannot listen on 127.0.0.1:{port}: Address already in use" in complaint
     assert "Traceback" not in complaint
+
+
+def test_a_worker_that_cannot_train_on_its_device_ends_the_command_with_its_log(variables: dict[str, str]) -> None:
+    options = ["--port", str(free_port()), "--device", "cuda:9"]
+    process = command_process(variables, "up", "--detach", *options)
+    printed, complaint = process.communicate(timeout=2 * SECONDS)
+    assert (process.returncode, printed) == (2, "")
+    assert complaint.startswith("normbench: the service ended with status 2; ")
+    assert "normbench worker: cannot train on cuda:9 here; name another with --device" in complaint

@@ -3,15 +3,18 @@
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 from starlette.testclient import TestClient
 
 from normcore.footprint import footprint
 from normcore.spec import resolve
 from service.db import Database
+from service.experiments import lifecycle
 from service.experiments.memory import NO_MACHINE_HAS, in_words
+from service.experiments.tables import Run
 from service.fleet import registration
 from service.fleet.registration import WorkerIdentity
-from tests.service.given import written
+from tests.service.given import submitted, written
 
 GB = 10**9
 LARGE: dict[str, Any] = {"model": {"hidden_size": 4096}}
@@ -23,10 +26,10 @@ def join(db: Database, id: str, memory: int | None, device: str = "cpu") -> None
         registration.heartbeat(session, identity)
 
 
-def needs(**parts: Any) -> int:
+def needs(kind: str = "cpu", **parts: Any) -> int:
     found = footprint(resolve(written(**parts)))
     assert found is not None
-    return found.total
+    return found.on(kind)
 
 
 def refusals(client: TestClient, *, dry_run: bool = True, **parts: Any) -> Any:
@@ -40,11 +43,11 @@ def test_the_size_is_named_with_what_it_needs_what_there_is_and_what_fits(
 ) -> None:
     join(db, "wrk_1", 1 * GB)
     join(db, "wrk_2", 2 * GB)
-    needed, too_much = needs(**LARGE), needs(model={"hidden_size": 5000})
+    needed, too_much = needs(**LARGE), needs(model={"hidden_size": 5200})
     assert needed < 2 * GB < too_much
-    most = next(size for size in range(5000, 0, -1) if needs(model={"hidden_size": size}) <= 2 * GB)
+    most = next(size for size in range(5200, 0, -1) if needs(model={"hidden_size": size}) <= 2 * GB)
     assert refusals(client, dry_run=dry_run, **LARGE) == []
-    assert refusals(client, dry_run=dry_run, model={"hidden_size": 5000}) == [
+    assert refusals(client, dry_run=dry_run, model={"hidden_size": 5200}) == [
         {
             "loc": ["model", "hidden_size"],
             "msg": f"a run needs at least {in_words(too_much)} of memory, and the largest live worker gives it 2.0 GB;"
@@ -96,6 +99,80 @@ def test_a_worker_that_gives_more_or_less_from_now_on_says_so(client: TestClient
     assert not refusals(client, **LARGE)
     answer = client.post("/v1/experiments", params={"dry_run": True}, json=written(**LARGE)).json()
     assert (answer["memory_bytes"], answer["worker_memory_bytes"]) == (needs(**LARGE), 2 * GB)
+
+
+@pytest.mark.parametrize(("device", "needed"), [("cpu", needs("cpu", **LARGE)), ("cuda", needs("cuda", **LARGE))])
+def test_on_a_gpu_python_and_torch_are_not_charged(client: TestClient, db: Database, device: str, needed: int) -> None:
+    join(db, "wrk_1", needed, device)
+    assert refusals(client, **LARGE) == []
+    answer = client.post("/v1/experiments", params={"dry_run": True}, json=written(**LARGE)).json()
+    assert (answer["memory_bytes"], answer["worker_memory_bytes"]) == (needed, needed)
+    join(db, "wrk_1", needed - 1, device)
+    (refused,) = refusals(client, **LARGE)
+    assert f"a run needs at least {in_words(needed)} of memory" in refused["msg"]
+
+
+def taken(db: Database, worker_id: str, queues: tuple[str, ...] = ("auto", "cpu")) -> str | None:
+    """The experiment of the run that a worker claims."""
+    with db.transaction() as session:
+        got = lifecycle.claim(session, queues=queues, worker_id=worker_id, lease_seconds=60)
+        return None if got is None else session.get_one(Run, got.lease.run_id).experiment_id
+
+
+def test_a_run_that_fits_a_larger_worker_alone_is_left_to_it(db: Database) -> None:
+    join(db, "wrk_small", 1 * GB)
+    join(db, "wrk_large", 2 * GB)
+    large, small = submitted(db, **LARGE).id, submitted(db).id
+    assert taken(db, "wrk_small") == small
+    assert taken(db, "wrk_small") is None
+    assert taken(db, "wrk_large") == large
+
+
+@pytest.mark.parametrize(
+    ("others", "is_taken"),
+    [
+        ([], True),
+        ([("cpu", 1 * GB + 1)], True),
+        ([("cpu", 2 * GB)], False),
+        ([("cpu", None)], False),
+        ([("cuda", 2 * GB)], True),
+    ],
+    ids=["nobody else", "it fits none", "it fits another", "another does not say", "the other takes other runs"],
+)
+def test_a_run_that_does_not_fit_is_left_only_to_a_worker_that_it_may_fit(
+    db: Database, others: list[tuple[str, int | None]], is_taken: bool
+) -> None:
+    join(db, "wrk_small", 1 * GB)
+    for number, (kind, memory) in enumerate(others):
+        join(db, f"wrk_{number}", memory, kind)
+    experiment = submitted(db, device="cpu", **LARGE)
+    assert taken(db, "wrk_small") == (experiment.id if is_taken else None)
+
+
+def test_a_worker_that_does_not_say_what_it_gives_takes_all(db: Database) -> None:
+    join(db, "wrk_silent", None)
+    join(db, "wrk_large", 2 * GB)
+    large = submitted(db, **LARGE).id
+    assert taken(db, "wrk_silent") == large
+
+
+def test_a_run_of_before_that_does_not_say_what_it_needs_is_taken_by_all(db: Database) -> None:
+    join(db, "wrk_small", 1 * GB)
+    join(db, "wrk_large", 2 * GB)
+    experiment = submitted(db, **LARGE)
+    with db.transaction() as session:
+        session.execute(update(Run).values(memory_bytes=None))
+    assert taken(db, "wrk_small") == experiment.id
+
+
+def test_a_run_that_waits_for_a_larger_worker_lets_no_newcomer_overtake_others(db: Database) -> None:
+    join(db, "wrk_small", 1 * GB)
+    join(db, "wrk_large", 2 * GB)
+    submitted(db, **LARGE)
+    first = submitted(db, seeds=range(6)).id
+    assert [taken(db, "wrk_small") for _ in range(3)] == [first] * 3
+    second = submitted(db, seeds=range(3)).id
+    assert [taken(db, "wrk_small") for _ in range(6)] == [first, second] * 3
 
 
 def test_cells_of_a_sweep_that_fit_nowhere_are_named(client: TestClient, db: Database) -> None:

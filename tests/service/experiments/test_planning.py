@@ -56,7 +56,7 @@ def test_nothing_is_stored_and_nothing_is_known_yet(client: TestClient, db: Data
         "total_seconds_range": None,
         "basis": None,
         "queue_position": 1,
-        "memory_bytes": needed.total,
+        "memory_bytes": needed.on("cpu"),
         "memory": asdict(needed),
         "worker_memory_bytes": None,
     }

@@ -1,13 +1,18 @@
 """Results that were measured elsewhere, over HTTP."""
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 from starlette.testclient import TestClient
 
 from normcore.spec import resolve
 from service.db import Database
+from service.leaderboards.submitted import storing
+from service.leaderboards.submitted.reading import read
 from service.leaderboards.submitted.tables import SubmittedResult
+from tests.processes import until
 from tests.service.asked import is_problem
 from tests.service.given import claimed, failed, finished, submitted, written
 from tests.service.leaderboards.boards import board, ended, result
@@ -416,3 +421,22 @@ def test_a_claim_whose_seeds_did_not_all_take_off_says_so(client: TestClient) ->
     accepted(client, [0.60, 0.95, 0.95])
     accepted(client, method="none")
     assert {entry["method"]: entry["gap"] for entry in board(client)["entries"]} == {"layer_norm": True, "none": False}
+
+
+@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+def test_the_same_result_twice_at_the_same_instant_is_one(client: TestClient, db: Database) -> None:
+    """The second comes after the first has looked for its like and before the first is stored."""
+    written = read(claim())
+    with ThreadPoolExecutor(1) as pool:
+        with db.transaction() as session:
+            first, _ = storing.store(session, written, request_digest="", idempotency_key=None)
+            second = pool.submit(client.post, "/v1/results", json=claim())
+            until(lambda: second.done() or waits_for_a_lock(db), 20, lambda: "it neither waits nor ends")
+        answer = second.result(20)
+    assert (answer.status_code, answer.json()["id"]) == (200, first.id)
+    assert len(client.get("/v1/results").json()["items"]) == 1
+
+
+def waits_for_a_lock(db: Database) -> bool:
+    with db.snapshot() as session:
+        return bool(session.scalar(text("SELECT count(*) FROM pg_locks WHERE NOT granted")))
