@@ -44,9 +44,8 @@ class GroupNormLayer(nn.Module):
     def _normalized(self, a: Tensor) -> tuple[Tensor, Tensor]:
         """``torch.nn.functional.group_norm``, and 1 / sqrt(var + eps)."""
         examples, channels = a.shape[:2]
-        parameters = (p.to(a.dtype) for p in (self.weight, self.bias))
-        places = a[0, 0].numel()
+        gain, shift = self.weight.to(a.dtype), self.bias.to(a.dtype)
         y, _, inverse_root = torch.native_group_norm(
-            a, *parameters, examples, channels, places, self.groups, self.eps
+            a, gain, shift, examples, channels, a[0, 0].numel(), self.groups, self.eps
         )
         return y, inverse_root

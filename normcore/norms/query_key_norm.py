@@ -39,7 +39,7 @@ class ScaledCosine(nn.Module):
 
     def _unit(self, vectors: Tensor) -> Tensor:
         wide = at_least_float32(vectors)
-        length = torch.linalg.vector_norm(wide, dim=-1, keepdim=True)
+        length: Tensor = torch.linalg.vector_norm(wide, dim=-1, keepdim=True)
         if needs_float64(length.square()):
             wide = wide.double()
             length = torch.linalg.vector_norm(wide, dim=-1, keepdim=True)

@@ -224,7 +224,7 @@ def test_a_migration_waits_for_another_and_lets_the_next_go_on(database_url: str
         holder.execute(text(f"SELECT pg_advisory_lock({ADVISORY_LOCK})"))
         migrating = threading.Thread(target=migrate, args=(other,))
         migrating.start()
-        seen = set()
+        seen: set[Any] = set()
 
         def looked_twice() -> bool:
             seen.update(holder.scalars(looks))

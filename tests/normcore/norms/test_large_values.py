@@ -55,7 +55,9 @@ def hold_against_float64(norm: nn.Module, a: Tensor, exactly: float = 1e-5) -> N
     found = outputs_and_gradients(norm, a)
     subnormal = torch.finfo(a.dtype).tiny * torch.finfo(a.dtype).eps
     for name, right in exact.items():
-        near = exactly * max(right.abs().max().item(), min(1, 1 / a.abs().max().item()) if name == "a" else 0) + subnormal
+        near = (
+            exactly * max(right.abs().max().item(), min(1, 1 / a.abs().max().item()) if name == "a" else 0) + subnormal
+        )
         torch.testing.assert_close(found[name].double(), right, rtol=0, atol=near, msg=f"{name} of {norm}")
 
 

@@ -74,12 +74,12 @@ def test_a_population_that_float32_cannot_hold_normalizes_in_evaluation(fused: b
     built = cell_of("lstm", "recurrent_batch_norm", {}, inputs=3, hidden=21)
     x, start = drawn(built, steps=5, batch=9)
     x, outputs = 1e25 * x, []
-    for cell, given, begun in ((built, x, start), in_float32(copy.deepcopy(built), x, start)):
+    for cell, inputs, begun in ((built, x, start), in_float32(copy.deepcopy(built), x, start)):
         unroll = cpu.unroll if fused and cell is not built else recurrent.unroll
         with torch.no_grad(), population_statistics(cell.eval()):
-            recurrent.take_in_moments(cell, unroll(cell, given, begun).moments)
+            recurrent.take_in_moments(cell, unroll(cell, inputs, begun).moments)
         with torch.no_grad():
-            outputs.append(unroll(cell, given, begun).y)
+            outputs.append(unroll(cell, inputs, begun).y)
     assert relative(outputs[1], outputs[0]) < 1e-5
 
 
