@@ -119,8 +119,8 @@ class Described:
     @classmethod
     def of_pass(cls, cell: Any, x: Tensor, state: Iterable[Tensor], mask: Tensor | None) -> "Described | None":
         """As it is in a pass over x (T, B, F); None if no fused kernel computes that: nothing, gradients through
-        population statistics, norms of which only some use the minibatch's, or tensors that do not fit together, to
-        which the reference has the better words.
+        population statistics or ones that float32 cannot hold, norms of which only some use the minibatch's, or tensors
+        that do not fit together, to which the reference has the better words.
 
         Raises:
             ValueError: there is one example, and the minibatch decides.
@@ -128,11 +128,20 @@ class Described:
         described = cls.of(cell)
         if described is None or x.numel() == 0 or not _fits(cell, x, state, mask):
             return None
+        if described.kind is NormKind.POPULATION and described.has_large_population:
+            return None
         if described.kind is NormKind.POPULATION and torch.is_grad_enabled():
             return None if any(tensor.requires_grad for tensor in (x, *state, *cell.parameters())) else described
         if described.kind is NormKind.BATCH_NORM:
             require_examples(x.shape[1])
         return described
+
+    @property
+    def has_large_population(self) -> bool:
+        """Whether it is float64 because float32 cannot hold a variance."""
+        parts = [part for known in self.population() if known is not None for part in known]
+        gains = [site.gain for site in self.sites if site.gain is not None]
+        return any(part.dtype == torch.float64 for part in parts) and all(g.dtype != torch.float64 for g in gains)
 
     def population(self) -> list[tuple[Tensor, Tensor] | None]:
         """Of each site, the population's means and variances at every known step, (S, features), where those serve.

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from normcore.norms.batch_statistics import BatchStatistics, require_examples
-from normcore.norms.normalization import Normalization, at_least_float32, inverse_root
+from normcore.norms.normalization import Normalization, at_least_float32, needs_float64
 from normcore.spec.methods import batch_norm as spec
 
 
@@ -38,17 +38,18 @@ class BatchNormLayer(BatchStatistics):
     def forward(self, a: Tensor) -> Tensor:
         wide = at_least_float32(a)
         if self.takes_batch:
-            mean, var = batch_moments(wide, self.unbiased)
+            wide, mean, var = batch_moments(wide, self.unbiased)
             if self.wants_statistics:
                 self.take_in(torch.stack([mean, var]).detach().unsqueeze(1))
         else:
             mean, var = (s[0] for s in self.population(0, 1))
-        scale = self.weight * inverse_root(var + self.eps)
+        scale = self.weight * (var + self.eps).rsqrt()
         return ((wide - per_channel(mean, a)) * per_channel(scale, a) + per_channel(self.bias, a)).to(a.dtype)
 
 
-def batch_moments(a: Tensor, unbiased: bool = False) -> tuple[Tensor, Tensor]:
-    """Mean and variance (F) of a (B, F) over the examples, or (C) of (B, C, H, W) over examples and places.
+def batch_moments(a: Tensor, unbiased: bool = False) -> tuple[Tensor, Tensor, Tensor]:
+    """a, mean and variance (F) of a (B, F) over the examples, or (C) of (B, C, H, W) over examples and places; all in
+    float64 where squares leave the range of ``a``.
 
     Raises:
         ValueError: there is one value alone.
@@ -57,7 +58,8 @@ def batch_moments(a: Tensor, unbiased: bool = False) -> tuple[Tensor, Tensor]:
     require_examples(values)
     others = [axis for axis in range(a.dim()) if axis != 1]
     mean = a.mean(others)
-    return mean, (a - per_channel(mean, a)).square().sum(others) / (values - unbiased)
+    var = (a - per_channel(mean, a)).square().sum(others) / (values - unbiased)
+    return batch_moments(a.double(), unbiased) if needs_float64(var) else (a, mean, var)
 
 
 def per_channel(value: Tensor, a: Tensor) -> Tensor:

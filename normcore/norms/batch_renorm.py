@@ -48,7 +48,7 @@ class BatchRenormLayer(BatchStatistics):
         return (per_channel(self.weight, a) * normalized + per_channel(self.bias, a)).to(a.dtype)
 
     def _by_batch(self, a: Tensor) -> Tensor:
-        mean, var = batch_moments(a)
+        a, mean, var = batch_moments(a)
         std = (var + self.options.eps).sqrt()
         normalized = (a - per_channel(mean, a)) / per_channel(std, a)
         if self.collecting is not None:
@@ -63,6 +63,8 @@ class BatchRenormLayer(BatchStatistics):
         options = self.options
         known = len(self.running_mean) > 0
         running_mean, running_std = (self.running_mean[0], self.running_var[0].sqrt()) if known else (mean, std)
+        dtype = torch.promote_types(running_mean.dtype, mean.dtype)
+        mean, std, running_mean, running_std = (s.to(dtype) for s in (mean, std, running_mean, running_std))
         r = (std / running_std).clamp(1 / options.r_max, options.r_max)
         d = ((mean - running_mean) / running_std).clamp(-options.d_max, options.d_max)
         self.running_mean = running_mean.lerp(mean, options.momentum).unsqueeze(0)

@@ -17,7 +17,7 @@ class BatchStatistics(nn.Module):
 
     In training mode a subclass normalizes by the minibatch, in evaluation mode by the population. The population's
     statistics come from a pass of their own (``normcore.norms.population``) or, with ``momentum``, from running
-    averages of the minibatches that training sees.
+    averages of the minibatches that training sees. They are float64 where a minibatch's were: see ``needs_float64``.
 
     Attributes:
         momentum: weight of the newest minibatch in running averages; None leaves them to the pass.
@@ -102,7 +102,8 @@ class BatchStatistics(nn.Module):
         if mean is not None and var is not None:
             if len(mean) == len(var):
                 self.running_mean, self.running_var = (
-                    buffer.new_empty(len(mean), buffer.shape[1]) for buffer in (self.running_mean, self.running_var)
+                    buffer.new_empty(len(mean), buffer.shape[1], dtype=torch.promote_types(buffer.dtype, var.dtype))
+                    for buffer in (self.running_mean, self.running_var)
                 )
             else:
                 *_, errors = args
@@ -130,6 +131,6 @@ def _averaged(running: Tensor, new: Tensor, t: int, momentum: float) -> Tensor:
             f"expected statistics of step {len(running)}, received step {t}; pass sequences from the start"
         )
     end = t + len(new)
-    extended = torch.cat([running, new[max(len(running) - t, 0) :].to(running.dtype)])
+    extended = torch.cat([running, new[max(len(running) - t, 0) :]])
     extended[t:end] += momentum * (new - extended[t:end])
     return extended

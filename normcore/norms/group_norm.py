@@ -5,9 +5,8 @@ Shapes: B examples; a layer's units (F) or (C, H, W).
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
-from normcore.norms.normalization import Normalization, at_least_float32
+from normcore.norms.normalization import Normalization, at_least_float32, needs_float64
 from normcore.spec.methods import group_norm as spec
 
 
@@ -37,5 +36,16 @@ class GroupNormLayer(nn.Module):
         self.bias = nn.Parameter(torch.zeros(shape[0]))
 
     def forward(self, a: Tensor) -> Tensor:
-        wide = at_least_float32(a)
-        return functional.group_norm(wide, self.groups, self.weight, self.bias, self.eps).to(a.dtype)
+        y, inverse_root = self._normalized(at_least_float32(a))
+        if needs_float64(inverse_root.detach() ** -2):
+            y, _ = self._normalized(a.double())
+        return y.to(a.dtype)
+
+    def _normalized(self, a: Tensor) -> tuple[Tensor, Tensor]:
+        """``torch.nn.functional.group_norm``, and 1 / sqrt(var + eps)."""
+        examples, channels = a.shape[:2]
+        gain, shift = self.weight.to(a.dtype), self.bias.to(a.dtype)
+        y, _, inverse_root = torch.native_group_norm(
+            a, gain, shift, examples, channels, a[0, 0].numel(), self.groups, self.eps
+        )
+        return y, inverse_root

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
-from normcore.norms.normalization import Normalization, Size, at_least_float32, whole
+from normcore.norms.normalization import Normalization, Size, at_least_float32, needs_float64, whole
 from normcore.spec.methods import layer_norm as spec
 from normcore.spec.models.model import Place
 
@@ -72,8 +71,8 @@ class LayerNormalized(nn.Module):
             return self._gate_by_gate(wide).to(a.dtype)
         [shape] = self.blocks
         if self.weight is None or self.weight.shape == shape:
-            return functional.layer_norm(wide, shape, self.weight, self.bias, self.eps).to(a.dtype)
-        normalized = self.weight * functional.layer_norm(wide, shape, eps=self.eps)
+            return layer_normalized(wide, shape, self.weight, self.bias, self.eps).to(a.dtype)
+        normalized = self.weight * layer_normalized(wide, shape, None, None, self.eps)
         return (normalized if self.bias is None else normalized + self.bias).to(a.dtype)
 
     def _gate_by_gate(self, a: Tensor) -> Tensor:
@@ -81,4 +80,15 @@ class LayerNormalized(nn.Module):
         gains = [None] * len(sizes) if self.weight is None else self.weight.split_with_sizes(sizes)
         shifts = [None] * len(sizes) if self.bias is None else self.bias.split_with_sizes(sizes)
         gates = zip(a.split_with_sizes(sizes, -1), gains, shifts, strict=True)
-        return torch.cat([functional.layer_norm(x, x.shape[-1:], g, b, self.eps) for x, g, b in gates], -1)
+        return torch.cat([layer_normalized(x, x.shape[-1:], g, b, self.eps) for x, g, b in gates], -1)
+
+
+def layer_normalized(
+    a: Tensor, shape: tuple[int, ...], gain: Tensor | None, shift: Tensor | None, eps: float
+) -> Tensor:
+    """``torch.nn.functional.layer_norm``, but in float64 where squares leave the range of ``a``."""
+    y, _, inverse_root = torch.native_layer_norm(a, shape, gain, shift, eps)
+    if needs_float64(inverse_root.detach() ** -2):
+        gain, shift = (None if p is None else p.double() for p in (gain, shift))
+        y, *_ = torch.native_layer_norm(a.double(), shape, gain, shift, eps)
+    return y

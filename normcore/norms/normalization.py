@@ -75,23 +75,14 @@ def at_least_float32(a: Tensor) -> Tensor:
     return a.to(torch.promote_types(a.dtype, torch.float32))
 
 
-def has_large_squares(squares: Tensor) -> bool:
-    """Whether mean squares or variances are infinite, or so large that autograd's gradient of ``rsqrt``, which takes
-    its third power, loses digits. A GPU, which nobody waits for, is not asked.
+def needs_float64(squares: Tensor) -> bool:
+    """Whether mean squares or variances in float32 are infinite or NaN, or so large that autograd's gradient of
+    ``rsqrt``, which takes its third power, loses digits. A GPU, which nobody waits for, is not asked.
     """
-    largest_exact = torch.finfo(squares.dtype).tiny ** (-5 / 8)
-    return squares.is_cpu and squares.numel() > 0 and not squares.detach().amax().item() < largest_exact
-
-
-def inverse_root(squares: Tensor) -> Tensor:
-    """1 / sqrt(squares), with gradients that keep their digits while the squares are finite."""
-    return squares.sqrt().reciprocal() if has_large_squares(squares) else squares.rsqrt()
-
-
-def power_of_2(a: Tensor, dims: Sequence[int]) -> Tensor:
-    """The power of 2 below the largest entry along ``dims``, which stay; at least 1. To divide by it rounds nothing."""
-    _, exponent = torch.frexp(a.detach().abs().amax(tuple(dims), keepdim=True))
-    return torch.ldexp(torch.ones_like(exponent, dtype=a.dtype), (exponent - 1).clamp(min=0))
+    if not squares.is_cpu or squares.dtype != torch.float32 or squares.numel() == 0:
+        return False
+    largest_exact = torch.finfo(torch.float32).tiny ** (-5 / 8)
+    return not squares.detach().amax().item() < largest_exact
 
 
 def size_of_products(weight: Tensor, rows: Tensor) -> Size:
@@ -104,6 +95,8 @@ def size_of_products(weight: Tensor, rows: Tensor) -> Size:
 
 def _size_of_products(weight: Tensor, rows: Tensor) -> Tensor:
     largest: Tensor = torch.linalg.vector_norm(rows, dim=-1).amax(-1, keepdim=True)  # (..., 1)
+    if needs_float64(largest.square()):
+        largest = torch.linalg.vector_norm(rows, dim=-1, dtype=torch.float64).amax(-1, keepdim=True)
     lengths: Tensor = torch.linalg.vector_norm(weight, dim=1)
     return largest * lengths
 

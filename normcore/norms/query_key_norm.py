@@ -7,9 +7,8 @@ import math
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
-from normcore.norms.normalization import Normalization, at_least_float32
+from normcore.norms.normalization import Normalization, at_least_float32, needs_float64
 from normcore.spec.methods import query_key_norm as spec
 
 
@@ -40,4 +39,8 @@ class ScaledCosine(nn.Module):
 
     def _unit(self, vectors: Tensor) -> Tensor:
         wide = at_least_float32(vectors)
-        return functional.normalize(wide, dim=-1, eps=self.eps).to(vectors.dtype)
+        length: Tensor = torch.linalg.vector_norm(wide, dim=-1, keepdim=True)
+        if needs_float64(length.square()):
+            wide = wide.double()
+            length = torch.linalg.vector_norm(wide, dim=-1, keepdim=True)
+        return (wide / length.clamp_min(self.eps)).to(vectors.dtype)

@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from normcore.norms.batch_norm import BatchNormLayer
 from normcore.norms.batch_statistics import BatchStatistics, require_examples
-from normcore.norms.normalization import Normalization, Size, at_least_float32
+from normcore.norms.normalization import Normalization, Size, at_least_float32, needs_float64
 from normcore.norms.sequence_batch_norm import SequenceBatchNormAtSite
 from normcore.norms.step_average import StepAverage
 from normcore.spec.methods import recurrent_batch_norm as spec
@@ -84,19 +84,23 @@ class BatchNormAtSite(BatchStatistics):
         if not self.takes_batch:
             return self._by_population(wide, t).to(a.dtype)
         require_examples(a.shape[-2])
-        varies = _varies(a.detach(), size)
+        spread, rounding = _spread(a.detach(), size)
+        varies = spread > rounding
+        if needs_float64(spread.square()):
+            wide = wide.double()
         if self.wants_statistics:
             mean, var = _mean_and_variance(wide.detach())  # (F) or (T, F)
             self.saw(mean.view(-1, a.shape[-1]), (var * varies).view(-1, a.shape[-1]))
         return self._by_batch(wide, varies).to(a.dtype)
 
     def _by_batch(self, a: Tensor, varies: Tensor) -> Tensor:
-        weight = self.weight * varies  # (F) or (T, F)
+        weight = (self.weight * varies).to(a.dtype)  # (F) or (T, F)
+        bias = None if self.bias is None else self.bias.to(a.dtype)
         if a.dim() == 2:
-            return functional.batch_norm(a, None, None, weight, self.bias, True, 0.0, self.eps)
+            return functional.batch_norm(a, None, None, weight, bias, True, 0.0, self.eps)
         steps, batch, features = a.shape
         columns = a.transpose(0, 1).reshape(batch, steps * features)  # a step's feature is a feature of its own
-        bias = None if self.bias is None else self.bias.repeat(steps)
+        bias = None if bias is None else bias.repeat(steps)
         columns = functional.batch_norm(columns, None, None, weight.flatten(), bias, True, 0.0, self.eps)
         return columns.view(batch, steps, features).transpose(0, 1)
 
@@ -130,8 +134,8 @@ class BatchNormAtSite(BatchStatistics):
             )
 
 
-def _varies(a: Tensor, size: Size | None) -> Tensor:
-    """Which features differ between examples by more than rounding explains: (..., B, F) -> (..., F).
+def _spread(a: Tensor, size: Size | None) -> tuple[Tensor, Tensor]:
+    """How far features differ between examples, and how far rounding alone explains: (..., B, F) -> twice (..., F).
 
     Equal rows h give products w'h that differ only by the order in which they are added up: by up to 1.8 units in the
     last place of |w| |h| among n = 1 to 4,000, however little is left of the sum. Rows that are equal but for the
@@ -144,7 +148,7 @@ def _varies(a: Tensor, size: Size | None) -> Tensor:
     own = torch.maximum(-least, greatest)
     largest = own if size is None else torch.maximum(own, at_least_float32(size()))
     added_up = ROUNDING * torch.finfo(own.dtype).eps * largest
-    return greatest - least > torch.maximum(added_up, torch.finfo(a.dtype).eps * own)
+    return greatest - least, torch.maximum(added_up, torch.finfo(a.dtype).eps * own)
 
 
 def _mean_and_variance(a: Tensor) -> tuple[Tensor, Tensor]:

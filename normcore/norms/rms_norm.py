@@ -8,14 +8,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from normcore.norms.normalization import (
-    Normalization,
-    Size,
-    at_least_float32,
-    has_large_squares,
-    power_of_2,
-    whole,
-)
+from normcore.norms.normalization import Normalization, Size, at_least_float32, needs_float64, whole
 from normcore.spec.methods import rms_norm as spec
 from normcore.spec.models.model import Place
 
@@ -63,11 +56,9 @@ class RMSNormalized(nn.Module):
 def rms_normalized(a: Tensor, gain: Tensor, eps: float) -> Tensor:
     """gain a / sqrt(mean(a^2) + eps), the mean over the last axes, which the gain has: ``torch.nn.functional.rms_norm``
     operation by operation, except where a is so large that its squares or their gradients leave the range."""
-    features = range(-gain.dim(), 0)
-    mean_square = a.pow(2).mean(tuple(features), keepdim=True)
-    added: float | Tensor = eps
-    if has_large_squares(mean_square):
-        size = power_of_2(a, features)
-        a, added = a / size, eps / size / size
-        mean_square = a.pow(2).mean(tuple(features), keepdim=True)
-    return a * (mean_square + added).rsqrt() * gain
+    features = tuple(range(-gain.dim(), 0))
+    mean_square = a.pow(2).mean(features, keepdim=True)
+    if needs_float64(mean_square):
+        a = a.double()
+        mean_square = a.pow(2).mean(features, keepdim=True)
+    return a * (mean_square + eps).rsqrt() * gain

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from normcore.norms.batch_norm import BatchNormLayer
 from normcore.norms.batch_statistics import BatchStatistics
-from normcore.norms.normalization import Normalization, Size, at_least_float32, inverse_root
+from normcore.norms.normalization import Normalization, Size, at_least_float32, needs_float64
 from normcore.spec.methods import sequence_batch_norm as spec
 from normcore.spec.models.model import Place
 
@@ -55,25 +55,27 @@ class SequenceBatchNormAtSite(BatchStatistics):
         """
         if self.takes_batch:
             assert a is not None
-            mean, var = self._statistics(a, mask)
+            mean, var = _statistics(a, mask)
+            if needs_float64(var):
+                mean, var = _statistics(a.double(), mask)
+            if self.wants_statistics:
+                self.saw(mean.detach(), var.detach())
         else:
             mean, var = self.population(0, 1)
-        return mean, self.weight * inverse_root(var + self.eps)
+        return mean, self.weight * (var + self.eps).rsqrt()
 
-    def _statistics(self, a: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
-        if mask is None:
-            _require_steps(a[..., 0].numel())
-            rows = a.flatten(0, -2)  # (N, F)
-            mean = rows.mean(0, keepdim=True)
-            var = (rows - mean).square().mean(0, keepdim=True)
-        else:
-            if mask.shape[-1] == 1:  # of more examples there are as many steps, and no device is waited for
-                _require_steps(int(mask.sum()))
-            mean = _mean_over(a, mask)
-            var = _mean_over((a - mean).square(), mask)
-        if self.wants_statistics:
-            self.saw(mean.detach(), var.detach())
-        return mean, var
+
+def _statistics(a: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Mean and biased variance (1, F) over all steps that are not padding."""
+    if mask is None:
+        _require_steps(a[..., 0].numel())
+        rows = a.flatten(0, -2)  # (N, F)
+        mean = rows.mean(0, keepdim=True)
+        return mean, (rows - mean).square().mean(0, keepdim=True)
+    if mask.shape[-1] == 1:  # of more examples there are as many steps, and no device is waited for
+        _require_steps(int(mask.sum()))
+    mean = _mean_over(a, mask)
+    return mean, _mean_over((a - mean).square(), mask)
 
 
 def _mean_over(a: Tensor, mask: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ def cancel(session: Session, sweep_id: str) -> None:
     Raises:
         NotFound: no such sweep.
     """
-    _locked(session, sweep_id)
+    _known(session, sweep_id)
     session.execute(update(Sweep).where(Sweep.id == sweep_id).values(is_settled=True))
     lifecycle.cancel_all(session, of_sweep(sweep_id))
 
@@ -27,16 +27,16 @@ def retry(session: Session, sweep_id: str) -> list[Notification]:
     Raises:
         NotFound: no such sweep.
     """
-    is_adaptive: bool = _locked(session, sweep_id).posted["adaptive"]
+    is_adaptive: bool = _known(session, sweep_id).posted["adaptive"]
     session.execute(update(Sweep).where(Sweep.id == sweep_id).values(is_settled=not is_adaptive))
     return lifecycle.retry_all(session, of_sweep(sweep_id))
 
 
-def _locked(session: Session, sweep_id: str) -> Sweep:
+def _known(session: Session, sweep_id: str) -> Sweep:
     """Raises:
     NotFound: no such sweep.
     """
-    found = session.get(Sweep, sweep_id, with_for_update=True)
+    found = session.get(Sweep, sweep_id)
     if found is None:
         raise NotFound(f"no sweep {sweep_id!r}")
     return found

@@ -12,6 +12,7 @@ import sysconfig
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -155,10 +156,11 @@ def test_while_it_compiles_a_worker_is_known_claims_nothing_and_refuses_nothing(
         until(lambda: "compiling" in running.logs() and fused(running), 60, running.logs)
         assert fused(running) == [None]
         experiment = running.submit(training=BRIEF | {"kernel": "fused"})
-        time.sleep(1)  # it would have been claimed by now
         assert running.run_of(experiment)["state"] == "queued"
+        released = datetime.now(UTC)
         go.touch()
         running.wait_succeeded(experiment)
+        assert datetime.fromisoformat(running.run_of(experiment)["started_at"]) >= released
         assert fused(running) == [True], "told at once, not with the next heartbeat"
 
 

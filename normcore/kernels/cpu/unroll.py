@@ -50,7 +50,11 @@ def unroll(cell: Cell[S], x: Tensor, state: S, t: int = 0, mask: Tensor | None =
     described = Described.of_pass(cell, x, state, mask) if x.device.type == "cpu" else None
     if described is None:
         return recurrent.unroll(cell, x, state, t, mask)
-    return _Call(cast(Any, cell), described, x, t, mask).unrolled(cell, x, state)
+    unrolled = _Call(cast(Any, cell), described, x, t, mask).unrolled(cell, x, state)
+    if all(moments.isfinite().all() for moments in unrolled.moments.values()):
+        return unrolled
+    with torch.no_grad():  # variances that float32 cannot hold
+        return unrolled._replace(moments=recurrent.unroll(cell, x, state, t, mask).moments)
 
 
 class _Call:

@@ -71,13 +71,15 @@ struct Blocks {
     static constexpr int G = Cell::gates;
     bool per_gate;
 
-    // Of sums for each gate, lane by lane, those over all features of its block, divided by `n` features a gate.
-    INLINE void mean(vec (&sums)[G], real n) const {
+    // Of sums for each gate, lane by lane if vectors, those over all features of its block, divided by `n` features a
+    // gate.
+    template <class Sum>
+    INLINE void mean(Sum (&sums)[G], real n) const {
         if (per_gate) {
             for (int g = 0; g < G; ++g) sums[g] = sum(sums[g]) / n;
             return;
         }
-        vec joined[G] = {};
+        Sum joined[G] = {};
         int gates[G] = {};
         for (int g = 0; g < G; ++g) joined[Cell::block_of[g]] += sums[g], ++gates[Cell::block_of[g]];
         for (int block = 0; block <= Cell::block_of[G - 1]; ++block) joined[block] = sum(joined[block]) / (n * gates[block]);
@@ -90,6 +92,29 @@ struct OfCell {
     static constexpr int gates = 1;
     static constexpr int block_of[] = {0};
 };
+
+// `over_the_features` in float64, for sums or squares that are infinite in float32.
+template <Method method, class Cell, int G = Cell::gates>
+RARE Measured<G> in_float64(const real* a, Line line, Blocks<Cell> blocks, int hidden, double eps) {
+    double means[G] = {}, squares[G] = {};
+    const auto at = [&](int j, int g, int lane) { return double(a[j * line.gates + g * W + lane]); };
+    if constexpr (method == Method::layer_norm) {
+        for (int j = 0; j < line.count; ++j)
+            for (int g = 0; g < G; ++g)
+                for (int lane = 0; lane < line.in(j); ++lane) means[g] += at(j, g, lane);
+        blocks.mean(means, hidden);
+    }
+    for (int j = 0; j < line.count; ++j)
+        for (int g = 0; g < G; ++g)
+            for (int lane = 0; lane < line.in(j); ++lane) squares[g] += std::pow(at(j, g, lane) - means[g], 2);
+    blocks.mean(squares, hidden);
+    Measured<G> m;
+    for (int g = 0; g < G; ++g) {
+        m.mean[g] = all(real(means[g]));
+        m.rstd[g] = all(real(1 / std::sqrt(squares[g] + eps)));
+    }
+    return m;
+}
 
 // LN Eq. 3: mean and variance over the features of each block; of RMS norm (Zhang and Sennrich, Eq. 4) the mean of
 // squares alone.
@@ -111,17 +136,40 @@ INLINE Measured<G> over_the_features(const real* a, const Line& line, const Bloc
             sums[g] += deviation * deviation;
         }
     blocks.mean(sums, hidden);
-    for (int g = 0; g < G; ++g) m.rstd[g] = all(1 / std::sqrt(sums[g][0] + eps));
-    return m;
+    vec none = {};
+    for (int g = 0; g < G; ++g) {
+        m.rstd[g] = all(1 / std::sqrt(sums[g][0] + eps));
+        none += 0 * sums[g];  // NaN where a sum is no number
+    }
+    return none[0] == 0 ? m : in_float64<method>(a, line, blocks, hidden, eps);
 }
 
 constexpr int ROUNDING = NORMBENCH_ROUNDING;  // of `normcore/norms/recurrent_batch_norm.py`
+
+// Mean and variance of `over_the_examples` in float64, of features whose sums or squares are infinite in float32. The
+// variance that is told may stay so. One of 0 is a feature's that does not vary.
+template <int G>
+RARE void in_float64(const real* a, Line line, double eps, Measured<G>& m, vec (&var)[G]) {
+    for (int g = 0; g < G; ++g)
+        for (int lane = 0; lane < W; ++lane) {
+            if (std::isfinite(m.mean[g][lane]) && std::isfinite(var[g][lane])) continue;
+            double mean = 0, squares = 0;
+            for (int j = 0; j < line.count; ++j) mean += a[j * line.gates + g * W + lane];
+            mean /= line.count;
+            for (int j = 0; j < line.count; ++j) squares += std::pow(a[j * line.gates + g * W + lane] - mean, 2);
+            m.mean[g][lane] = real(mean);
+            if (var[g][lane] == 0) continue;
+            var[g][lane] = real(squares / line.count);
+            m.rstd[g][lane] = real(1 / std::sqrt(squares / line.count + eps));
+        }
+}
 
 // RBN Eq. 9: mean and variance over the examples of each feature. A feature that does not vary by more than rounding
 // explains, in products of this size, is normalized to 0.
 template <int G>
 INLINE Measured<G> over_the_examples(const real* a, const Line& line, const vec (&size)[G], real eps, vec (&var)[G]) {
     Measured<G> m;
+    vec none = {};
     for (int g = 0; g < G; ++g) {
         vec total = {}, least = load(a + g * W), greatest = least;
         for (int j = 0; j < line.count; ++j) {
@@ -140,7 +188,9 @@ INLINE Measured<G> over_the_examples(const real* a, const Line& line, const vec 
         const auto varies = greatest - least > ROUNDING * std::numeric_limits<real>::epsilon() * largest;
         var[g] = varies ? squares / real(line.count) : vec{};
         m.rstd[g] = varies ? 1 / sqrt(var[g] + eps) : vec{};
+        none += 0 * squares;  // NaN where a square is no number
     }
+    if (sum(none)[0] != 0) in_float64<G>(a, line, eps, m, var);
     return m;
 }
 

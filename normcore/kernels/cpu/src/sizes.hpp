@@ -21,32 +21,38 @@ class Sizes {
     vec of_input(int at, int t) const { return longest_x[t] * load(rows_ih + at); }
 
    private:
-    static real longest(const real* rows, int count, int columns) {
+    static constexpr real SMALL = real(0x1p-68);  // its products with float32's largest numbers have finite squares
+
+    static real longest(const real* rows, int count, int columns, real unit = 1) {
         real most = 0;
         for (int m = 0; m < count; ++m) {
             vec squares = {};
             for (int k = 0; k < columns; k += W) {
-                const vec v = load(rows + ptrdiff_t(m) * columns + k, columns - k);
+                const vec v = unit * load(rows + ptrdiff_t(m) * columns + k, columns - k);
                 squares += v * v;
             }
             most = std::max(most, sum(squares)[0]);
         }
-        return std::sqrt(most);
+        if (std::isinf(most) && unit == 1) return longest(rows, count, columns, SMALL);
+        return std::sqrt(most) / unit;
     }
 
-    static Array lengths(const Layout& gates, const Panels& weight) {
+    static Array lengths(const Layout& gates, const Panels& weight, real unit = 1) {
         Array out(gates.width);
+        vec none = {};
         for (int panel = 0; panel < weight.count(); ++panel) {
             const int vectors = weight.vectors_of(panel);
             for (int v = 0; v < vectors; ++v) {
                 vec squares = {};
                 for (int k = 0; k < weight.depth; ++k) {
-                    const vec w = load(weight.of(panel) + (size_t(k) * vectors + v) * W);
+                    const vec w = unit * load(weight.of(panel) + (size_t(k) * vectors + v) * W);
                     squares += w * w;
                 }
-                store(out + (panel * weight.wide + v) * W, sqrt(squares));
+                store(out + (panel * weight.wide + v) * W, sqrt(squares) / unit);
+                none += 0 * squares;
             }
         }
+        if (sum(none)[0] != 0 && unit == 1) return lengths(gates, weight, SMALL);
         gates.lay_out(out, 1, 0);
         return out;
     }

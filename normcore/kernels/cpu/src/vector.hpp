@@ -21,6 +21,8 @@ using whole = int32_t;
 
 // For what stands in loops over vectors, where a call would cost as much as the work.
 #define INLINE inline __attribute__((always_inline))
+// For what is seldom called, and would only be in the way.
+#define RARE __attribute__((noinline, cold))
 
 // Wider vectors than the registers run 7 to 13 times slower.
 #if defined(__AVX512F__)
@@ -105,6 +107,8 @@ INLINE vec sqrt(vec v) {
     for (real& lane : of_lane) lane = std::sqrt(lane);
     return load(of_lane);
 }
+
+INLINE double sum(double v) { return v; }
 
 // The sum of all lanes, in each of them.
 template <int half = W / 2>

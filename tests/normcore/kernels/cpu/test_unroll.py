@@ -1,5 +1,6 @@
 """The compiled kernels give what the reference gives: in float64 to 11 digits, in float32 as closely as eager torch."""
 
+import copy
 import importlib
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from torch import Tensor, nn
 
 from normcore import recurrent
 from normcore.kernels import cpu
+from normcore.norms.population import population_statistics
 from tests.normcore.kernels.compared import (
     CASES,
     DEFAULTS,
@@ -48,6 +50,37 @@ class TestCompiled(Twin):
         assert found["y"].dtype == torch.float32
         assert max(differences(found, exact).values()) < 1e-5
         assert 1e-3 < relative(by_reference["y"], exact["y"]) < 5e-2
+
+
+@pytest.mark.parametrize("size", [1e18, 1e20, 1e36])
+@pytest.mark.parametrize(
+    ("cell", "method", "options"),
+    [(cell, method, options) for cell, method, options in [*DEFAULTS, *OVER_ALL_STEPS] if method != "none"],
+)
+def test_inputs_whose_squares_overflow_are_normalized_in_float32(
+    cell: str, method: str, options: dict[str, Any], size: float
+) -> None:
+    """From 1.8e19 on."""
+    built = cell_of(cell, method, options, inputs=3, hidden=21)
+    x, start = drawn(built, steps=5, batch=9)
+    exact = everything(recurrent.unroll, built, size * x, start)
+    found = everything(cpu.unroll, *in_float32(built, size * x, start))
+    found["grad of x"], exact["grad of x"] = (size * given["grad of x"].double() for given in (found, exact))
+    assert max(differences(found, exact).values()) < 2e-4, differences(found, exact)
+
+
+@pytest.mark.parametrize("fused", [True, False])
+def test_a_population_that_float32_cannot_hold_normalizes_in_evaluation(fused: bool) -> None:
+    built = cell_of("lstm", "recurrent_batch_norm", {}, inputs=3, hidden=21)
+    x, start = drawn(built, steps=5, batch=9)
+    x, outputs = 1e25 * x, []
+    for cell, inputs, begun in ((built, x, start), in_float32(copy.deepcopy(built), x, start)):
+        unroll = cpu.unroll if fused and cell is not built else recurrent.unroll
+        with torch.no_grad(), population_statistics(cell.eval()):
+            recurrent.take_in_moments(cell, unroll(cell, inputs, begun).moments)
+        with torch.no_grad():
+            outputs.append(unroll(cell, inputs, begun).y)
+    assert relative(outputs[1], outputs[0]) < 1e-5
 
 
 @case
@@ -345,6 +378,7 @@ def test_tanh_and_sigmoid_are_right_to_two_units_in_the_last_place(cell: str) ->
 SHORT_OF_MEMORY = """
 import resource, sys, torch
 from normcore.kernels import cpu
+from normcore.norms.population import population_statistics
 from tests.normcore.kernels.compared import cell_of, drawn, in_float32
 
 built = cell_of("lstm", "recurrent_batch_norm", {}, 2, 2000)  # whose weights are 64 MB
