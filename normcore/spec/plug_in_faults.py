@@ -1,4 +1,4 @@
-"""Whose code failed with a spec's options: which parts other packages bring, and which of them an error comes from."""
+"""Blame for errors in plug-ins: the parts that other packages bring, and the part that raised an error."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -35,7 +35,7 @@ class Brought(NamedTuple):
 
 @contextmanager
 def blamed(written: Mapping[str, Any]) -> Iterator[None]:
-    """What the code of another package raises in the block is told as an error of its part of the spec.
+    """Turn an error that a plug-in raises in the block into an error of its part of the spec.
 
     Raises:
         InvalidSpec: instead of that. An error where no other package has a part is ours, and raised as it is.
@@ -64,7 +64,7 @@ def brought(written: Mapping[str, Any]) -> Iterator[Brought]:
 
 @cache
 def _with_plug_ins() -> tuple[tuple[tuple[str, ...], Any], ...]:
-    """Those of the registries that have any; mostly none, and every submitted spec asks."""
+    """Registries that have plug-ins. Mostly there are none, and every submitted spec asks."""
     return tuple((path, registry) for path, registry in REGISTRIES if len(registry) > len(registry.ours))
 
 

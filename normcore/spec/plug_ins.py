@@ -1,4 +1,4 @@
-"""What may go wrong with the code of other packages: how it is told, and how a real Ctrl-C is told apart."""
+"""Failures of plug-ins: their messages, and how a real Ctrl-C is told apart."""
 
 import signal
 import threading

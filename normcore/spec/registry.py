@@ -1,4 +1,4 @@
-"""How the classes of a kind of part are found: one mechanism for tasks, analyses, methods, cells, models, optimizers.
+"""Registry of the classes of a kind of part: one mechanism for tasks, analyses, methods, cells, models, optimizers.
 
 A class of options stands in the kind's package below ``normcore.spec``; its tag says which module implements it. There
 is no list to keep: to add a class is to add its file. A package of yours adds one by an entry point in the group
@@ -60,7 +60,7 @@ class Registry(Mapping[str, type[P]], Generic[P]):
 
     @cached_property
     def ours(self) -> Mapping[str, type[P]]:
-        """Those that come with normbench."""
+        """Classes that come with normbench."""
         package = import_module(self._package)
         found: dict[str, type[P]] = {}
         for name in sorted(module.name for module in iter_modules(package.__path__)):
@@ -114,8 +114,8 @@ class Registry(Mapping[str, type[P]], Generic[P]):
         return kind.__module__.startswith(f"{self._package}.")
 
     def implementation(self, options: P, name: str = "") -> Any:
-        """What takes these options, in the module that implements them: ``name``, or else the class that ``home``
-        says, or else the class of the same name.
+        """Find the implementation of these options in their module: the object ``name``, or else the class that
+        ``home`` names, or else the class of the same name.
 
         Raises:
             CannotRun: it belongs to another package and cannot be imported.
@@ -251,14 +251,14 @@ class Registry(Mapping[str, type[P]], Generic[P]):
                 warnings.warn(f"{heavy}; import it only in the module that home names", PlugInWithTorch, stacklevel=5)
 
     def _is_tagged(self, kind: type[P], tag: str) -> bool:
-        """Whether the class has this tag, and in a field no other value."""
+        """Tell if the class has this tag as the only value of its field."""
         field = kind.model_fields.get(self.tag)
         choices = get_args(field.annotation) if field else (tag,)
         return self._has_tag(kind) and self.tag_of(kind) == tag and choices == (tag,)
 
 
 def _is_there(module: str) -> bool:
-    """Whether there is a file of a module, which is not imported, since it may need torch."""
+    """Tell if a module has a file. The module is not imported, since it may need torch."""
     package, *names = module.split(".")
     try:
         places = [Path(root, *names) for root in import_module(package).__path__]

@@ -68,7 +68,7 @@ def _declares_all(kind: type[Part]) -> None:
 
 
 def _home_is_there(kind: type[Part]) -> None:
-    """Whether the module that implements it could be imported; it is not, since it needs torch."""
+    """Check that the module of the implementation could be imported. It is not imported, since it needs torch."""
     home = kind.home
     _expect(home not in ("", None), "expected home, the module that implements it")
     _expect(isinstance(home, str), "home: expected 'module' or 'module:Class'")
@@ -79,7 +79,7 @@ def _home_is_there(kind: type[Part]) -> None:
 
 
 def _can_be_found(module: str) -> bool:
-    """As importlib.util.find_spec, which would import the packages that hold the module, and with them torch."""
+    """Tell if a module can be found. ``importlib.util.find_spec`` would import its packages, and with them torch."""
     path: Any = None
     names = module.split(".")
     for upto in range(1, len(names) + 1):
@@ -206,7 +206,7 @@ def _try_analysis(kind: type[Analysis]) -> None:
 
 
 def _try_trained(task: TrainedAnalysis) -> None:
-    """As if a run of each of our tasks was to be analysed."""
+    """Try a trained analysis with a run of each of our tasks."""
     for name, benchmark in BENCHMARKS.ours.items():
         with _during(f"misfit() with {name}"):
             trained = _spec(benchmark, DEFAULT_PROFILE)
@@ -241,7 +241,7 @@ def _try_profiles(kind: type[Task]) -> Iterator[ExperimentSpec]:
 
 
 def _spec(kind: type[Task], profile: str, **written: Any) -> ExperimentSpec:
-    """What ``resolve`` makes of a task that it does not know yet."""
+    """Resolve the spec of a task that is not registered yet."""
     run = {"run": SOME_RUN} if issubclass(kind, TrainedAnalysis) else {}
     spec = completed(kind, {"task": {"name": _tag(kind), "profile": profile, **run}, **written})
     spec["task"] = kind.model_validate(spec["task"])
@@ -286,7 +286,7 @@ def _as_json(value: Any) -> bytes:
 
 
 def _is_text(value: Any) -> bool:
-    """Whether it is text that can be sent: half of a surrogate pair is none."""
+    """Tell if a text can be sent. Half of a surrogate pair cannot."""
     return isinstance(value, str) and value.encode(errors="replace").decode() == value
 
 
