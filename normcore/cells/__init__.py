@@ -23,7 +23,7 @@ INTERFACE = {
 
 
 class State(Protocol):
-    """What a cell carries from step to step: a NamedTuple whose ``h`` (B, H) is also the cell's output."""
+    """State that a cell carries from step to step: a NamedTuple whose ``h`` (B, H) is also the cell's output."""
 
     @property
     def h(self) -> Tensor: ...
@@ -48,7 +48,7 @@ class Cell(Protocol[S]):
         ...
 
     def input_term(self, x: Tensor, t: int, mask: Tensor | None = None) -> Tensor:
-        """What the inputs x (T, B, F) of the steps t, t + 1, ... add to the summed inputs: (T, B, G H).
+        """Input term of the summed inputs, from the inputs x (T, B, F) of the steps t, t + 1, ...: (T, B, G H).
 
         ``mask`` (T, B) is false where there is only padding; None if there is none.
         """

@@ -1,4 +1,4 @@
-"""What a method gives to a model that is being built. The base class changes nothing: it is the method ``none``."""
+"""Base class of the norms of a model. It changes nothing: it is the method ``none``."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -15,7 +15,8 @@ Size = Callable[[], Tensor]  # (F), or (T, F); called by a norm that asks
 
 
 class Normalization:
-    """What a method puts where. A subclass overrides those answers in which it differs from the method ``none``.
+    """Norms that a method puts at the places of a model. A subclass overrides those answers in which it differs from
+    the method ``none``.
 
     Attributes:
         bias: where the cell's bias enters: outside the norms, inside the input's norm (or the sum's, if the cell
@@ -76,8 +77,8 @@ def at_least_float32(a: Tensor) -> Tensor:
 
 
 def has_large_squares(squares: Tensor) -> bool:
-    """Whether mean squares or variances are infinite, or so large that autograd's gradient of ``rsqrt``, which takes
-    its third power, loses digits. A GPU, which nobody waits for, is not asked.
+    """Tell if mean squares or variances are infinite, or so large that autograd's gradient of ``rsqrt``, which takes
+    its third power, loses digits. On a GPU the answer is always no, as asking would wait for the device.
     """
     largest_exact = torch.finfo(squares.dtype).tiny ** (-5 / 8)
     return squares.is_cpu and squares.numel() > 0 and not squares.detach().amax().item() < largest_exact

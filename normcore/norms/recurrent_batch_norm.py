@@ -131,7 +131,7 @@ class BatchNormAtSite(BatchStatistics):
 
 
 def _varies(a: Tensor, size: Size | None) -> Tensor:
-    """Which features differ between examples by more than rounding explains: (..., B, F) -> (..., F).
+    """Tell which features differ between examples by more than rounding explains: (..., B, F) -> (..., F).
 
     Equal rows h give products w'h that differ only by the order in which they are added up: by up to 1.8 units in the
     last place of |w| |h| among n = 1 to 4,000, however little is left of the sum. Rows that are equal but for the
