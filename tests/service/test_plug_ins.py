@@ -239,7 +239,7 @@ def python(installed: Path, *arguments: str) -> subprocess.CompletedProcess[str]
 
 @pytest.fixture(scope="module")
 def started(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Any], str]:
-    """What a service said that found these packages, and what it wrote on standard error."""
+    """Notices of a service that found these packages, and its standard error."""
     ran = python(installed, "-c", PROGRAM, str(tmp_path_factory.mktemp("data")))
     assert ran.returncode == 0, ran.stderr[-4000:]
     return json.loads(ran.stdout), ran.stderr

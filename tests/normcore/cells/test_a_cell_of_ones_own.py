@@ -51,7 +51,7 @@ def with_cell(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def run(pythonpath: str, folder: Path, code: str) -> Any:
-    """What the code prints in a process of its own, read as JSON."""
+    """Output of the code in a process of its own, read as JSON."""
     return json.loads(installed.run(pythonpath, folder, "-c", code))
 
 

@@ -1,5 +1,5 @@
-"""What every cell owes to a method: each norm at its place with all that it is told, biases and matrices as the method
-wants them. A cell that forgets one of these lets methods do nothing, unnoticed.
+"""Contract between cells and methods: each norm at its place with all arguments, biases and matrices as the method
+wants them. A cell that forgets one of these would let methods do nothing, unnoticed.
 """
 
 import inspect
@@ -25,7 +25,7 @@ Make = Callable[[RecurrentModel, int, Normalization], Any]
 
 
 class Call:
-    """What a norm was told."""
+    """Arguments of a norm's call."""
 
     def __init__(self, a: Tensor, t: int, mask: Tensor | None, size: Size | None) -> None:
         self.a, self.t, self.mask = a.detach(), t, mask
@@ -94,12 +94,12 @@ class Unrolled:
         return all(torch.equal(ours, theirs) for ours, theirs in zip(self.states[-1], other.states[-1], strict=True))
 
     def was_told_as(self, other: "Unrolled") -> bool:
-        """At first; later on, a bias comes back with the state."""
+        """Compare with another call at the first step. Later on, a bias comes back with the state."""
         return all(torch.equal(ours.a, theirs.a) for ours, theirs in zip(self.calls[:1], other.calls[:1], strict=True))
 
 
 def forgotten(make: Make, kind: type[RecurrentModel]) -> Iterator[str]:
-    """What a cell does not do that it owes to a method."""
+    """Duties to a method that a cell neglects."""
     for site in sorted(kind.places):
         unrolled = Unrolled(make, kind, Spy(site))
         yield from wrong_calls(site, unrolled)

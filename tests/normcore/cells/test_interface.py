@@ -12,7 +12,7 @@ from normcore.spec.plug_ins import CannotRun
 
 
 class Forward(nn.Module):
-    """As torch's own cells are written."""
+    """Module written as torch's own cells are."""
 
     def forward(self) -> None: ...
 

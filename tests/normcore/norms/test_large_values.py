@@ -1,4 +1,4 @@
-"""What is large or small is normalized in float32 as in float64, by every method of ours."""
+"""Large and small values are normalized in float32 as in float64, by every method of ours."""
 
 import copy
 import math
@@ -36,7 +36,9 @@ def hold_against_float64(norm: nn.Module, a: Tensor) -> None:
 
 @pytest.mark.parametrize(("method", "size"), SIZES)
 def test_what_is_large_or_small_is_normalized_in_float32_as_in_float64(method: str, size: float) -> None:
-    """From 1e19 on a variance is more than float32 holds: norms over the batch keep it, and others are torch's."""
+    """A variance above 1e19 squared is more than float32 holds: norms over the batch keep it, and others are
+    torch's.
+    """
     a = size * torch.randn(3, 16, 64, generator=torch.Generator().manual_seed(1))
     if method in OF_CELLS:
         hold_against_float64(build(options_of(method)).norm(16, "input", (4,)), a)

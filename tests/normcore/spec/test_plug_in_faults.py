@@ -25,7 +25,7 @@ def function_of(module: str, calls: Callable[[], None]) -> Callable[[], None]:
 
 
 def error_of(*modules: str) -> Exception:
-    """What a function raised that these modules called, the first by way of the others."""
+    """Error of a function that these modules called, the first by way of the others."""
     function: Callable[[], None] = none_left
     for module in reversed(modules):
         function = function_of(module, function)
