@@ -60,7 +60,7 @@ class Cell(Protocol[S]):
 
 
 def build(options: RecurrentModel, input_size: int, norm: Normalization) -> Cell[State]:
-    """One layer of the cell that the options describe.
+    """One layer of the cell that the options describe. The method may give its matrices another parametrization.
 
     Raises:
         CannotRun: its class lacks something that every cell has.
@@ -72,4 +72,6 @@ def build(options: RecurrentModel, input_size: int, norm: Normalization) -> Cell
             f"{CELLS.tag_of(options)}: {kind.__module__}.{kind.__qualname__} has no {' and no '.join(missing)}; a cell"
             f" has {', '.join(INTERFACE.values())}"
         )
-    return cast(Cell[State], kind(options, input_size, norm))
+    cell = kind(options, input_size, norm)
+    norm.parametrize(cell, *(name for name, p in cell.named_parameters(recurse=False) if p.dim() == 2))
+    return cast(Cell[State], cell)

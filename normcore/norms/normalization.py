@@ -7,6 +7,7 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from normcore.spec.models.model import Place
 
@@ -93,6 +94,23 @@ def power_of_2(a: Tensor, dims: Sequence[int]) -> Tensor:
     """The power of 2 below the largest entry along ``dims``, which stay; at least 1. To divide by it rounds nothing."""
     _, exponent = torch.frexp(a.detach().abs().amax(tuple(dims), keepdim=True))
     return torch.ldexp(torch.ones_like(exponent, dtype=a.dtype), (exponent - 1).clamp(min=0))
+
+
+def normalized_product(
+    norm: nn.Module, weight: Tensor, x: Tensor, t: int, mask: Tensor | None = None, bias: Tensor | None = None
+) -> Tensor:
+    """norm(W x + b), of weight (F, n) and x (B, n) at step t, or (T, B, n) at the steps t, t + 1, ...
+
+    ``mask`` (T, B) is false where there is only padding; None if there is none.
+    """
+    a: Tensor = norm(functional.linear(x, weight, bias), t, mask, size_of_products(weight, x))
+    return a
+
+
+def normalized_sum(norm: nn.Module, a: Tensor, weight: Tensor, h: Tensor, t: int) -> Tensor:
+    """norm(a) at step t, of a (B, F) that has the product W h in it, of weight (F, n) and h (B, n)."""
+    normalized: Tensor = norm(a, t, size=size_of_products(weight, h))
+    return normalized
 
 
 def size_of_products(weight: Tensor, rows: Tensor) -> Size:

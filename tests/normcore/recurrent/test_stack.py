@@ -89,7 +89,7 @@ def test_a_state_of_another_batch_or_network_is_an_error() -> None:
         network(torch.randn(4, 3, 3), state=state)
     with pytest.raises(ValueError, match="use the state of the same network and batch"):
         network(torch.randn(4, 2, 3), state=RecurrentState(state.cells[:1], 4))
-    with pytest.raises(ValueError, match=r"expected a state of GRUState .* received LSTMState"):
+    with pytest.raises(ValueError, match=r"expected a state of HiddenState .* received LSTMState"):
         recurrent("gru", 3, 5, 2)(torch.randn(4, 2, 3), state=state)
 
 
