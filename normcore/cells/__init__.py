@@ -12,7 +12,7 @@ from torch import Tensor
 from normcore.norms import Normalization
 from normcore.spec.cells import CELLS
 from normcore.spec.models.recurrent import RecurrentModel
-from normcore.spec.plug_ins import CannotRun
+from normcore.spec.plug_ins.errors import CannotRun
 
 INTERFACE = {
     "initial_state": "initial_state(batch_size)",

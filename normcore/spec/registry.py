@@ -3,7 +3,7 @@
 A class of options stands in the kind's package below ``normcore.spec``; its tag says which module implements it. There
 is no list to keep: to add a class is to add its file. A package of yours adds one by an entry point in the group
 ``normbench.<kind>``, whose name is the tag and whose value the class; ``home`` of that class names the module with the
-implementation. Such a class is tried before it is let in: see ``normcore.spec.trial``.
+implementation. Such a class is tried before it is let in: see ``normcore.spec.plug_ins.check``.
 """
 
 import sys
@@ -24,7 +24,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from normcore.spec.messages import LONGEST_NAME, choose, nearest, quoted
 from normcore.spec.part import Part
-from normcore.spec.plug_ins import CannotRun, PlugInWithTorch, Unfit, UnusablePlugIn, in_words, noticing_ctrl_c
+from normcore.spec.plug_ins.errors import CannotRun, PlugInWithTorch, Unfit, UnusablePlugIn, in_words
 
 P = TypeVar("P", bound=Part)
 LOOK_SECONDS = 2.0  # in which a package that was just installed may be unknown
@@ -212,21 +212,19 @@ class Registry(Mapping[str, type[P]], Generic[P]):
         """The classes of ``entries`` by tag; one that cannot be used is left out with a warning that says why."""
         ours, found = self.ours, dict[str, type[P]]()
         for entry in entries:
-            with noticing_ctrl_c() as pressed:
-                try:
-                    found[entry.name] = self._checked(entry, {**ours, **found})
-                    if entry.dist is not None:
-                        self._packages[entry.name] = f"{entry.dist.name} {entry.dist.version}"
-                except BaseException as error:  # whatever somebody's package does, the others must work
-                    if pressed:
-                        raise KeyboardInterrupt from error
-                    left_out = f"{self.group}: {entry.name} ({entry.value}) is left out: {in_words(error)}"
-                    self._left_out[entry.name] = left_out
-                    warnings.warn(left_out, UnusablePlugIn, stacklevel=3)
+            try:
+                found[entry.name] = self._checked(entry, {**ours, **found})
+            except (Exception, SystemExit) as error:
+                left_out = f"{self.group}: {entry.name} ({entry.value}) is left out: {in_words(error)}"
+                self._left_out[entry.name] = left_out
+                warnings.warn(left_out, UnusablePlugIn, stacklevel=3)
+            else:
+                if entry.dist is not None:
+                    self._packages[entry.name] = f"{entry.dist.name} {entry.dist.version}"
         return found
 
     def _checked(self, entry: EntryPoint, taken: Mapping[str, type[P]]) -> type[P]:
-        from normcore.spec.trial import try_out  # it needs all registries
+        from normcore.spec.plug_ins.check import check  # it needs all registries
 
         kind = self._loaded(entry)
         if not (isinstance(kind, type) and issubclass(kind, self._base)):
@@ -235,7 +233,7 @@ class Registry(Mapping[str, type[P]], Generic[P]):
             raise Unfit(f'expected its field {self.tag}: Literal["{entry.name}"] = "{entry.name}"')
         if entry.name in taken:
             raise Unfit("there is one of that name already")
-        try_out(kind)
+        check(kind)
         return kind
 
     def _loaded(self, entry: EntryPoint) -> Any:

@@ -16,7 +16,7 @@ from normcore.spec.methods import METHODS
 from normcore.spec.models.model import Model
 from normcore.spec.models.recurrent import RecurrentModel
 from normcore.spec.optimizers import OPTIMIZERS
-from normcore.spec.plug_in_faults import blamed, brought
+from normcore.spec.plug_ins.blame import blamed, brought
 from normcore.spec.task import DEFAULT_PROFILE, Need, Profile, Task
 from normcore.spec.tasks import BENCHMARKS
 from normcore.spec.tasks.benchmark import Benchmark

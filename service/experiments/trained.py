@@ -6,7 +6,7 @@ from sqlalchemy.orm import Session
 from normcore.own_code import present_code
 from normcore.spec import ExperimentSpec, InvalidSpec, SpecError, TrainingSpec, parse
 from normcore.spec.analyses.analysis import TrainedAnalysis
-from normcore.spec.plug_in_faults import blamed
+from normcore.spec.plug_ins.blame import blamed
 from service.errors import Invalid
 from service.experiments.tables import Experiment, Run
 
