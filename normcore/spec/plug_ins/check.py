@@ -53,7 +53,7 @@ def check(kind: type[Part]) -> None:
         _check_method(kind)
     elif issubclass(kind, RecurrentModel):
         with _blaming("cost()"):
-            kind().with_readout(1, 2, 3, read=2)
+            kind.model_validate({}).with_readout(1, 2, 3, read=2)
     elif issubclass(kind, Benchmark | Analysis):
         _check_task(kind)
 
