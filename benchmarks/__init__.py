@@ -1,4 +1,4 @@
-"""How fast the service is, beside what one would use instead. ``python -m benchmarks`` prints one table.
+"""Benchmarks of the service, beside the tools that one would use instead. ``python -m benchmarks`` prints one table.
 
 A module measures one group of numbers: ``submitting``, ``reporting``, ``overhead``, ``latency``, ``leaderboard``; the
 package ``faults`` measures what becomes of runs when everything dies, and how soon they go on. Each has

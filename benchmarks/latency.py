@@ -1,4 +1,4 @@
-"""From POST to the first step on an idle machine, and time in the queue with and without Redis.
+"""Latency from POST to the first step on an idle machine, and time in the queue with and without Redis.
 
 *First step* is what a client sees: from sending the POST until ``GET /v1/runs/{id}``, asked every 15 ms, shows one step
 or more. It includes the answer, the notification, the claim, the fork, the data, the model, the first step, the

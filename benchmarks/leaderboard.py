@@ -101,7 +101,7 @@ def measure(scratch: Path) -> list[Number]:
 
 
 def on_sqlite(folder: Path) -> Settings:
-    """Of a service whose data is in ``folder``."""
+    """Settings of a service whose data is in ``folder``."""
     return Settings(data_dir=folder, database_url=f"sqlite:///{folder / 'normbench.db'}")
 
 
@@ -170,7 +170,7 @@ def _run(experiment_id: str, seed: int, draw: random.Random) -> dict[str, Any]:
 
 
 def result(value: float, steps: float | None) -> Result:
-    """Of a training of 300 updates, 20 a second.
+    """Result of a training of 300 updates, 20 a second.
 
     Args:
         steps: at which it reached the target; None if it did not.

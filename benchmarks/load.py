@@ -13,7 +13,7 @@ TIMEOUT = 60.0  # seconds; slower is an error
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to send."""
+    """Request to send."""
 
     method: str
     path: str

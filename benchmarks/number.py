@@ -84,7 +84,7 @@ def number(
 
 
 def promises_kept(numbers: Sequence[Number]) -> bool:
-    """Whether no number misses a target that it promises to meet."""
+    """Tell if every number meets the target that it promises to meet."""
     return not any(number.is_promise and number.met is False for number in numbers)
 
 

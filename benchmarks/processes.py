@@ -58,7 +58,7 @@ def free_port() -> int:
 
 
 def answers(port: int) -> bool:
-    """Whether somebody accepts connections."""
+    """Tell if a process accepts connections on the port."""
     try:
         socket.create_connection(("127.0.0.1", port), timeout=1).close()
     except OSError:

@@ -50,7 +50,7 @@ class Filled:
 
     @property
     def calls(self) -> dict[str, tuple[str, float]]:
-        """By name: what is asked, and milliseconds that 95 of 100 answers must take less than."""
+        """Calls by name: the request, and the milliseconds that 95 of 100 answers must stay below."""
         first, second = self.fingerprints
         return {
             "board, JSON": (BOARD, 50),
@@ -179,7 +179,7 @@ def _measure_runs(session: Session, steps: int, runs: Sequence[str], after: int 
 
 
 def _ends_of_runs(backend: str, scratch: Path, url: str) -> Number:
-    """What the end of a run takes, pooling included, where its fingerprint has 3,000 experiments."""
+    """Time of a run's end, pooling included, where its fingerprint has 3,000 experiments."""
     db = prepare(Settings(data_dir=scratch / "data", database_url=url))
     body = {"task": {"name": "permuted_digits", "profile": "smoke"}, "norm": {"method": "layer_norm"}, "priority": 9}
     with db.transaction() as session:

@@ -8,7 +8,7 @@ from service.settings import Settings, read_settings
 
 
 def application() -> FastAPI:
-    """What ``normbench api`` serves on the loopback address, settings and all."""
+    """Application of ``normbench api`` on the loopback address, settings and all."""
     settings = read_settings(Settings)
     prepare(settings).close()
     return create_app(settings, require_keys=False)

@@ -130,7 +130,7 @@ def _connected(port: int) -> socket.socket:
 
 
 def _seconds_for_half_a_head(port: int) -> float:
-    """How long the rest of a head may be waited for; ``ENOUGH_SECONDS`` if it may for longer."""
+    """Seconds until the rest of a head is no longer waited for; ``ENOUGH_SECONDS`` if it takes longer."""
     began = time.perf_counter()
     with _connected(port) as connection:
         connection.sendall(HALF)
@@ -141,7 +141,7 @@ def _seconds_for_half_a_head(port: int) -> float:
 
 
 def _megabytes_of_head(port: int) -> float:
-    """How much of one request's head is taken; ``ENOUGH_BYTES`` if more may be."""
+    """Largest part of one request's head that is read; ``ENOUGH_BYTES`` if it may be more."""
     sent = 0
     with _connected(port) as connection, suppress(OSError):
         connection.sendall(HALF)
@@ -152,7 +152,7 @@ def _megabytes_of_head(port: int) -> float:
 
 
 def _answers_beside_half_open(port: int) -> float:
-    """How many of five questions are answered while strangers hold connections."""
+    """Number of five requests that are answered while other clients hold connections."""
     with ExitStack() as stack:
         for _ in range(HALF_OPEN):
             connection = stack.enter_context(socket.socket())

@@ -1,4 +1,4 @@
-"""What a board claims where nothing differs and seeds are skewed, and what other rules would claim.
+"""Claims of a board where nothing differs and seeds are skewed, under our rule and others.
 
 `python -m benchmarks.skewed_seeds [BOARDS]` prints two tables of made-up boards. The first has the share of boards with
 any false boundary: all true means are equal. The second has the share of neighbours that stay tied though they differ.

@@ -1,4 +1,4 @@
-"""How long others wait while the largest requests are answered.
+"""Longest wait of other clients while the largest requests are answered.
 
 Every kind is sent three times at once. Meanwhile another client asks ``/healthz`` every 50 ms, and may never wait
 longer than 250 ms.

@@ -1,4 +1,4 @@
-"""What a user imports and types: ``from normbench import Client`` talks to a service, and so does ``normbench``.
+"""Client of the service: ``from normbench import Client`` in Python, ``normbench`` in a shell.
 
 Speaks HTTP only, and of our own packages imports ``normcore.spec``, ``normcore.data`` and ``normcore.variables`` alone.
 Commands that run a server import ``service`` when they are called.

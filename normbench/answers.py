@@ -1,4 +1,4 @@
-"""What the service answers, as types. The values are plain dictionaries; a newer service may put more into them."""
+"""Types of the service's answers. The values are plain dictionaries; a newer service may put more into them."""
 
 from collections.abc import Sequence
 from typing import Any, Literal, TypedDict
@@ -11,7 +11,7 @@ Spec = dict[str, Any]
 
 
 class Progress(TypedDict):
-    """How far a run is; ``eta_seconds`` is None until its pace is known, ``phase`` between evaluations."""
+    """Progress of a run; ``eta_seconds`` is None until its pace is known, ``phase`` between evaluations."""
 
     step: int
     max_steps: int
@@ -29,7 +29,7 @@ class HistoryEntry(TypedDict):
 
 
 class Timing(TypedDict):
-    """What a training's seconds were spent on; ``certificate`` says whether it was alone on its machine."""
+    """Seconds of a training by purpose; ``certificate`` tells if it was alone on its machine."""
 
     training: float
     evaluation: float
@@ -90,7 +90,8 @@ class Experiment(TypedDict):
 
 
 class Plan(TypedDict):
-    """What submitting a spec would do; ``basis`` says what the seconds were taken from, None if nothing is known.
+    """Plan of an experiment: what submitting a spec would do. ``basis`` names the source of the seconds, None if
+    nothing is known.
 
     ``code`` is the code of the API's machine, with the live workers that have other code. ``memory_bytes`` is what
     a run needs at least, ``memory`` the same by what it is for, ``worker_memory_bytes`` the most that a live worker
@@ -174,7 +175,7 @@ class Sweep(SweepSummary):
 
 
 class SweepPlan(TypedDict):
-    """What submitting a sweep would do; ``total_seconds`` and ``basis`` are None if nothing is known."""
+    """Plan of a sweep: what submitting it would do. ``total_seconds`` and ``basis`` are None if nothing is known."""
 
     n_experiments: int
     n_runs: int
@@ -187,7 +188,7 @@ class SweepPlan(TypedDict):
 
 
 class Recipe(TypedDict):
-    """What it takes to run an experiment again; the same of each run under ``runs``."""
+    """Recipe that runs an experiment again; that of each run is under ``runs``."""
 
     experiment_id: str
     fingerprint: str
@@ -329,7 +330,7 @@ class Comparison(TypedDict):
 
 
 class ReportCard(TypedDict):
-    """What has been measured of a method; ``missing`` are specs whose results would complete it."""
+    """Measurements of a method; ``missing`` are specs whose results would complete them."""
 
     method: str
     title: str

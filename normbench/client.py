@@ -94,7 +94,7 @@ class Client:
         return cast(answers.Experiment, self._post(EXPERIMENTS, spec, headers=_keyed(idempotency_key)))
 
     def dry_run(self, spec: Mapping[str, Any]) -> answers.Plan:
-        """What submitting the spec would do: runs, seconds, seeds that are measured already. Nothing is stored.
+        """Plan a submission: runs, seconds, seeds that are measured already. Nothing is stored.
 
         Raises:
             Invalid: the spec is wrong; ``errors`` says where.
@@ -174,7 +174,7 @@ class Client:
         return cast(answers.Sweep, self._post(SWEEPS, sweep, headers=_keyed(idempotency_key), what="sweep"))
 
     def dry_run_sweep(self, sweep: Mapping[str, Any]) -> answers.SweepPlan:
-        """What submitting the sweep would do: experiments, runs, seconds, what is measured already. Nothing is stored.
+        """Plan a sweep: experiments, runs, seconds, what is measured already. Nothing is stored.
 
         Raises:
             Invalid: fields are wrong, or cells do not fit; ``errors`` names each.
@@ -234,11 +234,11 @@ class Client:
     def looks_at_sweep(
         self, sweep_id: str, *, timeout: float | None = None
     ) -> Iterator[list[answers.Sweep] | Unreachable | Unavailable]:
-        """The same of one sweep."""
+        """Look at one sweep until it has ended."""
         return waiting.looks([partial(self._sweep, sweep_id)], timeout)
 
     def watch(self, id: str) -> Iterator[Event]:
-        """What a run, or each run of an experiment, does, as it happens: ``StateChanged`` and ``Measured``.
+        """Follow a run, or each run of an experiment: ``StateChanged`` and ``Measured`` as they happen.
 
         Ends when every run has ended. Where the connection breaks it is opened again, and goes on after the last
         event that was received.
@@ -373,7 +373,7 @@ class Client:
     def claim_once(
         self, result: Mapping[str, Any], *, idempotency_key: str | None = None
     ) -> tuple[answers.SubmittedResult, bool]:
-        """As ``claim``, and whether the result is new: the same spec, values and provenance are one result."""
+        """Claim a result, and tell if it is new: the same spec, values and provenance are one result."""
         status, found = self._posted(RESULTS, result, headers=_keyed(idempotency_key), what="result")
         return cast(answers.SubmittedResult, found), status == httpx.codes.CREATED
 
@@ -402,7 +402,7 @@ class Client:
     # -- running again ---------------------------------------------------------------------------
 
     def recipe(self, experiment_id: str) -> answers.Recipe:
-        """What it takes to run an experiment again: exact spec, code version, packages, machine, data checksums."""
+        """Get the recipe that runs an experiment again: exact spec, code version, packages, machine, data checksums."""
         return cast(answers.Recipe, self._get(f"{_path('experiments', experiment_id)}/replay"))
 
     def submit_replay(self, run_id: str) -> answers.Experiment:
@@ -454,7 +454,7 @@ class Client:
         as_of: datetime | str | None = None,
         code: Literal["present", "all"] | None = None,
     ) -> answers.Leaderboard:
-        """Which method wins a task.
+        """Get the leaderboard of a task.
 
         Args:
             profile: ``paper``, ``small`` or ``smoke``; the service's default if omitted.
@@ -497,7 +497,7 @@ class Client:
         profile: str | None = None,
         rank_by: Literal["steps_to_target", "seconds_to_target"] | None = None,
     ) -> answers.Overall:
-        """Which method wins over all tasks: performance profiles, and the area beneath them.
+        """Get the overall leaderboard: performance profiles over all tasks, and the area beneath them.
 
         Args:
             profile: ``paper``, ``small`` or ``smoke``; the service's default if omitted.
@@ -601,7 +601,7 @@ class Client:
         return files.file_of(self._service, path, format, params)
 
     def report_card(self, method: str) -> answers.ReportCard:
-        """What has been measured of a method."""
+        """Get the measurements of a method."""
         return cast(answers.ReportCard, self._get(f"{_path('methods', method)}/report-card"))
 
     def catalogue(self, kind: answers.Kind) -> list[dict[str, Any]]:
@@ -609,7 +609,7 @@ class Client:
         return cast(list[dict[str, Any]], self._get(f"/v1/{kind}")["items"])
 
     def is_ready(self) -> bool:
-        """Whether the service answers and has all that it needs; asked once."""
+        """Ask once if the service answers and has all that it needs."""
         try:
             self._service.call("GET", "/readyz", safe=False)
         except NormbenchError:
@@ -637,7 +637,7 @@ def _given(**options: Any) -> dict[str, Any]:
 
 
 def _unsayable(what: str, content: Any, error: Exception) -> Invalid:
-    """Of a spec, sweep or result that is no JSON: where, if the reason stands in one place."""
+    """Error for a spec, sweep or result that is no JSON, with its place if there is only one."""
     from normcore.spec.files import not_json  # here, because who only asks needs no specs in memory
 
     loc, value = next(not_json(content), ((), None))

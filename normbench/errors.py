@@ -1,4 +1,4 @@
-"""What can go wrong between a user and the service. One tree; each message is for people.
+"""Errors between a user and the service, as one tree. Each message is for people.
 
 NormbenchError        anything of these, or what answers is no normbench
 ├── Unreachable       no service answers at the address
@@ -17,7 +17,7 @@ from typing import TypedDict
 
 
 class FieldError(TypedDict):
-    """What is wrong with one field: its path in what was sent, a message, and a stable code."""
+    """Error of one field: its path in the request, a message, and a stable code."""
 
     loc: list[str | int]
     msg: str
@@ -39,7 +39,7 @@ class NormbenchError(Exception):
 
 
 class Unreachable(NormbenchError):
-    """No service answers at the address."""
+    """Error: no service answers at the address."""
 
 
 class Refused(NormbenchError):
@@ -47,7 +47,7 @@ class Refused(NormbenchError):
 
 
 class Unauthorized(Refused):
-    """No API key was sent, or one that the service does not know."""
+    """Error: no API key was sent, or one that the service does not know."""
 
 
 class NotFound(Refused):

@@ -56,7 +56,7 @@ def messages(lines: Iterable[str]) -> Iterator[Message]:
 
 
 def event(message: Message, run_id: str) -> Event | None:
-    """What a message tells; None for a kind that is not known here.
+    """Event of a message; None for an unknown kind.
 
     Args:
         run_id: of whom it tells where it does not say so itself.

@@ -12,7 +12,9 @@ Points = Mapping[float, float]
 
 
 def spec_of(run: Run, recipe: Recipe) -> Spec:
-    """What repeats a run: its experiment's spec with its seed alone, on its kind of device, and labelled as that."""
+    """Spec that repeats a run: its experiment's spec with its seed alone, on its kind of device, with a label that
+    says so.
+    """
     spec = recipe["spec"]
     device = run["device"].partition(":")[0] if run["device"] else spec["device"]
     return {**spec, "seeds": [run["seed"]], "device": device, "labels": {LABEL: run["id"]}}
@@ -67,7 +69,7 @@ def _deviation(series: str, then: Points, now: Points) -> Deviation | None:
 
 
 def _changed(run: Run, again: Run) -> Sequence[Changed]:
-    """What is different about code, packages, data and machine."""
+    """Differences of code, packages, data and machine."""
     then, now = _ran_with(run), _ran_with(again)
     return [
         {"what": name, "then": then.get(name), "now": now.get(name)}

@@ -18,7 +18,7 @@ PATIENT = 4  # times what a look took until the next one, where that is longer
 def looks(
     asked: Sequence[Callable[[float], Watched]], timeout: float | None
 ) -> Iterator[list[Watched] | Unreachable | Unavailable]:
-    """What is asked for, again and again, or the error where a look failed because the service is away.
+    """Look again and again at what is asked for. A look that fails because the service is away gives the error.
 
     Args:
         asked: what each gives within so many seconds.
@@ -47,7 +47,7 @@ def looks(
 
 
 def ended(id: str, looks: Iterator[list[Watched] | Unreachable | Unavailable], timeout: float | None) -> Watched:
-    """What is looked at once it has ended.
+    """Wait for the end; return the last look.
 
     Raises:
         StillRunning, Unreachable, Unavailable: the looks came to an end before it did.
@@ -66,7 +66,7 @@ def ended(id: str, looks: Iterator[list[Watched] | Unreachable | Unavailable], t
 
 
 class Outage:
-    """How long the service has been away."""
+    """Outage of the service: the time since it went away."""
 
     def __init__(self) -> None:
         self._since: float | None = None

@@ -15,7 +15,7 @@ from normcore.events import Advanced, Evaluating, Stepped, to_json
 from normcore.memory import keep_freed_memory
 from normcore.run import run
 from normcore.spec import ExperimentSpec, InvalidSpec, read_spec, resolve
-from normcore.spec.plug_ins import CannotRun
+from normcore.spec.plug_ins.errors import CannotRun
 from normcore.variables import check_variables
 
 USAGE_ERROR, INTERRUPTED = 2, 130

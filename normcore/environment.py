@@ -1,4 +1,4 @@
-"""Where a number came from: packages, code version and hardware."""
+"""Environment of a number: packages, code version and hardware."""
 
 import os
 import platform

@@ -1,4 +1,4 @@
-"""What a run tells whoever listens, torch-free.
+"""Events of a run, torch-free.
 
 A training: ``Started``, then for every update a ``Stepped``, after the first one a ``Probed`` (``normcore.run``), for
 every evaluation an ``Evaluating`` before each of its phases and a ``Measured``, at last one ``Finished``. An analysis:
@@ -73,7 +73,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Divergence:
-    """How a training stopped being finite.
+    """Divergence of a training.
 
     Attributes:
         series: the first series that was no longer finite.
@@ -93,7 +93,7 @@ class Divergence:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a run is worth.
+    """Result of a run.
 
     Attributes:
         metric: the task's first metric, which ranks.
@@ -127,7 +127,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """What a training's seconds were spent on, in all processes that led to its end.
+    """Seconds of a training by purpose, over all processes of the run.
 
     Attributes:
         compile: building the model, and compiling or loading its kernels.
@@ -200,7 +200,7 @@ class Finding:
     parameters: Mapping[str, float | str] = field(default_factory=dict)
 
     def against(self, claim: str, holds: bool, source: str) -> Self:
-        """The same, held against what a source claims."""
+        """Copy of the finding, tested against a source's claim."""
         return replace(self, claim=claim, holds=holds, source=source)
 
 

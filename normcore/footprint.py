@@ -54,7 +54,7 @@ def needed_on(kind: str, tensors: int) -> int:
 
 
 def footprint(spec: ExperimentSpec) -> Footprint | None:
-    """What the spec's training needs; None for an analysis, or if its model's cost is not known."""
+    """Footprint of the spec's training; None for an analysis, or if its model's cost is not known."""
     if not isinstance(spec, TrainingSpec):
         return None
     cost = spec.task.least_cost(spec.model)
@@ -93,8 +93,9 @@ class Excess:
 
 
 def excess(spec: TrainingSpec, memory: int, kind: str) -> Excess:
-    """Which size of a spec that needs more than the ``memory`` of a kind of device matters most: the one that saves
-    most if it is halved, or is no larger than the profile has it."""
+    """Find the size of a spec that matters most if it needs more than the ``memory`` of a kind of device: halving it
+    saves most, or it is larger than the profile's.
+    """
     usual = spec.task.profiles[spec.task.profile]
     parts = {"model": usual.model, "training": usual.training, "task": usual.task}
     sizes = [size for part, written in parts.items() for size in _sizes(spec, part, written)]

@@ -1,4 +1,4 @@
-"""How this process deals with freed memory."""
+"""Treatment of freed memory in this process."""
 
 import ctypes
 import sys

@@ -84,7 +84,7 @@ def tags_of(spec: ExperimentSpec) -> dict[str, str]:
 
 
 def changed_at(spec: ExperimentSpec) -> float:
-    """When a source of the spec's own parts was changed last, in seconds since 1970."""
+    """Time of the last change to a source of the spec's own parts, in seconds since 1970."""
     modules = (module for _, registry, part in _own_parts(spec) for module in _modules(registry, part))
     return max((source.state.mtime_ns for module in modules for source in _sources(module)), default=0) / 1e9
 

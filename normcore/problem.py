@@ -1,5 +1,6 @@
-"""What a leaderboard ranks: a problem is a task's own options, but for those that decide what pictures show, and its
-data's checksums. Torch-free."""
+"""Problem of a leaderboard: a task's own options, without those that decide what pictures show, and its data's
+checksums. Torch-free.
+"""
 
 import json
 from collections.abc import Mapping
@@ -21,7 +22,7 @@ LONGEST = 60  # characters of a value in a title
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What the entries of one board have in common.
+    """Problem that the entries of one board share.
 
     Attributes:
         id: digest of the options and of the data.
@@ -56,15 +57,14 @@ def own_budget(task: str, profile: ProfileName) -> int:
 
 
 def title(options: Mapping[str, Any], own: Problem) -> str:
-    """How a problem differs from the profile's own, in words; in the order of the task's options, whatever order a
-    database gives them."""
+    """Title of a problem: its differences from the profile's own, in words, in the order of the task's options."""
     ordered = [*(name for name in own.options if name in options), *sorted(options.keys() - own.options.keys())]
     changed = [f"{name} {_shown(options[name])}" for name in ordered if own.options.get(name) != options[name]]
     return ", ".join(changed) or "the profile's own"
 
 
 def note(task: str, options: Mapping[str, Any]) -> str | None:
-    """What the registry says of a problem's data if that is a part of a data set; else None.
+    """Remark of the registry on a problem's data, if it is a part of a data set; else None.
 
     None also for stored options that the benchmark no longer takes: their board is shown all the same.
     """
@@ -74,7 +74,7 @@ def note(task: str, options: Mapping[str, Any]) -> str | None:
 
 
 def test_items(name: str, options: Mapping[str, Any]) -> int | None:
-    """How many test items the metric counts that ranks, as ``Benchmark.test_items`` says of stored options."""
+    """Number of test items that the ranking metric counts, as ``Benchmark.test_items`` says for stored options."""
     stored = stored_task(name, options)
     return stored.test_items(stored.metric().name) if stored else None
 

@@ -1,4 +1,4 @@
-"""How well captions find their images and images their captions: LN section 6.1, after Vendrov et al. 2016,
+"""Retrieval of images by captions and of captions by images: LN section 6.1, after Vendrov et al. 2016,
 arXiv:1511.06361.
 
 Shapes: I images, C captions, K of them to each image, those of image i being i K ... i K + K - 1. An energy is least

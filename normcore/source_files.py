@@ -148,7 +148,7 @@ def _below(package: str, folders: Iterable[str]) -> list[Source]:
 
 
 class _Place(NamedTuple):
-    """Where a module is: its file, and its folders if it is a package."""
+    """Place of a module: its file, and its folders if it is a package."""
 
     file: str | None
     folders: Sequence[str]

@@ -1,4 +1,4 @@
-"""When a curve reaches a target.
+"""Time at which a curve reaches a target.
 
 It counts as reached where a curve first holds it for some evaluations in a row: single evaluations of one run reach
 levels by chance that the next ones do not have.
@@ -21,7 +21,9 @@ class Point(NamedTuple):
 
 
 class Time(NamedTuple):
-    """When a target was reached; of a miss, the last evaluation that was below it, 0 if none was."""
+    """Time when a target was reached. For a miss: the last evaluation that was below the target, 0 if there was
+    none.
+    """
 
     reached: bool
     steps: float

@@ -22,7 +22,7 @@ PARTS: Mapping[str, type] = {"spec": str, "seed": int, "state_dict": dict}
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """What a run came to.
+    """Trained model of a run.
 
     Attributes:
         seed: which of the spec's seeds it was.

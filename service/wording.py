@@ -1,4 +1,4 @@
-"""How numbers, times and names are written in sentences and tables, on pages and in answers."""
+"""Numbers, times and names as text, in sentences and tables, on pages and in answers."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -36,12 +36,12 @@ def interval(limits: Sequence[float | None] | None, metric: str) -> str:
 
 
 def interval_in_words(limits: Sequence[float | None], metric: str) -> str:
-    """The same in a sentence: 95% interval 95.15 – 95.63."""
+    """Interval in a sentence: 95% interval 95.15 – 95.63."""
     return NO_SPREAD if _is_one(limits) else f"95% interval {span(limits, metric)}"
 
 
 def span(limits: Sequence[float | None], metric: str) -> str:
-    """From one value to another: 95.15 – 95.63. Two that differ never look the same: 94.995 – 95.005."""
+    """Range of values: 95.15 – 95.63. Different values never look the same: 94.995 – 95.005."""
     low, high = ("unknown" if limit is None else value(limit, metric).removesuffix("%") for limit in limits)
     if low == high and not _is_one(limits):
         scale = 100 if is_share(metric) else 1
@@ -106,7 +106,7 @@ def seconds(number: float | None) -> str:
 
 
 def ratio(number: float | None) -> str:
-    """How many times: ×3.2."""
+    """Ratio as text: ×3.2."""
     return DASH if number is None else f"×{number:.2f}" if number < 10 else f"×{number:.0f}"
 
 
@@ -129,7 +129,7 @@ def time_interval(limits: Sequence[float | None] | None, by: Literal["steps", "s
 
 
 def p_value(number: float | None) -> str:
-    """How often chance makes such a difference: p = 0.002, p < 0.001."""
+    """p-value as text: p = 0.002, p < 0.001."""
     if number is None:
         return "not tested"
     text = "p < 0.001" if number < 0.001 else f"p = {number:.3f}" if number < 0.1 else f"p = {number:.2f}"
@@ -137,7 +137,7 @@ def p_value(number: float | None) -> str:
 
 
 def size(number: int) -> str:
-    """So many bytes: 512 B, 179 kB, 2.3 MB."""
+    """Size as text: 512 B, 179 kB, 2.3 MB."""
     if number < 1000:
         return f"{number} B"
     for unit, of in (("GB", 1e9), ("MB", 1e6)):
@@ -152,13 +152,13 @@ def share(number: float | None) -> str:
 
 
 def count(number: int, one: str, many: str | None = None) -> str:
-    """So many of something: 1 run, 12 runs, 2 entries."""
+    """Count as text: 1 run, 12 runs, 2 entries."""
     plural = many or (f"{one[:-1]}ies" if one.endswith("y") else f"{one}s")
     return f"{steps(number)} {one if number == 1 else plural}"
 
 
 def entries(measured: int, claims: int) -> str:
-    """What stands on a board: 3 entries, 1 claim."""
+    """Count of a board's entries as text: 3 entries, 1 claim."""
     told = [count(measured, "entry")] if measured or not claims else []
     return ", ".join([*told, count(claims, "claim")] if claims else told)
 

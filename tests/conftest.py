@@ -1,4 +1,4 @@
-"""What tests of the service and of the workers stand on: real databases, a real broker, the application.
+"""Fixtures of the service's and the workers' tests: real databases, a real broker, the application.
 
 A test that asks for ``database_url``, or for anything made from it, runs once on SQLite and once on PostgreSQL.
 """

@@ -146,7 +146,7 @@ def postgres_database(server_url: str, template: str = "template1") -> Iterator[
 
 
 def _program(name: str) -> str:
-    """Where the program is; Debian keeps those of PostgreSQL off the PATH."""
+    """Path of the program; Debian keeps PostgreSQL's off the PATH."""
     versions = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda p: float(p.parent.name), reverse=True)
     versions += [Path("/usr/lib/rabbitmq/bin")]  # beside it a wrapper that starts it as a user of its own
     found = shutil.which(name, path=os.pathsep.join([*map(str, versions), os.environ.get("PATH", "")]))
@@ -156,7 +156,7 @@ def _program(name: str) -> str:
 
 
 def _unprivileged_user() -> str | None:
-    """Whom to run PostgreSQL as, which refuses to run as root; None: as ourselves."""
+    """User that runs PostgreSQL, which refuses to run as root; None for the present user."""
     if os.getuid() != 0:
         return None
     known = {entry.pw_name for entry in pwd.getpwall()}

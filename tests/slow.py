@@ -1,5 +1,6 @@
-"""Which tests ``make fast`` leaves out: those that need processes or servers, and long computations. And which
-modules ``make test``, which gives each to one process, begins with, so that none of them is alone in the end."""
+"""Tests that ``make fast`` leaves out: those that need processes or servers, and long computations. The modules that
+``make test``, which gives each to one process, begins with, so that no long one is alone in the end.
+"""
 
 from pathlib import Path
 
@@ -94,7 +95,7 @@ def start_early(module: Path) -> int:
 
 
 def is_slow(item: pytest.Item) -> bool:
-    """Whether the test's module or what it asks for takes long."""
+    """Tell if the test's module, or a fixture of it, takes long."""
     path = item.nodeid.partition("::")[0].removeprefix("tests/")
     parameters = getattr(getattr(item, "callspec", None), "params", {})
     return (

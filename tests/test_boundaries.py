@@ -1,4 +1,4 @@
-"""Who may import whom, where Torch may be, and that all one can ask for is implemented and tested."""
+"""Boundaries: who may import whom, where torch may be, and that every part of a spec is implemented and tested."""
 
 import ast
 import subprocess

@@ -1,4 +1,6 @@
-"""What cannot be started here is read: the compose file and the image against the command line and the settings."""
+"""Deployment files, which cannot be started here, are read: the compose file and the image against the command line
+and the settings.
+"""
 
 import importlib
 import json

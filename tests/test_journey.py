@@ -1,4 +1,4 @@
-"""From POST to leaderboard through real processes: everything in one, and a cluster on PostgreSQL and Redis."""
+"""Journey from POST to leaderboard through real processes: everything in one, and a cluster on PostgreSQL and Redis."""
 
 import json
 from collections.abc import Iterator
@@ -145,7 +145,7 @@ def test_a_running_experiment_is_cancelled_and_goes_on_when_retried(running: Ser
 
 
 def test_a_running_analysis_is_cancelled_at_once(running: Service) -> None:
-    """In the middle of a piece that would take hours; it has no checkpoint to write first."""
+    """The piece of the analysis would take hours; it has no checkpoint to write first."""
     task = {"name": "smallest_batch", "updates": 100_000}
     experiment = running.submit("none", task=task, model={"cell": "lstm", "hidden_size": 1000})
     running.wait_for(experiment, lambda run: run["state"] == "running")

@@ -1,4 +1,4 @@
-"""What stands beside the code is true of it: make's targets, the hooks, the licence, the documents' links and words."""
+"""Project files are true of the code: make's targets, the hooks, the licence, the documents' links and words."""
 
 import re
 import subprocess
@@ -56,7 +56,7 @@ def test_every_path_that_is_named_exists(document: Path) -> None:
 
 
 def test_paths_are_found_in_documents() -> None:
-    """So that the test above is not about nothing."""
+    """The test above is not about nothing."""
     for document, path in ((DOCUMENTS[0], "service/settings.py"), (DOCUMENTS[1], "tests/slow.py")):
         assert f"`{path}`" in document.read_text()
     assert {"normcore", "service", "tests", "docs", ".ci"} <= FOLDERS

@@ -35,7 +35,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(tree: Path, *command: str) -> str:
-    """What Python prints for ``command`` in a process of its own that imports the copy."""
+    """Output of Python for ``command`` in a process of its own that imports the copy."""
     done = subprocess.run(
         [sys.executable, *command],
         env={**os.environ, "PYTHONPATH": str(tree), "OMP_NUM_THREADS": "1"},
@@ -49,7 +49,7 @@ def run(tree: Path, *command: str) -> str:
 
 
 def passed(tree: Path, *arguments: str) -> int:
-    """How many tests of the copy pass, none failing and none skipped."""
+    """Number of tests of the copy that pass, none failing and none skipped."""
     last = run(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments).splitlines()[-1]
     found = re.match(r"(\d+) passed(, \d+ deselected)? in", last)
     assert found, last

@@ -29,7 +29,7 @@ SPEC = {"task": {"name": "permuted_digits", "profile": "smoke"}, "norm": {"metho
 
 @contextmanager
 def entered(stops: list[str]) -> Iterator[list[str]]:
-    """Those of the files that a call enters while the block runs, in any thread, in the order of their first call.
+    """Files that a call enters while the block runs, in any thread, in the order of their first call.
 
     A constructor does not count: a report exists before its training does.
     """

@@ -1,4 +1,4 @@
-"""What is installed holds all that runs, also what is no Python."""
+"""Wheel: it holds all that runs, also files that are not Python."""
 
 import shutil
 import subprocess

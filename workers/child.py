@@ -11,7 +11,7 @@ from normcore.data.registry import DatasetError
 from normcore.events import Analysed
 from normcore.kernels.cpu.load import forgo
 from normcore.memory import keep_freed_memory
-from normcore.spec.plug_ins import CannotRun
+from normcore.spec.plug_ins.errors import CannotRun
 from workers import memory, training_log
 from workers.loaded_code import LOADED
 from workers.messages import CodeChanged, Failed, Job, RunFinished, Stopped, Stored, Troubled, named

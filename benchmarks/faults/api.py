@@ -57,7 +57,7 @@ class Api:
         return answer["items"] if answer else []
 
     def experiment_ids(self) -> list[str]:
-        """Of all experiments that the service knows."""
+        """Ids of all experiments that the service knows."""
         found: list[str] = []
         path: str | None = "/v1/experiments?limit=200"
         while path:

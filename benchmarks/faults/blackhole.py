@@ -31,14 +31,14 @@ class Relay:
         threading.Thread(target=self._accept, name="relay", daemon=True).start()
 
     def swallow(self) -> None:
-        """From now on packets vanish, those that would open a connection, too."""
+        """Drop all packets from now on, those that would open a connection, too."""
         with self._lock:
             self._open.clear()
             for client in (self._listening, *self._clients):
                 _drop_packets(client)
 
     def restore(self) -> None:
-        """From now on packets arrive again; TCP repeats those that vanished."""
+        """Deliver packets again from now on; TCP repeats the lost ones."""
         with self._lock:
             for client in (self._listening, *self._clients):
                 client.setsockopt(socket.SOL_SOCKET, SO_DETACH_FILTER, 0)

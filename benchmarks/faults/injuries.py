@@ -1,5 +1,4 @@
-"""How each kind of fault is caused: one function for each kind, which chooses what to hit and returns what it hit, and
-when."""
+"""Causes of the faults: one function for each kind, which chooses its victim and returns what it hit, and when."""
 
 import random
 import signal
@@ -55,7 +54,7 @@ def inflict(scene: Scene, fault: Fault) -> Injury:
 
 
 def is_over(scene: Scene, injury: Injury) -> bool:
-    """Whether every run that was hit trains again, or has ended."""
+    """Tell if every run that was hit trains again, or has ended."""
 
     def is_settled(hit: Sample) -> bool:
         samples = scene.watch.samples(hit.run_id)
@@ -282,7 +281,7 @@ def _folder(scene: Scene, victim: Trainee) -> Path:
 
 
 def _checkpoints(folder: Path) -> set[Path]:
-    """Those that are complete: whatever is being written has a name that begins with a dot."""
+    """Complete checkpoints. One that is being written has a name that begins with a dot."""
     return {path for path in folder.glob("*checkpoint*.pt") if not path.name.startswith(".")}
 
 

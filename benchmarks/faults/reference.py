@@ -1,4 +1,4 @@
-"""What every training gives without faults: ``python -m normcore``, with no service."""
+"""Results of every training without faults: ``python -m normcore``, with no service."""
 
 import json
 import subprocess

@@ -15,7 +15,7 @@ P50, P95 = percentile(50), percentile(95)
 
 
 def numbers(name: str, verdict: Verdict, faults: int, least: int) -> list[Number]:
-    """What the table of all benchmarks says of one backend, which at ``least`` so many faults had to befall."""
+    """Rows of one backend in the table of all benchmarks. At least ``least`` faults had to happen."""
 
     def count(what: str, value: int) -> Number:
         return Number(f"faults, {name}: {what}", "", value)

@@ -57,7 +57,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much is done.
+    """Size of the benchmark.
 
     Attributes:
         faults: how many of each kind, by backend.

@@ -1,4 +1,4 @@
-"""What was observed: the values that the verdict is based on."""
+"""Observations: the values that the verdict is based on."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ class Sample:
 
 
 def has_trained(sample: Sample, samples: Sequence[Sample]) -> bool:
-    """Whether the attempt in training then had done a step, as ``samples`` show it.
+    """Tell if the attempt in training at that time had done a step, by ``samples``.
 
     Between its claim and its beginning the step of the attempt before is still shown: the first one seen says nothing.
     """
@@ -53,7 +53,7 @@ class Injury:
 
 @dataclass(frozen=True, slots=True)
 class Undisturbed:
-    """What a training gives when nothing happens: rows, and its result without the seconds."""
+    """Undisturbed training: its rows, and its result without the seconds."""
 
     rows: Rows
     result: Mapping[str, Any]

@@ -90,7 +90,7 @@ def _rows(api: Api, accepted: Accepted) -> Rows:
 
 
 def _attempts(backend: Backend) -> dict[str, dict[int, frozenset[int]]]:
-    """Whose the rows are, by run and step; HTTP does not say it of every row."""
+    """Attempts that wrote each row, by run and step; HTTP does not say it for every row."""
     found: dict[str, dict[int, frozenset[int]]] = {}
     engine = create_engine(backend.database_url)
     with engine.connect() as connection:

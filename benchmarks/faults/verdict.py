@@ -1,4 +1,4 @@
-"""Whether the promises were kept, judged from what was observed: pure functions."""
+"""Verdict on the promises, from the observations: pure functions."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class Wrong:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How one backend did. Lists name runs, or what was wrong with them."""
+    """Verdict on one backend. Lists name runs, or their errors."""
 
     accepted: int
     succeeded: int
@@ -95,7 +95,7 @@ def _end_of(run: Mapping[str, Any] | None) -> tuple[Any, ...]:
 
 
 def _went_back(samples: Sequence[Sample]) -> int:
-    """How often; once is right, when an attempt begins at a checkpoint."""
+    """Count how often the step went back; once is right, when an attempt begins at a checkpoint."""
     return sum(later.step < earlier.step for earlier, later in pairwise(samples))
 
 
@@ -119,7 +119,9 @@ def _foreign_rows(run: RunSeen) -> Iterator[str]:
 
 
 def wrong_rows(run: RunSeen, undisturbed: Undisturbed) -> Wrong:
-    """How a run's rows differ from an undisturbed run's; of one that did not succeed, up to the last one it has."""
+    """Rows of a run that differ from an undisturbed run's. A run that did not succeed is compared up to its last
+    row.
+    """
     expected: Rows = undisturbed.rows
     if state_of(run) != "succeeded":
         last = max((step for _, step in run.rows), default=0)
@@ -132,19 +134,21 @@ def wrong_rows(run: RunSeen, undisturbed: Undisturbed) -> Wrong:
 
 
 def has_result_of(run: RunSeen, undisturbed: Undisturbed) -> bool:
-    """Whether it ended as an undisturbed run does, if it succeeded at all."""
+    """Tell if a succeeded run has the result of an undisturbed one. Others have no result to compare."""
     if run.final is None or state_of(run) != "succeeded":
         return True
     return without_seconds({**run.final["result"], "outcome": run.final["outcome"]}) == undisturbed.result
 
 
 def without_seconds(result: Mapping[str, Any]) -> dict[str, Any]:
-    """What of a result every training of this spec and seed gives."""
+    """Part of a result that every training of this spec and seed gives."""
     return {name: value for name, value in result.items() if name not in SECONDS}
 
 
 def ran_on(run: RunSeen) -> bool:
-    """Whether it trained on, or ended otherwise, after a cancel was accepted. It may have been about to succeed."""
+    """Tell if the run trained on, or ended otherwise, after a cancel was accepted. It may have been about to
+    succeed.
+    """
     if run.cancelled_at is None or run.final is None:
         return False
     again = any(s.attempt > run.cancelled_at and s.state == "running" for s in run.samples)
@@ -165,7 +169,7 @@ def recoveries(injuries: Sequence[Injury], samples: Mapping[str, Sequence[Sample
 
 
 def came_too_late(injury: Injury, hit: Sample, samples: Sequence[Sample]) -> bool:
-    """Whether a kill met a run that had just succeeded, which nobody had seen yet."""
+    """Tell if a kill met a run that had just succeeded, before anybody saw it."""
     end = samples[-1]
     return (
         injury.ends_attempt and injury.kind != Kind.CANCEL and end.state == "succeeded" and end.attempt == hit.attempt

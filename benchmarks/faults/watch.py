@@ -1,4 +1,4 @@
-"""What happens to the runs, as a client sees it: a thread polls them and stores every change."""
+"""Watch of the runs, as a client sees them: a thread polls them and stores every change."""
 
 import threading
 import time
@@ -25,7 +25,7 @@ class Watch:
         self._samples.setdefault(run_id, [])
 
     def samples(self, run_id: str) -> Sequence[Sample]:
-        """What was seen of a run so far, oldest first; looks that showed no change are left out."""
+        """Samples of a run so far, oldest first; looks that showed no change are left out."""
         return self._samples[run_id]
 
     def latest(self) -> list[Sample]:
@@ -36,7 +36,7 @@ class Watch:
         return [run_id for run_id, s in list(self._samples.items()) if not s or s[-1].state not in ENDED]
 
     def wait_for(self, holds: Callable[[], bool], seconds: float) -> bool:
-        """Whether it holds, at the latest after so many seconds."""
+        """Wait until a condition holds, for at most ``seconds``; tell if it holds."""
         try:
             wait_until(holds, seconds, every=LOOK_SECONDS)
         except RuntimeError:

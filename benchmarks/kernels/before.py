@@ -82,7 +82,7 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def _ratio(cell: str, method: str, shape: Shape, other: Path, threads: int) -> float:
-    """How often the other commit's step takes ours; of the medians."""
+    """Ratio of the medians: the other commit's step to ours."""
     ours = fused(cell, method, shape)
     x, grad = torch.randn(shape[:3]), torch.randn(shape.steps, shape.batch, shape.hidden)
     give_back_freed_memory()

@@ -1,4 +1,4 @@
-"""What takes turns: ``torch.nn``'s network of a cell, and ours by the fused kernels and by the reference.
+"""Contestants that take turns: ``torch.nn``'s network of a cell, ours by the fused kernels, and ours by the reference.
 
 Shapes: T steps, B examples, F inputs, H hidden units.
 """
@@ -22,7 +22,7 @@ GATES = {"lstm": 4, "gru": 3, "rnn": 1}
 
 
 class Shape(NamedTuple):
-    """Of one call."""
+    """Shape of one call."""
 
     steps: int
     batch: int

@@ -106,7 +106,7 @@ def best_product(dtype: torch.dtype) -> float:
 
 
 def rounded(cells: Sequence[str]) -> str:
-    """By how much cuDNN is faster with factors rounded to TF32, as torch has it unless told otherwise: a row a cell."""
+    """Speed-up of cuDNN with factors rounded to TF32, which is torch's default: a row for each cell."""
     rows = [("cuDNN / cuDNN with TF32", *map(str, SHAPES)), tuple("---" for _ in range(len(SHAPES) + 1))]
     for cell in cells:
         gains = []

@@ -23,7 +23,7 @@ from benchmarks.table import markdown
 
 
 class Training(NamedTuple):
-    """Of a task, for so many updates that they outlast the noise of a start."""
+    """Training of a task, with enough updates to outlast the noise of a start."""
 
     task: dict[str, Any]
     updates: int

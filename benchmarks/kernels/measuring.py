@@ -30,7 +30,7 @@ SECONDS, LEAST, MOST = 3.0, 5, 60  # for all pairs of one comparison, and how ma
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """What one method costs at one shape, with ``torch.nn`` beside it; in seconds, medians.
+    """Times of one method at one shape, with ``torch.nn`` beside it; medians in seconds.
 
     Attributes:
         setting: how many threads of a processor, or in which precision a GPU.
@@ -80,7 +80,7 @@ def compared(
     turns: int = 1,
     least: int = LEAST,
 ) -> Times:
-    """What ours costs, with ``torch.nn``'s and the reference, ``contestants`` in this order.
+    """Times of our kernels, of ``torch.nn`` and of the reference; ``contestants`` are in this order.
 
     Args:
         turns: of ours and ``torch.nn``'s while the reference has one.
@@ -127,7 +127,9 @@ def _seconds(work: Callable[[], None]) -> float:
 
 
 def give_back_freed_memory() -> None:
-    """Of other shapes, whose pieces fit no more: kept as in runs, they would come to more than 20 GB."""
+    """Give freed memory of other shapes back. Its pieces do not fit any more, and kept as in runs they come to more
+    than 20 GB.
+    """
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)

@@ -1,4 +1,4 @@
-"""What was measured, as tables of Markdown."""
+"""Tables of the measurements in Markdown."""
 
 from collections.abc import Sequence
 

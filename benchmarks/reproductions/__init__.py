@@ -1,1 +1,1 @@
-"""What the papers found, measured again: ``python -m benchmarks.reproductions`` writes docs/reproductions.md."""
+"""Reproductions of the papers' results: ``python -m benchmarks.reproductions`` writes docs/reproductions.md."""

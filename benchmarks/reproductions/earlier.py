@@ -1,4 +1,4 @@
-"""What a page that was printed before says, to be kept where a database has no run of it."""
+"""Content of the page as it was printed before, kept where a database has no run of it."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What analyses found, beside what the papers say."""
+"""Findings of analyses, beside the papers' statements."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

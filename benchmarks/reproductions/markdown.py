@@ -1,4 +1,4 @@
-"""How the page writes values."""
+"""Values in Markdown."""
 
 import textwrap
 from collections.abc import Iterable, Sequence

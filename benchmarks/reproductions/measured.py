@@ -1,4 +1,4 @@
-"""What a database of runs holds of the specs of a section."""
+"""Measurements of a section's specs in a database of runs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from service.leaderboards.tables import Entry
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Where runs were done, and by which code."""
+    """Machine and code of runs."""
 
     cpu: str
     gpu: str | None
@@ -57,12 +57,12 @@ class Trained:
 
     @property
     def run_to_show(self) -> str | None:
-        """That of the first seed with a model to show something of; None if all diverged."""
+        """Id of the first seed's run that has a model to show something of; None if all diverged."""
         return next((run for seed, run in self.runs.items() if self.values[seed] is not None), None)
 
 
 def trained(session: Session, spec: TrainingSpec, series: str) -> Trained | None:
-    """What was trained by a spec; None before one of its runs has succeeded."""
+    """Trainings of a spec; None before one of its runs has succeeded."""
     entry = session.get(Entry, spec.fingerprint())
     if entry is None or not entry.results:
         return None
@@ -81,26 +81,26 @@ def trained(session: Session, spec: TrainingSpec, series: str) -> Trained | None
 
 
 def made_by(run_id: str, artifact: str, artifacts: Artifacts) -> bytes:
-    """What the run's last attempt left under this name."""
+    """Artifact of this name from the run's last attempt."""
     attempt = max(found.attempt for found in artifacts.list(run_id) if found.name == artifact)
     return artifacts.read(run_id, attempt, artifact)
 
 
 @dataclass(frozen=True, slots=True)
 class Analysed:
-    """What an analysis found in its newest run."""
+    """Findings of an analysis in its newest run."""
 
     findings: Sequence[Mapping[str, Any]]
     machines: Sequence[Machine]
 
 
 def analysed(session: Session, spec: ExperimentSpec) -> Analysed | None:
-    """What the newest run of an analysis found; None before there is one."""
+    """Findings of an analysis' newest run; None before there is one."""
     return _found(_runs(session, spec))
 
 
 def analysed_runs_of(session: Session, spec: ExperimentSpec, task: str) -> Analysed | None:
-    """What the newest analysis found that looked into one of a training's runs."""
+    """Findings of the newest analysis of one of a training's runs."""
     looked_into = {run.id for run in _runs(session, spec)}
     experiments = session.scalars(select(Experiment).where(Experiment.task == task).order_by(Experiment.id))
     found = [e for e in experiments if e.spec["task"]["run"] in looked_into]

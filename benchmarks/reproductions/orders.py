@@ -1,4 +1,4 @@
-"""Whether results come out in the order that was expected, seed by seed."""
+"""Order of results, compared with the expected order seed by seed."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ Values = Mapping[int, float | None]  # by seed
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """In how many seeds, of those that all specs have, each is strictly better than the next.
+    """Number of seeds, out of those that all specs have, in which each spec is strictly better than the next.
 
     Attributes:
         pairs: the same of each spec and the next by themselves.

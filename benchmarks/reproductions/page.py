@@ -238,7 +238,7 @@ def _published(citation: Citation) -> str:
 
 
 def _measured_on(machines: Sequence[Machine]) -> Iterator[str]:
-    """Where the numbers come from, every machine and commit of them."""
+    """Origin of the numbers: every machine and commit."""
     if machines:
         where = "; ".join(sorted({_hardware(machine) for machine in machines}))
         commits = ", ".join(sorted({(machine.commit or "unknown")[:7] for machine in machines}))
@@ -259,7 +259,7 @@ def _commands(section: Section) -> str:
 
 
 def at_full_size(session: Session, before: Earlier = NOTHING) -> str:
-    """What each benchmark's profile ``paper`` takes, what the papers got, and what was run of it."""
+    """Cost of each benchmark's profile ``paper``, the papers' results, and ours."""
     head = ("task", "updates", "FLOP in all", "published (test)", "ours")
     rows = (_at_full_size(session, name, before.full_size.get(name, "not run")) for name in BENCHMARKS)
     return "\n\n".join([f"## {FULL_SIZE}", AT_FULL_SIZE, table([head, *rows])])

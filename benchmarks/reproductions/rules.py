@@ -1,4 +1,4 @@
-"""How often rules that learn nothing are wrong on the novels: ``python -m benchmarks.reproductions.rules``."""
+"""Error rates on the novels of rules that learn nothing: ``python -m benchmarks.reproductions.rules``."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What was trained, spec by spec, and whether it came out in the order that was expected."""
+"""Trainings of a section, spec by spec, and whether they came out in the expected order."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
@@ -121,7 +121,9 @@ def is_first(cell: str, first: int) -> bool:
 
 
 def to_the_best_of(baseline: str, runs: Runs, metric: Metric) -> str:
-    """When each comes to the best level that the baseline of the same seed holds, as a part of the baseline's time."""
+    """Time in which each method comes to the best level that the baseline of the same seed holds, as a part of the
+    baseline's time.
+    """
     own = words(baseline)
     told = (
         f"Time to the best level that {own} of the same seed holds for {HELD} validations, and to each spec's own best"
@@ -190,7 +192,7 @@ def without_source(order: Order) -> str:
 
 
 def seeds_in_order(order: Order, runs: Runs, metric: Metric) -> Held | None:
-    """In how many seeds the order was seen; None if not all of its specs were run with a seed in common."""
+    """Number of seeds in which the order was seen; None if not all of its specs were run with a common seed."""
     known = [run for name in order.best_first if (run := runs[name]) is not None]
     if len(known) < len(order.best_first):
         return None

@@ -58,7 +58,7 @@ class Service:
         self.process.wait()
 
     def _address(self) -> str | None:
-        """Where it listens, as it has printed it: what answers there is this process, and no other service."""
+        """Address that the service has printed. This process answers there, and no other service."""
         for line in self._printed().splitlines():
             told = _object(line)
             if "url" in told:
@@ -83,7 +83,7 @@ def _object(line: str) -> dict[str, Any]:
 
 
 def _can_train(url: str) -> bool:
-    """Whether the service is ready and a worker has registered, which may still compile its kernels."""
+    """Tell if the service is ready and a worker has registered. The worker may still compile its kernels."""
     with Client(url, patience=0) as client:
         try:
             return client.is_ready() and bool(client.catalogue("workers"))

@@ -1,4 +1,4 @@
-"""What one can ask for."""
+"""Commands of the catalogue."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What all commands share: how they print, how they fail, and what they need installed."""
+"""Common parts of all commands: output, failures, and the packages that they need."""
 
 import functools
 import json
@@ -78,7 +78,7 @@ def standard_input_or(file: Path) -> Path:
 
 
 def read(file: Path) -> Any:
-    """What a YAML or JSON file holds.
+    """Read a YAML or JSON file.
 
     Raises:
         Invalid: the file cannot be read; the message names it.

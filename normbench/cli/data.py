@@ -137,7 +137,7 @@ def _for_each(
 
 
 def _unusable(dataset: registry.Dataset, folder: Path, error: OSError) -> str:
-    """What the operating system has against a folder of data sets, and how to take another."""
+    """Error of the operating system on a folder of data sets, and how to choose another folder."""
     no_folder = isinstance(error, FileExistsError | NotADirectoryError)
     return (
         f"data set '{dataset.name}': {error.filename or folder} {'is no folder' if no_folder else 'cannot be used'}"

@@ -59,7 +59,7 @@ def demo(
 
 
 def pages(port: int, board: Leaderboard) -> str:
-    """What there is to look at in a browser now."""
+    """Addresses of the pages to look at in a browser now."""
     return (
         f"Open in a browser:\n\n{_addresses(port, board)}\n\n"
         "The service runs on for them, and for normbench submit in another terminal. Ctrl-C stops it."
@@ -73,12 +73,12 @@ def _addresses(port: int, board: Leaderboard) -> str:
 
 
 def _fingerprints(board: Leaderboard) -> list[str]:
-    """Those of the board's first entries, as many as the demo has methods."""
+    """Fingerprints of the board's first entries, as many as the demo has methods."""
     return [entry["fingerprint"] for entry in board["entries"] if entry["fingerprint"]][: len(METHODS)]
 
 
 def advice(data_dir: Path, port: int, board: Leaderboard) -> str:
-    """How to look further, to be copied as it stands."""
+    """Commands to look further, to be copied as they stand."""
     url = f"http://127.0.0.1:{port}"
     own, at = _own_name(), "" if url == DEFAULT_URL else f"NORMBENCH_URL={url} "
     return (
@@ -93,13 +93,13 @@ def advice(data_dir: Path, port: int, board: Leaderboard) -> str:
 
 
 def _start(data_dir: Path, port: int) -> str:
-    """What starts the service that the demo had, to be copied as it stands."""
+    """Command that starts the demo's service again, to be copied as it stands."""
     where = f"NORMBENCH_DATA_DIR={shlex.quote(str(data_dir))} " if "NORMBENCH_DATA_DIR" in os.environ else ""
     return f"{where}{_own_name()} up --port {port}"
 
 
 def _own_name() -> str:
-    """What to type for this very command."""
+    """Command line that started this process."""
     called = Path(sys.argv[0]).absolute()
     if called.name != "normbench":
         return f"{shlex.quote(sys.executable)} -P -m normbench"

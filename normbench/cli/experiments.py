@@ -67,7 +67,7 @@ def submit(
 
 
 def _planned(client: Client, files: Sequence[Path]) -> list[tuple[Path, Mapping[str, Any], Plan]]:
-    """What each file holds, and what submitting it would do.
+    """Content of each file, and the plan of its submission.
 
     Raises:
         NormbenchError: the service is away, or refuses one of them or more; the message says of each why.

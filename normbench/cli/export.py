@@ -1,4 +1,4 @@
-"""What the service knows, as files for other programs."""
+"""Export of the service's data, as files for other programs."""
 
 import json
 import sys

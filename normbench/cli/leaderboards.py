@@ -1,4 +1,4 @@
-"""Which method wins."""
+"""Commands of boards."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, cast
@@ -80,7 +80,7 @@ def _check_of_a_task(options: Mapping[str, Any]) -> None:
 
 
 def _nothing_here(client: Client, board: Leaderboard) -> str:
-    """That the board is empty, and what to type for those of the task's boards that have entries."""
+    """Message on an empty board, with the commands for those of the task's boards that have entries."""
     task, profile, own = board["task"], board["profile"], board["problems"][0]["id"]
     title = "" if board["problem"]["id"] == own else f" ({board['problem']['title']})"
     others = [found for found in client.leaderboards() if found["task"] == task]

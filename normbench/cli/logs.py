@@ -1,4 +1,4 @@
-"""What became of a run's attempts, and what its training said."""
+"""Log of a run: its attempts, and the output of its training."""
 
 import re
 from typing import Annotated, TypedDict

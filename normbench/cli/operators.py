@@ -1,4 +1,4 @@
-"""What commands of whoever runs the service stand on: its settings, and its complaints as ours."""
+"""Common parts of the operator's commands: settings, and errors of settings as errors of the command line."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

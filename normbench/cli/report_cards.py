@@ -1,4 +1,4 @@
-"""What a method does, measured."""
+"""Commands of report cards."""
 
 from typing import Annotated
 

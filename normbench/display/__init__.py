@@ -1,1 +1,1 @@
-"""What the command line shows: one module for each kind of thing, all of them on ``table``."""
+"""Display of the command line: one module for each kind of thing, all of them on ``table``."""

@@ -42,7 +42,7 @@ def claims(results: Sequence[SubmittedResult]) -> Table:
 
 
 def claim(result: SubmittedResult) -> Any:
-    """What became of a result."""
+    """Panel of a claim and its state."""
     lines = {
         result["metric"]: interval(result["value"]),
         "seeds": seeds([one["seed"] for one in result["values"]]),
@@ -60,6 +60,6 @@ def _difference(result: SubmittedResult) -> str | None:
 
 
 def _missing(result: SubmittedResult) -> str:
-    """What it takes to judge the claim."""
+    """Runs that are missing for a verdict on the claim."""
     left = ENOUGH - len(result["fresh_seeds"])
     return f"unknown until {counted(left, 'other seed')} ran here" if left > 0 else "unknown of a single seed"

@@ -58,7 +58,7 @@ def _title(found: Comparison) -> str:
 
 
 def _correction(found: Comparison) -> str:
-    """What each p was corrected for, of which the table shows a part."""
+    """Sentence on the correction of the p-values. The table shows a part of the tests that were corrected."""
     entries = sum(not entry["over_budget"] for entry in found["entries"])
     pairs = entries * (entries - 1) // 2
     if pairs <= 1:
@@ -93,7 +93,7 @@ def _rank(entry: Mapping[str, Any]) -> str | None:
 
 
 def _value(entry: Mapping[str, Any]) -> str | None:
-    """Of the seeds that converged; how many did not; and the score, if it is another number than the mean."""
+    """Mean of the seeds that converged, the number of those that did not, and the score if it is another number."""
     value, score = entry["value"], entry["score"]
     parts = [interval(value)] if value else []
     if entry["n_diverged"]:

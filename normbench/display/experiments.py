@@ -41,7 +41,7 @@ def experiments(summaries: Sequence[ExperimentSummary], now: datetime) -> Table:
 
 
 def waits(experiment: Experiment) -> bool:
-    """Whether it has not ended and none of its runs is being trained."""
+    """Tell if the experiment has not ended and none of its runs is being trained."""
     return experiment["state"] not in ENDED and all(run["state"] != "running" for run in experiment["runs"])
 
 
@@ -87,12 +87,12 @@ def divergence_step(run: Run) -> int:
 
 
 def has_diverged_altogether(experiment: Experiment) -> bool:
-    """Whether every seed of it diverged."""
+    """Tell if every seed of the experiment diverged."""
     return bool(experiment["runs"]) and all(map(has_diverged, experiment["runs"]))
 
 
 def divergences(runs: Sequence[Run]) -> str | None:
-    """How many of the runs diverged, and where: ``2 of 5 diverged at step 10``. None if none did."""
+    """Divergences of the runs, and their steps: ``2 of 5 diverged at step 10``. None if no run diverged."""
     steps = sorted({divergence_step(run) for run in runs if has_diverged(run)})
     if not steps:
         return None
@@ -102,18 +102,18 @@ def divergences(runs: Sequence[Run]) -> str | None:
 
 
 def _time(run: Run) -> str | None:
-    """Of training; marked where it counts on no board."""
+    """Training time of a run, with a mark if it counts on no board."""
     spent = run["timing"]
     return spent and f"{duration(spent['training'])}{'*' if contended(run) else ''}"
 
 
 def contended(run: Run) -> bool:
-    """Whether something else ran on its machine."""
+    """Tell if something else ran on the run's machine."""
     return run["timing"] is not None and run["timing"]["certificate"]["contended"]
 
 
 def plan(found: Plan) -> Group:
-    """What submitting a spec would do."""
+    """Plan of a submission."""
     known, in_all = found["seconds_per_run"], found["total_seconds"]
     lines = {
         "runs": f"{found['runs']} ({seeds(found['spec']['seeds'])})",
@@ -138,7 +138,7 @@ def other_code(found: Plan) -> list[str]:
 
 
 def memory(found: Plan) -> str:
-    """What a run needs at least, and what there is."""
+    """Memory that a run needs at least, and the memory of the workers."""
     needed, there_is = found.get("memory_bytes"), found.get("worker_memory_bytes")
     if needed is None:
         return "not known"
@@ -147,7 +147,9 @@ def memory(found: Plan) -> str:
 
 
 def subject(found: Experiment | Plan) -> str:
-    """What an experiment is about: task, of an analysis the cell, and the method with what differs from the profile."""
+    """Subject of an experiment: the task, for an analysis the cell, and the method with its differences from the
+    profile.
+    """
     spec = found["spec"]
     cell = spec["model"]["cell"] if spec["kind"] == "analysis" and spec["model"] else None
     return " ".join(filter(None, (spec["task"]["name"], cell, found["name"])))

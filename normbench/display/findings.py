@@ -1,4 +1,4 @@
-"""What an analysis found, as a table."""
+"""Findings of an analysis, as a table."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -54,7 +54,7 @@ def _title(board: Leaderboard) -> str:
 
 
 def _note(board: Leaderboard) -> str | None:
-    """What to know of its problem, the verdict, and how to read its ranks."""
+    """Note below a board: its problem, the verdict, and how to read its ranks."""
     found = board["verdict"]
     verdict = f"{found['claim']} {found['detail']}" if found else None
     of_problem = board["problem"]["note"]
@@ -93,7 +93,7 @@ def _set_aside(board: Leaderboard) -> str | None:
 
 
 def _older_code(board: Leaderboard) -> str | None:
-    """How many runs the entries set aside, and how to see them."""
+    """Number of runs of older code that the entries set aside, and how to see them."""
     aside = sum(entry.get("n_older", 0) for entry in board["entries"] if not entry.get("of_older_code"))
     if not aside or any(entry.get("of_older_code") for entry in board["entries"]):
         return None
@@ -102,7 +102,7 @@ def _older_code(board: Leaderboard) -> str | None:
 
 
 def _company(board: Leaderboard) -> str | None:
-    """That entries lack seconds because something else ran on their machine."""
+    """Note that entries lack seconds because something else ran on their machine."""
     some = sum(entry["contended"] > 0 for entry in board["entries"])
     if not some:
         return None
@@ -120,7 +120,7 @@ def _rank(entry: Mapping[str, Any]) -> str | None:
 
 
 def _source(entry: Mapping[str, Any]) -> str | None:
-    """Who measured an entry elsewhere, or that it is over the budget; None of one that the board ranks."""
+    """Remark on an entry that is measured elsewhere or over the budget; None for an entry that the board ranks."""
     if entry["source"] == "submitted":
         source: str = entry["provenance"]["source"]
         return source
@@ -156,7 +156,7 @@ def _time(entry: Mapping[str, Any], by: str, form: str) -> str | None:
 
 
 def _seconds(entry: Mapping[str, Any]) -> str | None:
-    """Of the runs that were alone on their machine; marked where there are others."""
+    """Seconds of the runs that were alone on their machine, with a mark if there are other runs."""
     if not entry["contended"]:
         return _time(entry, "seconds_to_target", "{:.1f} s")
     alone = entry["n_seeds"] - entry["contended"]
@@ -164,7 +164,7 @@ def _seconds(entry: Mapping[str, Any]) -> str | None:
 
 
 def _speedup(speedup: Mapping[str, Any] | None, rank_by: str) -> str | None:
-    """That by which the board ranks; of boards by the metric, in updates."""
+    """Speed-up that the board ranks by; in updates on a board by the metric."""
     ratio = speedup and speedup["seconds" if rank_by == "seconds_to_target" else "steps"]
     if not speedup or not ratio:
         return None

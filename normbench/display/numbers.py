@@ -35,7 +35,7 @@ def duration(seconds: float) -> str:
 
 
 def size(number: int) -> str:
-    """So many bytes: 202 MB, 15.8 GB."""
+    """Size as text: 202 MB, 15.8 GB."""
     return f"{number / 10**6:,.0f} MB" if number < 10**9 else f"{number / 10**9:,.1f} GB"
 
 

@@ -111,7 +111,7 @@ def _until_ended(
     console: Console,
     shown: list[RenderableType],
 ) -> list[Watched]:
-    """What was watched, as it ended; ``shown`` holds what is on the console."""
+    """Show looks until the end; return the last one. ``shown`` holds what is on the console."""
     heard = time.monotonic()
     with Live(console=console, refresh_per_second=4) as live:
         for seen in looks:
@@ -128,7 +128,7 @@ def _until_ended(
 
 
 def _metrics(client: Client) -> dict[str, str]:
-    """What each task is judged by; nothing while the service does not say."""
+    """Metric of each task; empty while the service does not tell."""
     try:
         return {task["name"]: task["metric"]["name"] for task in client.catalogue("tasks") if task["metric"]}
     except NormbenchError:
@@ -176,7 +176,7 @@ def steps(runs: Sequence[Run]) -> tuple[int, int]:
 
 
 def seconds_left(runs: Sequence[Run]) -> float | None:
-    """Until all seeds have ended at the pace of those that run now; None while that is not known."""
+    """Seconds until all seeds have ended, at the pace of those that run now; None while the pace is unknown."""
     left = pace = longest = 0.0
     for run in runs:
         if run["state"] in ENDED:
@@ -191,7 +191,7 @@ def seconds_left(runs: Sequence[Run]) -> float | None:
 
 
 def phases(runs: Sequence[Run]) -> list[str]:
-    """What is going on of evaluations, and in how many runs where there are several."""
+    """Phases of the running evaluations, with the number of runs if there are several."""
     going_on = [run["progress"].get("phase") for run in runs if run["state"] == "running"]
     counts = Counter(phase for phase in going_on if phase)
     return [f"{phase} ({counted(count, 'run')})" if len(runs) > 1 else phase for phase, count in counts.items()]

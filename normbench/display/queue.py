@@ -17,7 +17,7 @@ NOBODY = "no worker is alive; `normbench up` has one within seconds of its start
 
 
 class Queue:
-    """What an experiment may wait for, asked now and then."""
+    """Queue that an experiment waits in, asked now and then."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -35,7 +35,9 @@ class Queue:
         return reason
 
     def no_worker(self, device: str) -> str | None:
-        """That nobody trains on the device, and what to do; None if somebody does, or the service does not say."""
+        """Message that no worker trains on the device, and what to do; None if there is one, or the service does not
+        tell.
+        """
         try:
             workers = self._client.catalogue("workers")
         except NormbenchError:
@@ -63,7 +65,7 @@ class Queue:
         return f"{_busy(len(listening), device)}, {self._others(experiment, queues)} waiting"
 
     def _others(self, experiment: Experiment, queues: Container[str]) -> str:
-        """How many runs of other experiments wait for the same workers."""
+        """Number of runs of other experiments that wait for the same workers."""
         waiting = [
             summary["runs_by_state"].get("queued", 0)
             for state in ("queued", "running")
@@ -83,7 +85,7 @@ def _listening(device: str, workers: list[dict[str, Any]]) -> list[dict[str, Any
 
 
 def _is_starting(worker: dict[str, Any]) -> bool:
-    """Whether it does not know yet whether it has fused kernels, since it compiles them; older services say nothing."""
+    """Tell if a worker still compiles its kernels. It does not know then if it has any; older services do not tell."""
     return "fused" in worker and worker["fused"] is None
 
 

@@ -11,7 +11,7 @@ WHERE = "code, packages, data and machine"
 
 
 def replayed(found: Replayed) -> Group:
-    """Whether the numbers are the same, where they part, and what is different about where the two ran."""
+    """Comparison of a replay: if its numbers are the same, where they part, and how the two environments differ."""
     parts: list[RenderableType] = [Text(_verdict(found), "bold")]
     if found["deviations"]:
         parts.append(_deviations(found))

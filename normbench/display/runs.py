@@ -17,7 +17,7 @@ PARTS = {
 
 
 def history(run: Run) -> Table:
-    """What befell each attempt, and what the run is now."""
+    """History of a run: its attempts, and its state now."""
     columns = (Column("attempt"), Column("when"), Column("what", prose=True))
     rows = [
         (1, moment(run["created_at"]), "submitted"),
@@ -28,14 +28,14 @@ def history(run: Run) -> Table:
 
 
 def timing(spent: Timing) -> Group:
-    """Where the run's time went, and whether its seconds count."""
+    """Parts of the run's time, and whether its seconds count."""
     lines = {name: duration(spent[part]) for part, name in PARTS.items()}  # type: ignore[literal-required]
     lines["its seconds"] = worth(spent)
     return Group(Text("Where its time went", "bold"), block(lines))
 
 
 def worth(spent: Timing) -> str:
-    """Whether the run was alone on its machine, and how anybody can tell."""
+    """Sentence on whether the run was alone on its machine, with the evidence."""
     certificate = spent["certificate"]
     if certificate["contended"]:
         return f"do not count on boards: {certificate['reason']}"
@@ -57,7 +57,7 @@ def _now(run: Run) -> str:
 
 
 def outcome(run: Run) -> str | None:
-    """How the run ended; of one that diverged, when and what was no longer finite."""
+    """Outcome of a run; for a diverged one also the step, and the series that was no longer finite."""
     divergence = (run["result"] or {}).get("divergence")
     if divergence is None:
         return f"diverged at step {run['progress']['step']}" if run["outcome"] == "diverged" else run["outcome"]

@@ -50,7 +50,7 @@ def sweep(found: Sweep) -> Group:
 
 
 def plan(found: SweepPlan) -> Group:
-    """What submitting a sweep would do."""
+    """Plan of a sweep."""
     in_all = found["total_seconds"]
     more = f", up to {found['most_runs']:,}" if found["most_runs"] > found["n_runs"] else ""
     basis = found["basis"] or "nothing is left to run"
@@ -131,7 +131,7 @@ def _valid(cell: SweepCell) -> float | None:
 
 
 def _alike(found: Sweep) -> str:
-    """What all cells have changed alike."""
+    """Changes that all cells share."""
     changed = [cell["entry"]["changes"] for cell in found["cells"] if cell["entry"]]
     alike = shared(changed, {path for cell in found["cells"] for path in cell["values"]})
     return f"; all cells: {alike}" if alike else ""

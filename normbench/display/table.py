@@ -22,7 +22,7 @@ PROSE = 20  # characters; a column of prose gets no narrower
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """How a column behaves where room is scarce.
+    """Column of a table, and how it behaves where room is scarce.
 
     Attributes:
         prose: its cells may break into lines, within a long word if need be.

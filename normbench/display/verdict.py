@@ -1,4 +1,4 @@
-"""What a comparison shows, in a sentence."""
+"""Verdict of a comparison, in a sentence."""
 
 from collections.abc import Mapping
 from typing import Any

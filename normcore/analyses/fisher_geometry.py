@@ -1,5 +1,6 @@
-"""What the paper says of the geometry of parameter space under normalization, statement by statement: Ba, Kiros,
-Hinton 2016, arXiv:1607.06450v1, section 5.2 and the appendix on gains."""
+"""Geometry of parameter space under normalization, statement by statement: Ba, Kiros, Hinton 2016,
+arXiv:1607.06450v1, section 5.2 and the appendix on gains.
+"""
 
 from collections.abc import Iterator
 from itertools import product
@@ -106,7 +107,7 @@ def _divergence_findings(draw: Draw, generator: torch.Generator) -> Iterator[Fin
 
 
 def divergence_finding(excess: float) -> Finding:
-    """Whether the largest relative deviation from the quadratic form is of the size of the change."""
+    """Finding: the largest relative deviation from the quadratic form is of the size of the change."""
     return _finding(
         "divergence.bernoulli",
         "LN Eq. 8",
@@ -224,7 +225,7 @@ def _null_findings(draw: Draw, fishers: Fishers, generator: torch.Generator) -> 
 
 
 def null_finding(name: str, curvatures: list[float], change: str, invariant: bool) -> Finding:
-    """Whether the curvature is 0 along a change that leaves the outputs as they are, and along no other change."""
+    """Finding: the curvature is 0 along a change that leaves the outputs as they are, and along no other change."""
     value = max(curvatures) if invariant else min(curvatures)
     return _finding(
         f"null.{name}",
@@ -271,7 +272,7 @@ def _wide_row_factor(draw: Draw) -> float:
 
 
 def wide_rate_finding(hidden_size: int, value: float) -> Finding:
-    """Whether the curvature of a wide layer changes by a factor closer to 1 than to 1/2."""
+    """Finding: the curvature of a wide layer changes by a factor closer to 1 than to 1/2."""
     return _finding(
         f"rate.layer_norm.row.h{hidden_size}",
         "LN section 5.2.2",
@@ -283,7 +284,7 @@ def wide_rate_finding(hidden_size: int, value: float) -> Finding:
 
 
 def rate_finding(name: str, value: float, remark: str) -> Finding:
-    """Whether the curvature halves."""
+    """Finding: the curvature halves."""
     claimed = "curvature changes by a factor of 1/2 when w_i doubles"
     return _finding(f"rate.{name}", "LN section 5.2.2", value, claimed, abs(value - 1 / 2) < SAME, remark)
 
@@ -334,12 +335,12 @@ def _gain_finding(draw: Draw, fishers: Fishers, method: Method, name: str, equat
 
 
 def equality(name: str, equation: str, off: float, claim: str, meaning: str) -> Finding:
-    """Whether two sides agree but for rounding."""
+    """Finding: two sides of an equation agree but for rounding."""
     return _finding(name, equation, off, claim, off < SAME, meaning)
 
 
 def linear_order(name: str, equation: str, order: float, tolerance: float, claim: str, meaning: str) -> Finding:
-    """Whether something vanishes with the first power of what goes to 0."""
+    """Finding: a quantity vanishes with the first power of what goes to 0."""
     return _finding(name, equation, order, claim, abs(order - 1) < tolerance, meaning)
 
 

@@ -132,7 +132,7 @@ def normalized_fisher(theta: Tensor, x: Tensor, method: Method, covariance: Tens
 
 
 def misprinted_fisher(theta: Tensor, x: Tensor, method: Method, covariance: Tensor) -> Tensor:
-    """As ``normalized_fisher``, but the derivative by g_j reads (a_j - mean_i) / sigma_j, as printed."""
+    """Fisher matrix as ``normalized_fisher``, but with the derivative by g_j as printed: (a_j - mean_i) / sigma_j."""
     weight = theta[:, : x.shape[1]]
     a = x @ weight.T
     mean, sigma = (s.expand_as(a) for s in moments(a, weight, method))
@@ -221,7 +221,7 @@ def weight_blocks(fisher: Tensor) -> Tensor:
 
 
 def gain_block(fisher: Tensor) -> Tensor:
-    """Of the gains alone: (H, F + 2, H, F + 2) -> (H, H)."""
+    """Block of the gains alone: (H, F + 2, H, F + 2) -> (H, H)."""
     return fisher[:, -1, :, -1]
 
 
@@ -255,14 +255,14 @@ def doubled(theta: Tensor, rows: slice) -> Tensor:
 
 
 def divergence_excess(theta: Tensor, x: Tensor, fisher: Tensor, change: Tensor) -> float:
-    """How far the standard Bernoulli GLM's divergence is from d' F d / 2, relatively, for a change d (H, F + 1)."""
+    """Relative deviation of the standard Bernoulli GLM's divergence from d' F d / 2, for a change d (H, F + 1)."""
     divergence = bernoulli_divergence(outputs(theta, x, None), outputs(theta + change, x, None))
     quadratic = torch.einsum("ip,ipjq,jq->", change, fisher, change) / 2
     return float((divergence / quadratic - 1).abs())
 
 
 def row_factor(theta: Tensor, weight_fisher: Callable[[Tensor], Tensor], rows: int) -> float:
-    """By what the block F_ii of w_i changes when w_i doubles, the mean over the first rows i.
+    """Factor by which the block F_ii of w_i changes when w_i doubles, the mean over the first rows i.
 
     The Fisher matrix of the weights is a function (H, P) -> (H, F, H, F).
     """

@@ -1,4 +1,4 @@
-"""How far gradients reach back, and what the gain has to do with it: Cooijmans et al. 2017, arXiv:1603.09025v5, Fig. 1.
+"""Reach of gradients back in time, by the gain: Cooijmans et al. 2017, arXiv:1603.09025v5, Fig. 1.
 
 Shapes: T steps, B cases, F inputs, H hidden units.
 """
@@ -171,7 +171,7 @@ def decades_lost(flow: Sequence[float]) -> float:
 
 
 def flow_finding(name: str, flow: Sequence[float]) -> Finding:
-    """How much of the gradient is lost on the way back."""
+    """Finding: how much of the gradient is lost on the way back."""
     lost = decades_lost(flow)
     return Finding(
         f"{name}: decades lost",
@@ -202,8 +202,9 @@ def figure_1a_findings(name: str, gain: float, flow: Sequence[float]) -> Iterato
 
 
 def figure_1b_findings(derivatives: Sequence[TanhDerivative]) -> list[Finding]:
-    """What section 4 says of the mean derivative, by growing standard deviation: close to 1 at first, then smaller and
-    smaller, and much smaller than 1 at a standard deviation of 1."""
+    """Findings of section 4 on the mean derivative, by growing standard deviation: close to 1 at first, then smaller
+    and smaller, and much smaller than 1 at a standard deviation of 1.
+    """
     first, *others = derivatives
     findings = [_derivative_finding(first, "close to 1", first.mean >= CLOSE_TO_1)]
     for before, after in zip(derivatives, others, strict=False):
@@ -215,7 +216,7 @@ def figure_1b_findings(derivatives: Sequence[TanhDerivative]) -> list[Finding]:
 
 
 def _is_figure_1a(spec: AnalysisSpec) -> bool:
-    """Whether this is the figure's network on the figure's data."""
+    """Tell if this is the figure's network on the figure's data."""
     figure = resolve(
         {"task": {"name": "gradient_flow", "profile": "paper"}, "norm": {"method": "recurrent_batch_norm"}}
     )

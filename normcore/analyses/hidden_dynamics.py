@@ -1,5 +1,5 @@
-"""Whether the summed inputs of a recurrent network grow, shrink or stay from step to step: Ba, Kiros, Hinton 2016,
-arXiv:1607.06450v1, section 3.1.
+"""Growth of the summed inputs of a recurrent network from step to step: Ba, Kiros, Hinton 2016, arXiv:1607.06450v1,
+section 3.1.
 
 Shapes: T steps, B cases, F inputs or features.
 """
@@ -35,7 +35,7 @@ STABLE = 0.01  # growth below this multiplies a magnitude by less than 1.11 in t
 
 @dataclass(frozen=True, slots=True)
 class SiteDynamics:
-    """How large the summed inputs of one norm are at every step.
+    """Size of the summed inputs of one norm at every step.
 
     A magnitude is a root mean square over all cases and features of the step. A growth is the slope of the
     magnitude's natural logarithm, fitted by least squares over the second half of the steps, so that what is peculiar
@@ -69,7 +69,9 @@ def prepare(spec: AnalysisSpec, seed: int, resources: Resources) -> Work:
 
 
 def _claim(spec: AnalysisSpec, scale: float) -> str | None:
-    """Of the task's own network; none where an orthogonal W_h keeps all lengths and nothing is normalized."""
+    """Claim of the paper for the task's own network. None where an orthogonal W_h keeps all lengths and nothing is
+    normalized.
+    """
     norm = cast(Method, spec.norm)
     usual = resolve({"task": {"name": spec.task.name}, "norm": {"method": norm.method}})
     keeps_lengths = norm.method == "none" and scale == 1
@@ -89,8 +91,9 @@ def _measured(network: Recurrent, scale: float, seed: int, claim: str | None) ->
 
 
 def finding_of(dynamics: SiteDynamics, name: str, claim: str | None) -> Finding:
-    """How ``summed_inputs`` or ``normalized`` grows. The claim is about all that enters the nonlinearity,
-    ``norm_sum``."""
+    """Finding on the growth of ``summed_inputs`` or ``normalized``. The claim is about all that enters the
+    nonlinearity, ``norm_sum``.
+    """
     growth = dynamics.growth if name == "summed_inputs" else dynamics.normalized_growth
     verdict = None if growth is None else "stable" if abs(growth) < STABLE else "grows" if growth > 0 else "shrinks"
     finding = Finding(
@@ -182,7 +185,7 @@ def _watched(norm: nn.Module) -> tuple[list[float], list[float]]:
 
 
 def _root_mean_square(a: Tensor) -> float:
-    """Of values too small to be squared as well."""
+    """Root mean square, also of values whose squares underflow."""
     greatest = a.abs().max()
     return float(greatest * (a / greatest).square().mean().sqrt()) if greatest else 0.0
 

@@ -1,4 +1,4 @@
-"""What a normalized layer does not see: Ba, Kiros, Hinton 2016, arXiv:1607.06450v1, section 5.1.
+"""Invariances of a normalized layer: Ba, Kiros, Hinton 2016, arXiv:1607.06450v1, section 5.1.
 
 Shapes: N cases, F inputs, H units. Everything is computed in float64.
 """
@@ -78,7 +78,7 @@ class Invariance:
 
 @dataclass(frozen=True, slots=True)
 class RescalingWithEps:
-    """What is left of layer norm's invariance to rescaling once eps is added to the variance.
+    """Rest of layer norm's invariance to rescaling once eps is added to the variance.
 
     Attributes:
         ratio: the median, over the cases, of the rescaled output over the original.
@@ -178,7 +178,7 @@ def invariances(method: Method, seed: int = 0) -> list[Invariance]:
 
 
 def rescaling_with_eps(method: LayerNorm, seed: int = 0) -> RescalingWithEps:
-    """How far from invariant layer norm's own eps makes it when all weights are rescaled."""
+    """Deviation from invariance that layer norm's own eps causes when all weights are rescaled."""
     generator = torch.Generator().manual_seed(seed)
     layer = _layer(method.model_copy(update={"affine": False}), generator)
     x = torch.randn(CASES, INPUT_SIZE, generator=generator, dtype=torch.float64)
@@ -219,7 +219,7 @@ def _one_row(weight: Tensor) -> Tensor:
 
 
 def _shift(generator: torch.Generator) -> Tensor:
-    """The same for all rows of W, or for all cases: (F)."""
+    """Shift that is the same for all rows of W, or for all cases: (F)."""
     return torch.randn(INPUT_SIZE, generator=generator, dtype=torch.float64)
 
 

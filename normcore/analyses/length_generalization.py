@@ -1,5 +1,5 @@
-"""How a character model does on segments longer than it was trained on: Cooijmans et al. 2017, arXiv:1603.09025v5,
-Fig. 3b.
+"""Score of a character model on segments longer than those of its training: Cooijmans et al. 2017,
+arXiv:1603.09025v5, Fig. 3b.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -81,8 +81,8 @@ def findings_of(score: LengthScore, is_the_figures: bool) -> list[Finding]:
 
 
 def rise_findings(scores: Sequence[LengthScore], trained_length: int, is_the_figures: bool) -> list[Finding]:
-    """How the score changes from the shortest to the longest segments that are as long as those of training or
-    longer; nothing if there are fewer than two such lengths.
+    """Findings on the change of the score from the shortest to the longest segments that are as long as those of
+    training or longer; none if there are fewer than two such lengths.
 
     The figure's curve falls, by 0.065 bits from 100 to 1000 characters; the text says that to repeat the last
     population statistics "is a viable strategy".

@@ -1,5 +1,4 @@
-"""How the population statistics of a batch norm depend on the time step: Cooijmans et al. 2017, arXiv:1603.09025v5,
-Fig. 5.
+"""Population statistics of a batch norm by time step: Cooijmans et al. 2017, arXiv:1603.09025v5, Fig. 5.
 
 Shapes: T steps whose statistics are known, F features.
 """
@@ -63,7 +62,7 @@ def prepare(spec: AnalysisSpec, seed: int, resources: Resources) -> Work:
 
 
 def findings_of(statistics: StatisticsByStep, is_the_figures: bool) -> list[Finding]:
-    """When the variance settles and, of the recurrent term, with which it begins.
+    """Findings on the step at which the variance settles, and on the first variance of the recurrent term.
 
     The figure's claims are of the recurrent term and the cell of the paper's own language model: there is a transient
     in which the variance differs from its last value (section 3), and it is over by step 10, where the figure's

@@ -1,4 +1,4 @@
-"""What every analysis owes whoever runs it: its work in pieces, each of which gives curves and findings.
+"""Contract of analyses: work in pieces, each of which gives curves and findings.
 
 A module of an analysis has a function ``prepare(spec, seed, resources) -> Work``.
 """
@@ -21,7 +21,7 @@ NO_MATTER = frozenset({"training.kernel", "training.target"})  # fields of a spe
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """Where an analysis is done, and what it finds there.
+    """Resources of an analysis.
 
     Attributes:
         device: what it may compute on.
@@ -47,7 +47,7 @@ class Resources:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What one piece of an analysis gives.
+    """Report of one piece of an analysis.
 
     Attributes:
         curves: points (x, y) by the name of the curve, x being a whole number; what is not finite is left out later.
@@ -75,7 +75,8 @@ class Work:
 
 
 def is_the_papers_run(spec: TrainingSpec, method: type[Method]) -> bool:
-    """Whether a run is one that the paper reports: its task's profile ``paper`` with nothing changed, and this method
-    with its usual options. What a paper claims of a trained network is held only against such runs."""
+    """Tell if a run is one that the paper reports: its task's profile ``paper`` with nothing changed, and this
+    method with its usual options. A paper's claim on a trained network is tested only on such runs.
+    """
     changed = changes(spec).keys() - NO_MATTER
     return spec.task.profile == "paper" and isinstance(spec.norm, method) and not changed

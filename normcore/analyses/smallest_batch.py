@@ -38,7 +38,7 @@ THRESHOLD = 0.2  # see ``smallest_that_trains``
 
 @dataclass(frozen=True, slots=True)
 class BatchResult:
-    """What training at one batch size came to.
+    """Result of training at one batch size.
 
     Attributes:
         accuracy: on the validation split; None if the batch was refused, or if the loss or a logit was not finite.

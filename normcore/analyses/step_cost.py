@@ -1,4 +1,4 @@
-"""What a training step costs with a normalization, against the same step of the same network without.
+"""Cost of a training step with a normalization, relative to the same step of the same network without.
 
 Shapes: T steps, B cases.
 """
@@ -33,7 +33,7 @@ FEWEST_PAIRS = 6  # the range of five samples covers the median with probability
 
 @dataclass(frozen=True, slots=True)
 class StepCost:
-    """How long a training step takes.
+    """Time of a training step.
 
     Attributes:
         seconds: median over the pairs, with the method.
@@ -127,7 +127,7 @@ def timed_pairs(
 
 
 def cost_of_pairs(timed: Sequence[tuple[float, float]]) -> StepCost:
-    """What the seconds (with the method, without) of all pairs come to.
+    """Step cost from the seconds (with the method, without) of all pairs.
 
     Raises:
         ValueError: there are too few pairs for the interval.

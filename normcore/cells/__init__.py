@@ -12,7 +12,7 @@ from torch import Tensor
 from normcore.norms import Normalization
 from normcore.spec.cells import CELLS
 from normcore.spec.models.recurrent import RecurrentModel
-from normcore.spec.plug_ins import CannotRun
+from normcore.spec.plug_ins.errors import CannotRun
 
 INTERFACE = {
     "initial_state": "initial_state(batch_size)",
@@ -23,7 +23,7 @@ INTERFACE = {
 
 
 class State(Protocol):
-    """What a cell carries from step to step: a NamedTuple whose ``h`` (B, H) is also the cell's output."""
+    """State that a cell carries from step to step: a NamedTuple whose ``h`` (B, H) is also the cell's output."""
 
     @property
     def h(self) -> Tensor: ...
@@ -48,7 +48,7 @@ class Cell(Protocol[S]):
         ...
 
     def input_term(self, x: Tensor, t: int, mask: Tensor | None = None) -> Tensor:
-        """What the inputs x (T, B, F) of the steps t, t + 1, ... add to the summed inputs: (T, B, G H).
+        """Input term of the summed inputs, from the inputs x (T, B, F) of the steps t, t + 1, ...: (T, B, G H).
 
         ``mask`` (T, B) is false where there is only padding; None if there is none.
         """
@@ -60,7 +60,7 @@ class Cell(Protocol[S]):
 
 
 def build(options: RecurrentModel, input_size: int, norm: Normalization) -> Cell[State]:
-    """One layer of the cell that the options describe.
+    """One layer of the cell that the options describe. The method may give its matrices another parametrization.
 
     Raises:
         CannotRun: its class lacks something that every cell has.
@@ -72,4 +72,6 @@ def build(options: RecurrentModel, input_size: int, norm: Normalization) -> Cell
             f"{CELLS.tag_of(options)}: {kind.__module__}.{kind.__qualname__} has no {' and no '.join(missing)}; a cell"
             f" has {', '.join(INTERFACE.values())}"
         )
-    return cast(Cell[State], kind(options, input_size, norm))
+    cell = kind(options, input_size, norm)
+    norm.parametrize(cell, *(name for name, p in cell.named_parameters(recurse=False) if p.dim() == 2))
+    return cast(Cell[State], cell)

@@ -31,8 +31,9 @@ class BinaryImages:
     checksums: Mapping[str, str]
 
     def spread(self, examples: int) -> "BinaryImages":
-        """At most so many of the validation and the test images each, evenly from first to last: those of MNIST's test
-        are sorted by class."""
+        """Limit the validation and test images to a number, spread evenly from first to last: MNIST's test images
+        are sorted by class.
+        """
         return replace(self, valid=_spread(self.valid, examples), test=_spread(self.test, examples))
 
 

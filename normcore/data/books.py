@@ -31,7 +31,7 @@ def books(datasets_dir: Path | None) -> Mapping[str, list[Sentence]]:
 
 
 def sentences(text: str, name: str) -> list[Sentence]:
-    """Those of a file, without what Project Gutenberg put around the book.
+    """Sentences of a file, without the text that Project Gutenberg put around the book.
 
     A paragraph ends at an empty line; a sentence ends after a full stop, a question or an exclamation mark, with the
     quotation mark that may follow, before a capital letter, unless a title or an initial stands before the stop.

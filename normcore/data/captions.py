@@ -39,7 +39,7 @@ class Captioned:
         return len(self.captions)
 
     def first(self, images: int | None) -> "Captioned":
-        """At most so many; None takes all."""
+        """Limit the images to a number; None takes all."""
         return (
             self if images is None else replace(self, features=self.features[:images], captions=self.captions[:images])
         )
@@ -47,7 +47,7 @@ class Captioned:
 
 @dataclass(frozen=True, slots=True)
 class CaptionedImages:
-    """In three splits, and the digests of what they were read from."""
+    """Captioned images in three splits, and the digests of their files."""
 
     train: Captioned
     valid: Captioned
@@ -106,7 +106,7 @@ def read_features(chunks: Iterable[bytes], name: str, width: int) -> Tensor:
 
 
 def _size(content: bytearray, name: str, width: int) -> int:
-    """Of the file that begins so, in bytes.
+    """Size in bytes of the file that begins with ``content``.
 
     Raises:
         DatasetCorrupt: it is no npy file of features of this width.
@@ -179,7 +179,7 @@ def _tokens(found: Any) -> list[str]:
 
 
 def _is_text(word: str) -> bool:
-    """Whether it can be written down: JSON may hold half of a character."""
+    """Tell if a word can be written down: JSON may hold half of a character."""
     return not any("\ud800" <= letter <= "\udfff" for letter in word)
 
 

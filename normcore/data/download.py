@@ -128,7 +128,7 @@ def _put(got: Path, folder: Path, file: DataFile) -> None:
 
 
 class Downloads:
-    """What one fetch downloads: each URL once, for all members of an archive, whether it serves or fails."""
+    """Downloads of one fetch: each URL once, for all members of an archive, whether it serves or fails."""
 
     def __init__(self, dataset: Dataset, scratch: Path, progress: Progress | None) -> None:
         self.dataset = dataset

@@ -1,4 +1,4 @@
-"""Where data is kept when nobody says otherwise: the folders of ``normbench up`` and ``normbench data``. Torch-free."""
+"""Default folders of data, as ``normbench up`` and ``normbench data`` use them. Torch-free."""
 
 from collections.abc import Mapping
 from pathlib import Path

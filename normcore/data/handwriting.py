@@ -40,7 +40,7 @@ class Handwriting:
     checksums: Mapping[str, str]
 
     def first(self, examples: int) -> "Handwriting":
-        """At most so many lines of each split."""
+        """Limit each split to a number of lines."""
         return replace(self, train=self.train[:examples], valid=self.valid[:examples])
 
     def standardized(self, line: Line, points: int) -> Tensor:

@@ -89,7 +89,7 @@ def _splits(lists: Mapping[str, bytes]) -> dict[str, str]:
 
 
 def _matched(form: str, written: Mapping[int, Tensor], told: list[str], split: str) -> list[str]:
-    """What the form's lines say, if there is a text for each and a line for each text."""
+    """Texts of the form's lines, if there is a text for each line and a line for each text."""
     if not written:
         raise DatasetCorrupt(f"{split}.txt names {form}, of which {STROKES} has no line; get both anew")
     if sorted(written) != list(range(1, len(told) + 1)):

@@ -32,7 +32,7 @@ class LabelledImages:
         return replace(self, pixels=self.pixels[part], labels=self.labels[part])
 
     def in_order(self, order: Tensor) -> "LabelledImages":
-        """The same images with pixel ``order[t]`` at step t."""
+        """Reorder the pixels: step t has pixel ``order[t]``."""
         return replace(self, pixels=self.pixels[:, order])
 
     def to(self, device: torch.device) -> "LabelledImages":

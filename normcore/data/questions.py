@@ -36,8 +36,8 @@ class Question(NamedTuple):
     answer: str
 
     def filtered(self, count: int = SENTENCES) -> "Question":
-        """With those sentences alone that share the most words with the question, in their order; of equals the
-        earlier ones.
+        """Cut the text to the sentences that share the most words with the question, in their order. Of equal sentences
+        the earlier ones stay.
 
         The authors' filter is not public: this is a string match, which counts each word of the question once, but for
         the blank and for marks without a letter.
@@ -49,13 +49,13 @@ class Question(NamedTuple):
 
     @property
     def can_be_answered(self) -> bool:
-        """Whether the answer is in the text."""
+        """Tell if the answer is in the text."""
         return any(self.answer in sentence for sentence in self.passage)
 
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """In three splits, and the digests of what they were read from."""
+    """Questions in three splits, and the digests of their files."""
 
     train: Sequence[Question]
     valid: Sequence[Question]

@@ -49,7 +49,7 @@ class SentenceSets:
     checksums: Mapping[str, str]
 
     def first(self, count: int | None) -> "SentenceSets":
-        """At most so many pairs of each split, and as many sentences of each set, half of either label."""
+        """Limit each split to a number of pairs, and each set to a number of sentences, half of either label."""
         if count is None:
             return self
         return SentenceSets(

@@ -41,14 +41,14 @@ class DatasetCorrupt(DatasetError):
 
 
 class Content(NamedTuple):
-    """What the uncompressed bytes of a file are: their SHA-256, and how many."""
+    """Content of a file: SHA-256 and number of the uncompressed bytes."""
 
     sha256: str
     size: int
 
 
 def locate(dataset: Dataset, file: DataFile, datasets_dir: Path | None) -> Path:
-    """Where the file is, plain or as ``.gz``.
+    """Find the file, plain or as ``.gz``.
 
     Raises:
         DatasetMissing: it is in neither place.
@@ -74,7 +74,7 @@ def _missing(dataset: Dataset, files: Sequence[str], datasets_dir: Path | None) 
 
 
 def by_hand(dataset: Dataset, datasets_dir: Path) -> str:
-    """Where somebody who has the files from elsewhere puts them; for a data set that has files."""
+    """Advice to users who have the files from elsewhere: the folder to put them in. For a data set that has files."""
     names = ", ".join(file.name for file in dataset.files)
     forms = "as it is, or with .gz" if len(dataset.files) == 1 else "as they are, or each with .gz"
     archives = sorted({posixpath.basename(url) for file in dataset.files if file.member for url in file.urls})
@@ -94,8 +94,9 @@ def verify(dataset: Dataset, datasets_dir: Path | None) -> None:
 
 
 def problems(dataset: Dataset, datasets_dir: Path | None) -> list[DatasetError]:
-    """What is wrong with the data set: each file that is not genuine, and all that are not there together; nothing if
-    it can be used."""
+    """Problems of the data set: each file that is not genuine, and all missing ones together; empty if the data set
+    can be used.
+    """
     found: list[DatasetError] = []
     absent: list[str] = []
     for file in dataset.files:
@@ -129,7 +130,7 @@ def _naming(dataset: Dataset) -> Iterator[None]:
 
 
 def status(dataset: Dataset, datasets_dir: Path | None) -> Status:
-    """Whether the data set can be used, and if not, why."""
+    """Status of the data set: usable, or the reason why it is not."""
     if not dataset.files:
         return "bundled"
     try:

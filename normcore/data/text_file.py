@@ -17,7 +17,7 @@ MIN_CHARACTERS = 200  # so that the smaller splits have 10
 
 @dataclass(frozen=True, slots=True)
 class TextFacts:
-    """What decides whether a text can be trained on, and which it is.
+    """Facts that identify a text, and decide if it can be trained on.
 
     Attributes:
         sha256: digest of the uncompressed bytes.
@@ -29,7 +29,7 @@ class TextFacts:
 
 
 def locate_text(file: str, datasets_dir: Path | None) -> Path:
-    """Where the text is; links may lead anywhere within the data sets' directory, and not out of it.
+    """Find the text. Links may lead anywhere within the data sets' directory, and not out of it.
 
     Raises:
         DatasetMissing: it is not there.
@@ -76,7 +76,7 @@ def read_text(file: str, datasets_dir: Path | None, expected: str | None) -> tup
 
 
 def check_text(name: str, characters: int, symbols: int, alike: int) -> None:
-    """Whether a text can be modelled in characters.
+    """Check that a text can be modelled in characters.
 
     Args:
         symbols: how many different characters it has.
@@ -97,7 +97,7 @@ def check_text(name: str, characters: int, symbols: int, alike: int) -> None:
 
 
 def split_points(characters: int) -> tuple[int, int]:
-    """Where validation text begins and where test text does: the first 90% train, the next 5% validate."""
+    """First characters of the validation and the test text: the first 90% train, the next 5% validate."""
     return characters * 90 // 100, characters * 95 // 100
 
 
@@ -116,7 +116,7 @@ def _facts(file: str, path: Path, size: int, mtime_ns: int) -> TextFacts:
 
 
 def _alike(text: str, first: str) -> int:
-    """How many characters at the beginning of a text are ``first``."""
+    """Count the characters at the beginning of a text that are ``first``."""
     return len(text) - len(text.lstrip(first))
 
 

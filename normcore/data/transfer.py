@@ -27,12 +27,12 @@ Progress = Callable[[str, int, int | None], None]
 
 
 class DownloadFailed(DatasetError):
-    """None of a file's sources could be read."""
+    """Failure of all sources of a file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """Which file on the server a partial download belongs to.
+    """Version of the file on the server that a partial download belongs to.
 
     Attributes:
         validator: its ETag or its time of modification, whichever a server takes in ``If-Range``; None if it gave
@@ -99,7 +99,7 @@ def _open(url: str, headers: dict[str, str]) -> HTTPResponse:
 
 
 def _continues(headers: Message, have: int, earlier: Version) -> bool:
-    """Whether the answer begins after the bytes that are there, and is of the same version of the file."""
+    """Tell if the answer begins after the bytes that are there, and is of the same version of the file."""
     found = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", headers.get("Content-Range", "").strip())
     if found is None or int(found[1]) != have:
         return False
@@ -142,7 +142,7 @@ def _begin(part: Path, version: Version) -> None:
 
 
 def _earlier(part: Path) -> Version | None:
-    """Which version an earlier attempt left a part of, if one did and says so."""
+    """Version of which an earlier attempt left a part; None if it left no part, or not its version."""
     if not part.exists():
         return None
     try:

@@ -42,13 +42,13 @@ class Text:
 
     @property
     def lengths(self) -> Tensor:
-        """Of each middle sentence, in words."""
+        """Length of each middle sentence, in words."""
         return self.starts[self.middles + 1] - self.starts[self.middles]
 
 
 @dataclass(frozen=True, slots=True)
 class Triples:
-    """In two splits.
+    """Triples of sentences in two splits.
 
     Attributes:
         words: what is known, by number.

@@ -15,7 +15,7 @@ WIDTH = 300
 
 
 class WordVectors(NamedTuple):
-    """By word, 300 numbers each, and the digest of the file."""
+    """Word vectors: 300 numbers for each word, and the digest of the file."""
 
     vectors: Mapping[str, np.ndarray]
     checksums: Mapping[str, str]
@@ -33,8 +33,8 @@ def load(wanted: Container[str], datasets_dir: Path | None) -> WordVectors:
 
 
 def read(path: Path, wanted: Container[str], width: int = WIDTH) -> Mapping[str, np.ndarray]:
-    """Those of a file, plain or gzipped: a line with the number of words and of numbers a word; then each word, a
-    blank, and its numbers, float32 with the lowest byte first.
+    """Read the wanted vectors from a file, plain or gzipped. Its first line has the number of words and of numbers a
+    word. Then come each word, a blank, and its numbers, float32 with the lowest byte first.
 
     Raises:
         DatasetCorrupt: it is something else; the message has the word's number.

@@ -1,4 +1,4 @@
-"""How good sentence vectors are for something else: the five evaluations of skip-thoughts (LN section 6.3).
+"""Quality of sentence vectors for other tasks: the five evaluations of skip-thoughts (LN section 6.3).
 
 Each takes vectors as numpy arrays and trains a small model on them; of torch's and numpy's generators nothing is drawn.
 """

@@ -33,7 +33,7 @@ def nested_accuracy(vectors: np.ndarray, labels: np.ndarray) -> float:
 
 
 def plain_accuracy(vectors: np.ndarray, labels: np.ndarray, strength: float = 16.0) -> float:
-    """The same with one C: a ninetieth of the work, for curves."""
+    """Accuracy with one C only: a ninetieth of the work, for curves."""
     with _one_thread():
         return _mean_accuracy(*_shuffled(vectors, labels), strength)
 

@@ -1,4 +1,4 @@
-"""How related two sentences are, from their vectors: SICK (Marelli et al. 2014; Kiros et al. 2015, section 3.1).
+"""Relatedness of two sentences, from their vectors: SICK (Marelli et al. 2014; Kiros et al. 2015, section 3.1).
 
 Shapes: N pairs, D numbers of a vector.
 """
@@ -28,7 +28,7 @@ class Pairs(NamedTuple):
 
 
 class Relatedness(NamedTuple):
-    """Of expected scores with people's."""
+    """Agreement of expected scores with people's scores."""
 
     pearson: float
     spearman: float

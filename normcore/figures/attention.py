@@ -1,4 +1,4 @@
-"""What is looked at, step by step."""
+"""Attention of a model, step by step."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What a search is worth by the number of settings it tries: for each method, the expected best of k."""
+"""Value of a search by the number of settings that it tries: for each method, the expected best of k."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

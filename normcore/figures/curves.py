@@ -76,7 +76,7 @@ def _line(name: str, points: Sequence[Point], row: int, split: int) -> dict[str,
 
 
 def _number(row: int) -> str:
-    """How Plotly counts axes: y, y2, y3."""
+    """Name of an axis as Plotly counts: y, y2, y3."""
     return "" if row == 0 else str(row + 1)
 
 

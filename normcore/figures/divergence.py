@@ -1,4 +1,4 @@
-"""How a figure marks where a run diverged: a thin cross and a word."""
+"""Mark of a divergence in a figure: a thin cross and a word."""
 
 from typing import Any
 

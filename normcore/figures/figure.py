@@ -1,4 +1,4 @@
-"""What every figure has: titled axes, a palette that colour-blind people can tell apart, light and dark."""
+"""Common parts of all figures: titled axes, a palette that colour-blind people can tell apart, light and dark."""
 
 import json
 from collections.abc import Mapping

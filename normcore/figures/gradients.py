@@ -1,4 +1,4 @@
-"""How large the gradient of the loss is at each time step, for each gain that a method was tried with."""
+"""Size of the loss's gradient at each time step, for each gain that a method was tried with."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

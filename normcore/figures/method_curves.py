@@ -66,8 +66,9 @@ def method_curves(
 
 
 def _range(lines: Sequence[Line], target: float | None) -> Range | None:
-    """What is worth seeing: all but the worst tenth of each line, which are its first steps, with the bands there; of
-    lines of which seeds diverged, whatever does not flatten the others."""
+    """Range of the axis: all but the worst tenth of each line (its first steps), with the bands there. If seeds
+    diverged, only as much as keeps the other lines readable.
+    """
     rises = sum(line.mean[-1] - line.mean[0] for line in lines if line.mean) > 0
     steady = [value for line in lines if not line.diverged for value in _worth_seeing(line, rises)]
     diverged = [value for line in lines if line.diverged for value in _values(line)]

@@ -1,4 +1,4 @@
-"""What a pen has written, as SVG.
+"""Handwriting of a pen, as SVG.
 
 Shapes: T points (dx, dy, end): the offset from the last one, y downwards, and whether the pen is lifted after it.
 """

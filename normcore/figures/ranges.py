@@ -1,4 +1,4 @@
-"""Which part of an axis is worth seeing: all values, but of what diverged no more than leaves the rest readable."""
+"""Range of an axis: all values, but of diverged runs only as much as keeps the rest readable."""
 
 import statistics
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ FENCE = 3.0  # times the middle half's height beyond it, where all diverged
 
 
 class Range(NamedTuple):
-    """From where to where."""
+    """Range of an axis."""
 
     low: float
     high: float

@@ -1,4 +1,4 @@
-"""What a method looks like, everywhere and always: its colour, symbol and line.
+"""Look of a method, the same everywhere: colour, symbol and line.
 
 Colours alone tell nothing apart: each method has a symbol, too. On both themes' grounds they have a contrast of at
 least 3:1, and any two of the palette differ by a dE2000 of at least 11, also for colour-blind people.
@@ -19,7 +19,7 @@ Dash = Literal["solid", "dash", "dot"]
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How a method is drawn.
+    """Look of a method.
 
     Attributes:
         slot: the place of its colour in the palette.

@@ -1,4 +1,4 @@
-"""How many of a method's seeds have reached the target, step by step."""
+"""Share of a method's seeds that have reached the target, step by step."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -62,8 +62,9 @@ def choose(
 
 
 def running(model: nn.Module, device: torch.device) -> tuple[str, str | None]:
-    """Which implementations the recurrent networks of a model run by, and what their kernels were compiled for and by
-    what: ``("fused", "x86-64-v4, g++ 12.2.0")``; ``("reference", None)`` where there is none."""
+    """Kernel that the recurrent networks of a model use, with its instruction set and compiler: ``("fused",
+    "x86-64-v4, g++ 12.2.0")``; ``("reference", None)`` without a fused kernel.
+    """
     networks = [module for module in model.modules() if isinstance(module, Recurrent)]
     names = {network.kernel for network in networks} or {"reference"}
     origins = {_origin(network.options, device) for network in networks if network.kernel == "fused"}

@@ -1,4 +1,4 @@
-"""What the modules of a cell are to fused kernels: which norm stands where, with which parameters."""
+"""Layout of a cell for fused kernels: the norm at each site, and its parameters."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from normcore.norms.sequence_batch_norm import SequenceBatchNormAtSite
 
 
 class NormKind(IntEnum):
-    """What normalizes in a pass; the numbers are those of ``cpu/src/recurrence.hpp``."""
+    """Kind of norm in a pass; the numbers are those of ``cpu/src/recurrence.hpp``."""
 
     NONE = 0
     LAYER_NORM = 1
@@ -86,7 +86,9 @@ class Described:
 
     @classmethod
     def of(cls, cell: Any) -> "Described | None":
-        """None if it or one of its norms has no kernels, or if the norms disagree whether the minibatch decides."""
+        """Layout of a cell. None if the cell or one of its norms has no kernels, or if only some norms use the
+        minibatch's statistics.
+        """
         summed = not isinstance(getattr(cell, "norm_sum", None), Identity | None)
         names = ("norm_x", "norm_sum" if summed else "norm_h", "norm_c")
         modules = [getattr(cell, name, None) for name in names]
@@ -118,9 +120,9 @@ class Described:
 
     @classmethod
     def of_pass(cls, cell: Any, x: Tensor, state: Iterable[Tensor], mask: Tensor | None) -> "Described | None":
-        """As it is in a pass over x (T, B, F); None if no fused kernel computes that: nothing, gradients through
-        population statistics or ones that float32 cannot hold, norms of which only some use the minibatch's, or tensors
-        that do not fit together, to which the reference has the better words.
+        """Layout of a cell in a pass over x (T, B, F). None if no fused kernel computes the pass: no steps, gradients
+        through population statistics, population statistics that float32 cannot hold, norms of which only some use the
+        minibatch's statistics, or shapes that do not fit (the reference raises a clearer error).
 
         Raises:
             ValueError: there is one example, and the minibatch decides.
@@ -138,13 +140,14 @@ class Described:
 
     @property
     def has_large_population(self) -> bool:
-        """Whether it is float64 because float32 cannot hold a variance."""
+        """Tell if the population is in float64 because float32 cannot hold a variance."""
         parts = [part for known in self.population() if known is not None for part in known]
         gains = [site.gain for site in self.sites if site.gain is not None]
         return any(part.dtype == torch.float64 for part in parts) and all(g.dtype != torch.float64 for g in gains)
 
     def population(self) -> list[tuple[Tensor, Tensor] | None]:
-        """Of each site, the population's means and variances at every known step, (S, features), where those serve.
+        """Population means and variances of each site at every known step, (S, features). None for a site that does not
+        use them.
 
         Raises:
             ValueError: there are none.

@@ -1,4 +1,4 @@
-"""What the gradients of all fused kernels have in common."""
+"""Common parts of the gradients of all fused kernels."""
 
 from collections.abc import Callable
 from functools import wraps

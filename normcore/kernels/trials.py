@@ -1,4 +1,4 @@
-"""What trials of fused kernels on the devices of this machine have found, kept in the user's cache directory.
+"""Verdicts on fused kernels, from trials on the devices of this machine. They are kept in the user's cache directory.
 
 A trial is of one cell and method on one kind of device, with these versions of torch, triton and the kernels' sources.
 ``normcore.kernels.gpu.trial`` makes one; this module needs no triton.
@@ -25,7 +25,7 @@ MARGIN = 1.1  # by which kernels must be faster: less is noise
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a trial found.
+    """Verdict of a trial.
 
     Attributes:
         wrong: what the kernels compute otherwise than the reference; None if nothing.
@@ -37,7 +37,7 @@ class Verdict:
 
     @property
     def passed(self) -> bool:
-        """Whether the kernels are right, and clearly faster than the reference."""
+        """Tell if the kernels are right, and clearly faster than the reference."""
         return self.wrong is None and self.speedup is not None and self.speedup > MARGIN
 
     def __str__(self) -> str:
@@ -50,7 +50,7 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What the file says.
+    """Content of the file of verdicts.
 
     Attributes:
         tried: what the verdicts are about.
@@ -65,7 +65,7 @@ STORED = TypeAdapter(Stored)
 
 
 def verdicts(device: torch.device) -> Mapping[Pair, Verdict]:
-    """What is known of devices of this kind. A file that cannot be read knows nothing."""
+    """Verdicts on devices of this kind. A file that cannot be read counts as empty."""
     try:
         stored = STORED.validate_json(_place(device).read_bytes(), strict=True)
         return {_pair(name): found for name, found in stored.verdicts.items()}
@@ -74,7 +74,9 @@ def verdicts(device: torch.device) -> Mapping[Pair, Verdict]:
 
 
 def summary(device: torch.device) -> str:
-    """What is known, in a line: ``14 of 15 are right and faster than the reference; gru with none is wrong: …``."""
+    """Summary of the verdicts in a line: ``14 of 15 are right and faster than the reference; gru with none is wrong:
+    …``.
+    """
     known = verdicts(device)
     others = [f"{cell} with {method} is {found}" for (cell, method), found in known.items() if not found.passed]
     told = f"{len(known) - len(others)} of {len(known)} are right and faster than the reference"
@@ -118,7 +120,7 @@ def _place(device: torch.device) -> Path:
 
 
 def _tried(device: torch.device) -> dict[str, str]:
-    """What a verdict is about, and holds for."""
+    """Key of a verdict: the device, sources and versions that it holds for."""
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
     try:
         triton = version("triton")

@@ -68,7 +68,7 @@ class AttentiveReader(nn.Module):
         return logits
 
     def attention(self, text: Words, question: Words) -> Tensor:
-        """How much of each word of the text is read, (T, B); each example's adds up to 1."""
+        """Attention to each word of the text, (T, B); each example's adds up to 1."""
         text, question = self._padded(text), self._padded(question)
         return self._attention(self._read(self.text, text), self._last(question), text.there)
 
@@ -97,7 +97,7 @@ class AttentiveReader(nn.Module):
         return y
 
     def _last(self, question: Words) -> Tensor:
-        """What was read of the question after its last word, and backwards after its first (B, D)."""
+        """Reading of the question after its last word, and backwards after its first (B, D)."""
         _, end = self.question(self.dropout(self.embedding(question.codes)), question.lengths, longest=question.longest)
         return torch.cat([state.h for state in end.cells], -1)
 

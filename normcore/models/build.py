@@ -1,4 +1,4 @@
-"""What a model is built with: the parts of a spec that it asks for its recurrent networks, norms and weights."""
+"""Inputs to the building of a model: the parts of a spec for its recurrent networks, norms and weights."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ from normcore.spec.models.recurrent import RecurrentModel
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """Where a model is going to run, and how it is normalized.
+    """Building of a model: where it will run, and its normalization.
 
     Attributes:
         options: the spec's model, of the family that the task takes.
@@ -47,8 +47,9 @@ class Build:
         return cells.build(options, input_size, norms.build(self.norm))
 
     def norm_at(self, place: Place, shape: tuple[int, ...]) -> nn.Module:
-        """What normalizes the summed inputs of a layer of ``shape``, (F) or (C, H, W); the identity where the method
-        does not stand. Called with (B, *shape)."""
+        """Norm of the summed inputs of a layer of ``shape``, (F) or (C, H, W); the identity where the method does
+        not stand. Called with (B, *shape).
+        """
         return norms.build(self.norm).layer(shape) if self.norm.stands_at(place) else nn.Identity()
 
     def parametrize(self, place: Place, module: nn.Module, *matrices: str) -> None:
@@ -57,5 +58,5 @@ class Build:
             norms.build(self.norm).parametrize(module, *matrices)
 
     def attention(self, size: int) -> nn.Module:
-        """What compares queries (..., Q, size) with keys (..., K, size)."""
+        """Attention module that compares queries (..., Q, size) with keys (..., K, size)."""
         return norms.build(self.norm).attention(size)

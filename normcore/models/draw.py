@@ -17,7 +17,7 @@ from normcore.spec.models import draw as spec
 
 
 class Drawn(NamedTuple):
-    """What came of images.
+    """Results of drawing images.
 
     Attributes:
         canvas: (B, S, S), the logits of their pixels after the last glimpse.
@@ -70,7 +70,7 @@ class Draw(nn.Module):
         return Drawn(canvas, kl)
 
     def glimpses(self, images: Tensor, noise: Tensor) -> Iterator[Painted]:
-        """The same, step by step."""
+        """Draw the images step by step."""
         canvas = torch.zeros_like(images)
         encoded, decoded = self.encoder.initial_state(len(images)), self.decoder.initial_state(len(images))
         with step_by_step(self.encoder) as encode, step_by_step(self.decoder) as decode:

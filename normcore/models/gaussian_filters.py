@@ -15,7 +15,7 @@ EXTREME = 20.0  # log variance and log intensity, below and above 0
 
 
 class Attention(NamedTuple):
-    """Where a grid of N x N filters lies, in pixels counted from 1; each is (B).
+    """Place of a grid of N x N filters, in pixels counted from 1; each field is (B).
 
     Attributes:
         x, y: its centre.
@@ -32,7 +32,7 @@ class Attention(NamedTuple):
 
     @classmethod
     def of(cls, numbers: Tensor, side: int, size: int) -> "Attention":
-        """From the five numbers (B, 5) that the decoder gives, for ``size`` x ``size`` filters (Eq. 21-24).
+        """Attention from the five numbers (B, 5) that the decoder gives, for ``size`` x ``size`` filters (Eq. 21-24).
 
         One filter has no stride; where the paper divides by N - 1, it is taken to be 1.
 

@@ -20,14 +20,14 @@ from normcore.spec.models import handwriting as spec
 
 
 class Text(NamedTuple):
-    """What is to be written: one-hot characters (B, U, V), 0 beyond each text, and how many each has (B)."""
+    """Texts to write: one-hot characters (B, U, V), 0 beyond each text, and the number of characters of each (B)."""
 
     characters: Tensor
     lengths: Tensor
 
     @classmethod
     def of(cls, codes: Tensor, lengths: Tensor, kinds: int, dtype: torch.dtype) -> "Text":
-        """From numbers (B, U) int64, which beyond each text may be any."""
+        """Texts from character codes (B, U), int64. Values beyond a text's end are ignored."""
         beyond = torch.arange(codes.shape[1], device=codes.device) >= lengths.unsqueeze(1)
         characters = functional.one_hot(codes.masked_fill(beyond, 0), kinds).to(dtype)
         return cls(characters.masked_fill(beyond.unsqueeze(2), 0), lengths)
@@ -59,7 +59,7 @@ class Handwriting(nn.Module):
         self.output = nn.Linear(spec.LAYERS * hidden, options.outputs)
 
     def forward(self, points: Tensor, lengths: Tensor, longest: int, text: Text) -> Tensor:
-        """What the mixture of each next point is made of, (T, B, 6 M + 1).
+        """Parameters of the mixture of each next point, (T, B, 6 M + 1).
 
         Args:
             points: (T, B, 3).
@@ -76,7 +76,7 @@ class Handwriting(nn.Module):
         return numbers
 
     def windows(self, points: Tensor, lengths: Tensor, text: Text) -> list[Window]:
-        """What is seen of the text at each point."""
+        """Windows on the text at each point."""
         return self._below(points, lengths, text)[1]
 
     def _below(self, points: Tensor, lengths: Tensor, text: Text) -> tuple[Tensor, list[Window]]:

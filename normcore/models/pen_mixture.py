@@ -17,7 +17,7 @@ EXTREME = 170.0  # of -log sigma and atanh rho in float64
 
 
 class PenMixture(NamedTuple):
-    """What is expected of the next point.
+    """Prediction of the next point.
 
     Attributes:
         log_weights: log pi (..., M).
@@ -34,7 +34,7 @@ class PenMixture(NamedTuple):
 
     @classmethod
     def of(cls, numbers: Tensor, bias: float = 0.0) -> "PenMixture":
-        """From the network's numbers (..., 6 M + 1): Eq. 18-22.
+        """Mixture from the network's numbers (..., 6 M + 1): Eq. 18-22.
 
         Args:
             bias: makes what is drawn neater, at the price of variety (Eq. 61, 62); 0 is the model itself.

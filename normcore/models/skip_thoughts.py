@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from normcore.cells.gru import GRUState
+from normcore.cells.cell import HiddenState
 from normcore.models.build import Build
 from normcore.models.sentence_encoder import BOUND, SentenceEncoder
 from normcore.models.words import Words
@@ -40,7 +40,7 @@ class SkipThoughts(nn.Module):
         """Each word is told from those before it; before the first one stand zeros."""
         embedded = self.encoder.embedding(words.codes)
         seen = torch.cat([torch.zeros_like(embedded[:1]), embedded[:-1]])
-        y, _ = decoder(seen, words.lengths, RecurrentState((GRUState(h),), 0), longest=words.longest)
+        y, _ = decoder(seen, words.lengths, RecurrentState((HiddenState(h),), 0), longest=words.longest)
         logits = self.readout(y.flatten(0, 1)[words.places])  # of the words that are there alone
         cost = functional.cross_entropy(logits, words.codes.flatten()[words.places], reduction="none")
         return cost.new_zeros(words.codes.numel()).index_copy(0, words.places, cost).view_as(words.codes).sum(0)

@@ -12,7 +12,7 @@ LARGEST = 20.0
 
 
 class Window(NamedTuple):
-    """What is seen of the characters at a step.
+    """Window on the characters at a step.
 
     Attributes:
         value: w (B, V), the weighted sum of the characters.
@@ -28,7 +28,7 @@ class Window(NamedTuple):
 
     @classmethod
     def before(cls, characters: Tensor, size: int) -> "Window":
-        """Before the first step, of characters (B, U, V): nothing is seen, and each Gaussian stands at 0."""
+        """Window before the first step, of characters (B, U, V): nothing is seen, and each Gaussian stands at 0."""
         batch, _, kinds = characters.shape
         return cls(
             value=characters.new_zeros(batch, kinds),
@@ -38,7 +38,7 @@ class Window(NamedTuple):
         )
 
     def moved(self, numbers: Tensor, characters: Tensor, lengths: Tensor) -> "Window":
-        """At the next step.
+        """Window at the next step.
 
         Deviation: log alpha, log beta and log kappa's move are at most ``LARGEST``, so that none of them overflows.
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 
 class Words(NamedTuple):
-    """What each sequence says.
+    """Words of each sequence.
 
     Attributes:
         codes: numbers of words (T, B).
@@ -32,7 +32,7 @@ class Words(NamedTuple):
 
     @classmethod
     def of(cls, sequences: Sequence[Tensor], device: torch.device) -> "Words":
-        """From sequences (T) of one word or more each; 0 follows a shorter one."""
+        """Words from sequences (T) of one word or more each; 0 follows a shorter one."""
         lengths = torch.tensor([len(codes) for codes in sequences])
         codes = torch.nn.utils.rnn.pad_sequence(list(sequences))
         places = (torch.arange(len(codes)).unsqueeze(1) < lengths).flatten().nonzero().squeeze(1)

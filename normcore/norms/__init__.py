@@ -10,7 +10,7 @@ from normcore.norms.normalization import BiasPlace, Normalization, Size
 from normcore.spec.methods import METHODS
 from normcore.spec.methods.method import Method
 from normcore.spec.models.model import Place
-from normcore.spec.plug_ins import CannotRun
+from normcore.spec.plug_ins.errors import CannotRun
 
 __all__ = ["BiasPlace", "Normalization", "Place", "Size", "build"]
 

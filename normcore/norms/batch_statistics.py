@@ -1,4 +1,4 @@
-"""What normalizations over the batch share: statistics of the minibatch in training, the population's in use.
+"""Base of normalizations over the batch: statistics of the minibatch in training, the population's in use.
 
 Shapes: T steps of a sequence, S steps whose statistics are known, F features. The moments (2, T, F) of a minibatch are
 its means and its variances.
@@ -39,12 +39,12 @@ class BatchStatistics(nn.Module):
 
     @property
     def takes_batch(self) -> bool:
-        """Whether the minibatch decides, not the population."""
+        """Tell if the minibatch decides, not the population."""
         return self.training or self.uses_batch or self.collecting is not None
 
     @property
     def wants_statistics(self) -> bool:
-        """Whether anybody has a use for the moments of this minibatch."""
+        """Tell if the moments of this minibatch will be used."""
         return self.collecting is not None or (self.training and self.momentum is not None)
 
     def saw(self, mean: Tensor, var: Tensor) -> None:
@@ -52,7 +52,7 @@ class BatchStatistics(nn.Module):
         self._seen.append(torch.stack([mean, var]))
 
     def moments(self) -> Tensor | None:
-        """What the minibatch had at all steps since the last call, (2, T, F); None if nobody wants it."""
+        """Moments of the minibatch at all steps since the last call, (2, T, F); None if they are not used."""
         seen, self._seen = self._seen, []
         return torch.cat(seen, 1) if seen else None
 
@@ -112,7 +112,7 @@ class BatchStatistics(nn.Module):
 
 
 def require_examples(count: int) -> None:
-    """Whether there are enough values to take statistics over.
+    """Check that there are enough values to take statistics over.
 
     Raises:
         ValueError: there is one alone.

@@ -1,4 +1,4 @@
-"""What a method gives to a model that is being built. The base class changes nothing: it is the method ``none``."""
+"""Base class of the norms of a model. It changes nothing: it is the method ``none``."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -7,6 +7,7 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from normcore.spec.models.model import Place
 
@@ -15,7 +16,8 @@ Size = Callable[[], Tensor]  # (F), or (T, F); called by a norm that asks
 
 
 class Normalization:
-    """What a method puts where. A subclass overrides those answers in which it differs from the method ``none``.
+    """Norms that a method puts at the places of a model. A subclass overrides those answers in which it differs from
+    the method ``none``.
 
     Attributes:
         bias: where the cell's bias enters: outside the norms, inside the input's norm (or the sum's, if the cell
@@ -76,13 +78,31 @@ def at_least_float32(a: Tensor) -> Tensor:
 
 
 def needs_float64(squares: Tensor) -> bool:
-    """Whether mean squares or variances in float32 are infinite or NaN, or so large that autograd's gradient of
-    ``rsqrt``, which takes its third power, loses digits. A GPU, which nobody waits for, is not asked.
+    """Tell if mean squares or variances in float32 are infinite or NaN, or so large that autograd's gradient of
+    ``rsqrt``, which takes its third power, loses digits. On a GPU the answer is always no, as asking would wait for
+    the device.
     """
     if not squares.is_cpu or squares.dtype != torch.float32 or squares.numel() == 0:
         return False
     largest_exact = torch.finfo(torch.float32).tiny ** (-5 / 8)
     return not squares.detach().amax().item() < largest_exact
+
+
+def normalized_product(
+    norm: nn.Module, weight: Tensor, x: Tensor, t: int, mask: Tensor | None = None, bias: Tensor | None = None
+) -> Tensor:
+    """norm(W x + b), of weight (F, n) and x (B, n) at step t, or (T, B, n) at the steps t, t + 1, ...
+
+    ``mask`` (T, B) is false where there is only padding; None if there is none.
+    """
+    a: Tensor = norm(functional.linear(x, weight, bias), t, mask, size_of_products(weight, x))
+    return a
+
+
+def normalized_sum(norm: nn.Module, a: Tensor, weight: Tensor, h: Tensor, t: int) -> Tensor:
+    """norm(a) at step t, of a (B, F) that has the product W h in it, of weight (F, n) and h (B, n)."""
+    normalized: Tensor = norm(a, t, size=size_of_products(weight, h))
+    return normalized
 
 
 def size_of_products(weight: Tensor, rows: Tensor) -> Size:

@@ -1,4 +1,4 @@
-"""Which statistics a model's batch norms use, and where the population's come from.
+"""Choice of the statistics that a model's batch norms use, and the source of the population's.
 
 Models without batch norms are left alone.
 """
@@ -49,7 +49,7 @@ def population_statistics(model: nn.Module) -> Iterator[None]:
 
 
 def wants_population(model: nn.Module) -> bool:
-    """Whether there are batch norms whose population statistics have to come from a pass."""
+    """Tell if there are batch norms whose population statistics have to come from a pass."""
     return any(norm.momentum is None for norm in batch_norms(model).values())
 
 

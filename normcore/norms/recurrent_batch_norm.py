@@ -135,7 +135,7 @@ class BatchNormAtSite(BatchStatistics):
 
 
 def _spread(a: Tensor, size: Size | None) -> tuple[Tensor, Tensor]:
-    """How far features differ between examples, and how far rounding alone explains: (..., B, F) -> twice (..., F).
+    """Spread of features between examples, and the spread that rounding alone explains: (..., B, F) -> twice (..., F).
 
     Equal rows h give products w'h that differ only by the order in which they are added up: by up to 1.8 units in the
     last place of |w| |h| among n = 1 to 4,000, however little is left of the sum. Rows that are equal but for the

@@ -1,4 +1,4 @@
-"""What the papers published, as data: one YAML file a paper, read and checked once. Imports no torch.
+"""Published results of the papers, as data: one YAML file a paper, read and checked once. Imports no torch.
 
 ``results`` and ``curves`` of a file are grouped as the paper prints them, by table, figure or section. What a group
 says holds for each of its ``rows``, and a row adds the rest: together the fields of a ``Result`` or of a ``Curve``.
@@ -16,7 +16,7 @@ __all__ = ["Curve", "InvalidPaper", "Paper", "Result", "curves", "papers", "publ
 
 
 def published(task: str) -> tuple[Result, ...]:
-    """What the papers reached on a task, in the order of their tables; empty if they say nothing of it."""
+    """Published results on a task, in the order of the papers' tables; empty if there are none."""
     return tuple(result for paper in papers() for result in paper.results if result.task == task)
 
 

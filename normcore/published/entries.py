@@ -15,7 +15,7 @@ STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 @dataclass(frozen=True, config=STRICT)
 class Result:
-    """What one model of a paper reached on a task.
+    """Published result of one model on a task.
 
     Attributes:
         method: our tag of its normalization; None for another work's model that no method of ours describes, or whose
@@ -49,7 +49,7 @@ class Result:
 
     @property
     def can_be_ranked(self) -> bool:
-        """Whether a board may rank it: a test result that compares with the paper's own."""
+        """Tell if a board may rank it: a test result that compares with the paper's own."""
         return self.split == "test" and self.comparable
 
     @property

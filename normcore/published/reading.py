@@ -1,4 +1,4 @@
-"""From a paper's file to its values. An error names the file, the entry and the field."""
+"""Reader of a paper's file. An error names the file, the entry and the field."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

@@ -162,7 +162,7 @@ class Recurrent(nn.Module):
 
 
 def _layout(state: State) -> str:
-    """What a state of one layer is made of, to be compared and to be read."""
+    """Layout of one layer's state, to be compared and to be read."""
     return f"{type(state).__name__} {tuple(tuple(part.shape) for part in state)}"
 
 

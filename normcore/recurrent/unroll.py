@@ -18,7 +18,7 @@ S = TypeVar("S", bound=State)
 
 
 class Unrolled(NamedTuple):
-    """What a cell made of a sequence.
+    """Result of unrolling a cell over a sequence.
 
     Attributes:
         y: (T, B, H), h after every step.
@@ -61,8 +61,10 @@ def states(cell: Cell[S], x: Tensor, state: S, t: int = 0, mask: Tensor | None =
 
 @contextmanager
 def step_by_step(cell: Cell[S]) -> Iterator[Callable[[Tensor, S, int], S]]:
-    """For networks whose next input depends on the state: inside, ``step(x, state, t)`` gives the state after step t,
-    of x (B, F). At the end the cell's batch norms take in what they saw; after an exception they do not."""
+    """Step a cell by hand, for networks whose next input depends on the state: inside, ``step(x, state, t)`` gives
+    the state after step t, of x (B, F). At the end the cell's batch norms take in what they saw; after an exception
+    they do not.
+    """
     module = cast(nn.Module, cell)
     _moments(module)
     with parametrize.cached():

@@ -1,4 +1,4 @@
-"""What is wrong with a spec, field by field."""
+"""Errors of a spec, field by field."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What changes in specs from version to version, while stored ones stay what they were."""
+"""Versions of specs: their changes, and the upgrade of stored ones."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -129,11 +129,11 @@ class ExperimentSpec(Part):
 
     @property
     def max_steps(self) -> int:
-        """How many steps a run has, as far as one knows before it begins."""
+        """Largest number of steps of a run that is known before it begins."""
         raise NotImplementedError
 
     def canonical(self) -> dict[str, Any]:
-        """Of task, model, norm and training, the fields that differ from their class's defaults."""
+        """Fields of task, model, norm and training that differ from their class's defaults."""
         parts = {name: getattr(self, name, None) for name in HASHED}
         return {name: part.canonical() for name, part in parts.items() if part is not None}
 

@@ -87,7 +87,7 @@ for kind in (_Loader, _Dumper):
 
 
 def read_spec(path: Path) -> Any:
-    """What the file holds, not yet validated.
+    """Read a spec from a file, without validation.
 
     Raises:
         ValueError: the file is neither YAML nor JSON, or says something twice.

@@ -1,4 +1,4 @@
-"""Which recurrences have a fused kernel; whether a machine can run it is decided there."""
+"""Recurrences that have a fused kernel. Their module decides if a machine can run it."""
 
 from normcore.spec.cells import CELLS
 from normcore.spec.cells.gru import GRU

@@ -1,4 +1,4 @@
-"""What is wrong with a value and how to mend it, in words: of a spec's fields, and of any request's parameters."""
+"""Messages on invalid values, and how to mend them: for fields of a spec, and for parameters of a request."""
 
 import difflib
 import json
@@ -93,7 +93,7 @@ def message(error: Any) -> str:
 
 
 def _a_number(error: Any, *, whole: bool) -> str:
-    """What to write where no number stands: the same without quotes, or without a fraction."""
+    """Number to write instead: the same without quotes, or without a fraction."""
     given, expected = error["input"], "expected a whole number" if whole else "expected a number"
     try:
         number = float(given) if isinstance(given, str | float) else math.nan
@@ -145,7 +145,7 @@ def line(path: Sequence[str | int], value: Any) -> str:
 
 
 def choose(given: Any, known: Iterable[str]) -> str:
-    """Which of the known names were meant, or which there are."""
+    """Suggest the known names that are close to the given one, or list all names."""
     known = sorted(known)
     return f"{suggestion(given, known)}choose from {', '.join(known)}"
 
@@ -185,7 +185,7 @@ def _bare(name: str) -> str:
 
 
 def _one_edit(a: str, b: str) -> bool:
-    """Whether one letter was added, left out or changed, or two that stand side by side were swapped."""
+    """Tell if two words differ by one edit: a letter added, left out or changed, or two neighbours swapped."""
     while a and b and a[0] == b[0]:
         a, b = a[1:], b[1:]
     while a and b and a[-1] == b[-1]:

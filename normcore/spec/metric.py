@@ -1,4 +1,4 @@
-"""What a measured number means: its unit and which way is better."""
+"""Metric: its unit, direction and bounds."""
 
 import re
 from dataclasses import dataclass
@@ -24,11 +24,11 @@ class Metric:
     most: float | None = None
 
     def is_better(self, value: float, than: float) -> bool:
-        """Whether ``value`` strictly beats ``than``."""
+        """Tell if ``value`` is strictly better than ``than``."""
         return value > than if self.direction == "maximize" else value < than
 
     def reaches(self, value: float, target: float) -> bool:
-        """Whether ``value`` is at least as good as ``target``."""
+        """Tell if ``value`` is at least as good as ``target``."""
         return not self.is_better(target, value)
 
     @property
@@ -37,12 +37,12 @@ class Metric:
         return self.least, self.most
 
     def can_be(self, value: float) -> bool:
-        """Whether there is such a value."""
+        """Tell if the metric can have this value."""
         return (self.least is None or value >= self.least) and (self.most is None or value <= self.most)
 
     @property
     def limits(self) -> str:
-        """What there is, in words."""
+        """Bounds of the metric, in words."""
         if self.least is None or self.most is None:
             return "any number" if self.least is None else f"{self.least:g} or more"
         return f"{self.least:g} to {self.most:g}"
@@ -59,7 +59,7 @@ SHARES = re.compile(r"accuracy|error_rate|(.*_)?recall|.*_r\d+")
 
 
 def is_share(metric: str) -> bool:
-    """Whether the values of a metric of this name are shares of one, as people read them in per cent."""
+    """Tell if the values of a metric of this name are shares of one, which people read in per cent."""
     return SHARES.fullmatch(metric) is not None
 
 

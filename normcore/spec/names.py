@@ -37,7 +37,7 @@ def name(method: str, changed: Mapping[str, Any]) -> str:
 
 
 def is_of_the_problem(path: str) -> bool:
-    """Whether an option makes its problem, which the title of a board tells."""
+    """Tell if an option is part of the problem. The title of a board shows such options."""
     return path.startswith("task.")
 
 
@@ -65,13 +65,13 @@ def _changes(stored: str) -> Mapping[str, Any]:
 
 
 def differences(changed: Mapping[str, Any]) -> str:
-    """What a spec has changed, in one line: ``gain_init 1.0, lr 0.01``."""
+    """Changes of a spec, in one line: ``gain_init 1.0, lr 0.01``."""
     in_order = sorted(changed, key=lambda path: path.removesuffix(TAG))
     return ", ".join(f"{option(path)} {text(changed[path])}" for path in in_order)
 
 
 def shared(changed: Sequence[Mapping[str, Any]], varied: Collection[str]) -> str:
-    """What several specs have all changed alike, besides the options that vary among them."""
+    """Changes that several specs share, without the options that vary among them."""
     first, *others = changed or [{}]
     alike = {path: value for path, value in first.items() if all(path in one and one[path] == value for one in others)}
     return differences({path: value for path, value in alike.items() if path not in varied})

@@ -1,4 +1,4 @@
-"""What every part of a spec shares: immutable, strict, closed to unknown fields."""
+"""Base class of all parts of a spec: immutable, strict, closed to unknown fields."""
 
 from functools import cache
 from typing import Any, ClassVar, Literal, NamedTuple, get_args, get_origin

@@ -1,9 +1,9 @@
-"""How the classes of a kind of part are found: one mechanism for tasks, analyses, methods, cells, models, optimizers.
+"""Registry of the classes of a kind of part: one mechanism for tasks, analyses, methods, cells, models, optimizers.
 
 A class of options stands in the kind's package below ``normcore.spec``; its tag says which module implements it. There
 is no list to keep: to add a class is to add its file. A package of yours adds one by an entry point in the group
 ``normbench.<kind>``, whose name is the tag and whose value the class; ``home`` of that class names the module with the
-implementation. Such a class is tried before it is let in: see ``normcore.spec.trial``.
+implementation. Such a class is tried before it is let in: see ``normcore.spec.plug_ins.check``.
 """
 
 import sys
@@ -24,7 +24,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from normcore.spec.messages import LONGEST_NAME, choose, nearest, quoted
 from normcore.spec.part import Part
-from normcore.spec.plug_ins import CannotRun, PlugInWithTorch, Unfit, UnusablePlugIn, in_words, noticing_ctrl_c
+from normcore.spec.plug_ins.errors import CannotRun, PlugInWithTorch, Unfit, UnusablePlugIn, in_words
 
 P = TypeVar("P", bound=Part)
 LOOK_SECONDS = 2.0  # in which a package that was just installed may be unknown
@@ -60,7 +60,7 @@ class Registry(Mapping[str, type[P]], Generic[P]):
 
     @cached_property
     def ours(self) -> Mapping[str, type[P]]:
-        """Those that come with normbench."""
+        """Classes that come with normbench."""
         package = import_module(self._package)
         found: dict[str, type[P]] = {}
         for name in sorted(module.name for module in iter_modules(package.__path__)):
@@ -114,8 +114,8 @@ class Registry(Mapping[str, type[P]], Generic[P]):
         return kind.__module__.startswith(f"{self._package}.")
 
     def implementation(self, options: P, name: str = "") -> Any:
-        """What takes these options, in the module that implements them: ``name``, or else the class that ``home``
-        says, or else the class of the same name.
+        """Find the implementation of these options in their module: the object ``name``, or else the class that
+        ``home`` names, or else the class of the same name.
 
         Raises:
             CannotRun: it belongs to another package and cannot be imported.
@@ -212,21 +212,19 @@ class Registry(Mapping[str, type[P]], Generic[P]):
         """The classes of ``entries`` by tag; one that cannot be used is left out with a warning that says why."""
         ours, found = self.ours, dict[str, type[P]]()
         for entry in entries:
-            with noticing_ctrl_c() as pressed:
-                try:
-                    found[entry.name] = self._checked(entry, {**ours, **found})
-                    if entry.dist is not None:
-                        self._packages[entry.name] = f"{entry.dist.name} {entry.dist.version}"
-                except BaseException as error:  # whatever somebody's package does, the others must work
-                    if pressed:
-                        raise KeyboardInterrupt from error
-                    left_out = f"{self.group}: {entry.name} ({entry.value}) is left out: {in_words(error)}"
-                    self._left_out[entry.name] = left_out
-                    warnings.warn(left_out, UnusablePlugIn, stacklevel=3)
+            try:
+                found[entry.name] = self._checked(entry, {**ours, **found})
+            except (Exception, SystemExit) as error:
+                left_out = f"{self.group}: {entry.name} ({entry.value}) is left out: {in_words(error)}"
+                self._left_out[entry.name] = left_out
+                warnings.warn(left_out, UnusablePlugIn, stacklevel=3)
+            else:
+                if entry.dist is not None:
+                    self._packages[entry.name] = f"{entry.dist.name} {entry.dist.version}"
         return found
 
     def _checked(self, entry: EntryPoint, taken: Mapping[str, type[P]]) -> type[P]:
-        from normcore.spec.trial import try_out  # it needs all registries
+        from normcore.spec.plug_ins.check import check  # it needs all registries
 
         kind = self._loaded(entry)
         if not (isinstance(kind, type) and issubclass(kind, self._base)):
@@ -235,7 +233,7 @@ class Registry(Mapping[str, type[P]], Generic[P]):
             raise Unfit(f'expected its field {self.tag}: Literal["{entry.name}"] = "{entry.name}"')
         if entry.name in taken:
             raise Unfit("there is one of that name already")
-        try_out(kind)
+        check(kind)
         return kind
 
     def _loaded(self, entry: EntryPoint) -> Any:
@@ -251,14 +249,14 @@ class Registry(Mapping[str, type[P]], Generic[P]):
                 warnings.warn(f"{heavy}; import it only in the module that home names", PlugInWithTorch, stacklevel=5)
 
     def _is_tagged(self, kind: type[P], tag: str) -> bool:
-        """Whether the class has this tag, and in a field no other value."""
+        """Tell if the class has this tag as the only value of its field."""
         field = kind.model_fields.get(self.tag)
         choices = get_args(field.annotation) if field else (tag,)
         return self._has_tag(kind) and self.tag_of(kind) == tag and choices == (tag,)
 
 
 def _is_there(module: str) -> bool:
-    """Whether there is a file of a module, which is not imported, since it may need torch."""
+    """Tell if a module has a file. The module is not imported, since it may need torch."""
     package, *names = module.split(".")
     try:
         places = [Path(root, *names) for root in import_module(package).__path__]

@@ -1,4 +1,4 @@
-"""From what a user wrote to a resolved spec: fill in the profile, check, and say clearly what is wrong."""
+"""Resolution of a spec: fill in the profile, check, and name the errors."""
 
 from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ from normcore.spec.methods import METHODS
 from normcore.spec.models.model import Model
 from normcore.spec.models.recurrent import RecurrentModel
 from normcore.spec.optimizers import OPTIMIZERS
-from normcore.spec.plug_in_faults import blamed, brought
+from normcore.spec.plug_ins.blame import blamed, brought
 from normcore.spec.task import DEFAULT_PROFILE, Need, Profile, Task
 from normcore.spec.tasks import BENCHMARKS
 from normcore.spec.tasks.benchmark import Benchmark
@@ -105,7 +105,7 @@ def _rehearse(spec: ExperimentSpec) -> None:
 
 
 def _follows_from_another(error: SpecError, errors: Sequence[SpecError]) -> bool:
-    """Whether a list only counts as too short because some of what it holds is wrong."""
+    """Tell if a list counts as too short only because some of its elements are invalid."""
     return error.type == "too_short" and any(
         len(e.loc) > len(error.loc) and e.loc[: len(error.loc)] == error.loc for e in errors
     )
@@ -118,7 +118,7 @@ def changes(spec: TrainingSpec) -> dict[str, Any]:
 
 
 def departures(spec: TrainingSpec) -> dict[str, tuple[Any, Any]]:
-    """The same, each with what the profile has instead; None where it has no such field."""
+    """Differences from the profile, each with the profile's value; None where the profile has no such field."""
     task = {"name": spec.task.name, "profile": spec.task.profile}
     written: dict[str, Any] = {"task": task, "norm": {"method": spec.norm.method}}
     usual = _flat(resolve(written | {"model": _tags(spec.model)}))
@@ -223,7 +223,7 @@ def _tag(part: Any, name: str, default: str = "") -> str:
 
 
 def _fields_of(chosen: type[BaseModel] | None, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of a profile's options that the chosen class has."""
+    """Fields of a profile's options that the chosen class has."""
     if chosen is None:
         return dict(options)
     fields = chosen.model_fields

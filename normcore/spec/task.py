@@ -1,4 +1,4 @@
-"""What every task declares, whether it trains or not: its options, its profiles, its data."""
+"""Base class of tasks, trained or not: options, profiles, data."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

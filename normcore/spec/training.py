@@ -1,4 +1,4 @@
-"""How a model is trained: optimizer, schedule, budget, clipping, precision, kernel."""
+"""Training: optimizer, schedule, budget, clipping, precision, kernel."""
 
 from typing import Annotated, Literal
 

@@ -22,7 +22,7 @@ Parts = Mapping[Path, type[BaseModel]]
 
 
 def unknown_field(loc: Path, value: Any, parts: Parts, tasks: Container[str]) -> str:
-    """What to do about a field that its part does not have.
+    """Advice on a field that its part does not have.
 
     Args:
         loc: where it stands.
@@ -70,7 +70,7 @@ def _elsewhere(name: str, here: Path, parts: Parts) -> Path | None:
 
 
 def where_the_task_is(written: Mapping[str, Any], tasks: Iterable[str]) -> str:
-    """What was written in place of ``task``, or else an example of it."""
+    """Name the field that stands in place of ``task``, or else show an example of ``task``."""
     name = written.get("name")
     if isinstance(name, str):
         return f"name stands in it; write {line(('task', 'name'), next(iter(nearest(name, tasks)), USUAL_TASK))}"

@@ -1,4 +1,4 @@
-"""What is wrong with a text that is no YAML, in one line: where, and what to write."""
+"""Errors of texts that are not YAML, in one line: the place, and what to write."""
 
 import yaml
 
@@ -32,7 +32,7 @@ def in_one_line(error: yaml.YAMLError, text: str) -> str:
 
 
 def _in_brackets(error: yaml.YAMLError, text: str, row: int) -> str:
-    """What is wrong between brackets: a comment, a missing comma, or that they are not closed."""
+    """Error between brackets: a comment, a missing comma, or a missing closing bracket."""
     mark = getattr(error, "context_mark", None)
     opened = mark.line + 1 if mark else row + 1
     for number, line in enumerate(text.splitlines(), start=1):

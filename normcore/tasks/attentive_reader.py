@@ -77,7 +77,7 @@ class AttentiveReaderTask:
         return AttentiveReader(build, build.options, len(self._words))
 
     def epoch(self, generator: torch.Generator, batch_size: int) -> Sequence[Tensor]:
-        """As many questions as there are, drawn with replacement (RBN Appendix C)."""
+        """Draw as many questions as there are, with replacement (RBN Appendix C)."""
         there = len(self._train)
         return in_batches(torch.randint(there, (there,), generator=generator), batch_size)
 
@@ -133,7 +133,7 @@ class AttentiveReaderTask:
 
     @torch.no_grad()
     def _attention(self, model: AttentiveReader) -> Figure:
-        """Of the first validation question, whose words title it."""
+        """Attention to the first validation question, whose words title the figure."""
         shown = self._valid[0]
         batch = self._batch([shown])
         weights = model.attention(batch.text, batch.question).cpu().tolist()

@@ -1,5 +1,5 @@
-"""How the units of a convolutional layer differ between the border of the image and its inside: the reason that LN
-section 6.7 gives for batch norm's lead there.
+"""Units of a convolutional layer at the border of the image and inside: the reason that LN section 6.7 gives for batch
+norm's lead there.
 
 B images, C channels of H x W places.
 """

@@ -53,7 +53,9 @@ class CharacterModelling:
         return LanguageModel(build.recurrent(build.options, len(self._symbols)), len(self._symbols))
 
     def epoch(self, generator: torch.Generator, batch_size: int) -> Sequence[Tensor]:
-        """Where this epoch's segments begin: a random offset below L, then one every L, one of them left out."""
+        """First characters of this epoch's segments: a random offset below L, then one every L, with one of them
+        left out.
+        """
         offset = int(torch.randint(self._length, (), generator=generator))
         starts = segment_starts(len(self._train), self._length, offset)
         return in_batches(starts[torch.randperm(len(starts), generator=generator)[1:]], batch_size)
@@ -107,7 +109,7 @@ class CharacterModelling:
         return "".join(self._symbols[number] for number in torch.cat(chosen).tolist())
 
     def test_segments(self, model: nn.Module, length: int) -> dict[str, float]:
-        """What ``validate`` gives, for the test text in segments of ``length`` characters (RBN Fig. 3b).
+        """Scores as ``validate`` gives them, for the test text in segments of ``length`` characters (RBN Fig. 3b).
 
         Raises:
             ValueError: the test text does not hold two of them.

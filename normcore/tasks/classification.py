@@ -1,4 +1,4 @@
-"""What all classification tasks share: scores, and the figure of who was taken for whom.
+"""Common parts of all classification tasks: scores, and the confusion matrix.
 
 B examples, C classes.
 """

@@ -89,7 +89,7 @@ class HandwritingTask:
         return {"loss": nats, "nats": nats}
 
     def test(self, model: Handwriting) -> dict[str, float]:
-        """On the validation lines: Graves trains on all others, and nothing was selected by these."""
+        """Test on the validation lines: Graves trains on all others, and no model was selected by these."""
         return {"nats": self._score(model)}
 
     def artifacts(self, model: Handwriting) -> Mapping[str, Callable[[], bytes]]:

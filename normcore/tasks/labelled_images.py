@@ -1,4 +1,4 @@
-"""What all tasks share that classify images.
+"""Common parts of all tasks that classify images.
 
 B images in a batch, of C classes.
 """

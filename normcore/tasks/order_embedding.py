@@ -123,8 +123,9 @@ class OrderEmbeddingTask:
 
     @torch.no_grad()
     def _found(self, model: OrderEmbedding) -> str:
-        """What is found for the first caption of some images of the first fold: at which place its image comes, and
-        which images fit best, by their own first captions."""
+        """Retrieval for the first caption of some images of the first fold: the rank of its image, and the images
+        that fit best, by their own first captions.
+        """
         fold = range(self._fold)
         placed = self._placed(model, self._test, fold)
         energies = energy(placed.captions, placed.images)

@@ -198,7 +198,7 @@ class SkipThoughtsTask:
         return _Embedding(torch.cat([own, torch.from_numpy(mapped).to(own)]), number)
 
     def _neighbours(self, model: SkipThoughts, shown: int = 20) -> str:
-        """For some sentences of SICK, the nearest other one by their vectors' angle."""
+        """Nearest other sentence for some sentences of SICK, by their vectors' angle."""
         sentences = list(dict.fromkeys(tuple(pair.first) for pair in self._sets.sick["test"]))
         vectors = self._encoded(model, self._embedding(model), sentences, ends=True)
         cosines = vectors @ vectors.T - 2 * np.eye(len(vectors))

@@ -1,4 +1,4 @@
-"""What every task owes the training loop."""
+"""Contract between a task and the training loop."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ B = TypeVar("B")
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """Where a task's data comes from and goes to.
+    """Resources of a task: where its data comes from and goes to.
 
     Attributes:
         datasets_dir: where data sets live that do not come bundled.
@@ -31,7 +31,7 @@ class Resources:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """What a batch costs.
+    """Loss of a batch.
 
     Attributes:
         total: the number that is minimized.
@@ -73,7 +73,7 @@ class Task(Protocol[B]):
         ...
 
     def loss(self, model: nn.Module, batch: B) -> Loss:
-        """What the model makes of a batch."""
+        """Loss of the model on a batch."""
         ...
 
     def population(self) -> Iterator[B]:

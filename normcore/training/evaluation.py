@@ -1,4 +1,4 @@
-"""What a model is worth: on validation data while it trains, on test data when it has been selected.
+"""Evaluation of a model: on validation data while it trains, on test data when it has been selected.
 
 Both are generators that name each phase before it begins, and return the values; a context that changes the model or
 torch is never open in between.

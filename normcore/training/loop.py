@@ -88,7 +88,7 @@ def train(
 
 @dataclass
 class _Progress:
-    """What a run has come to, besides its model.
+    """State of a run, without its model.
 
     Attributes:
         sums: of the loss, its parts and the gradient's norm over the updates since the last measurement, on the device.

@@ -27,7 +27,7 @@ class TrainingOrder:
         return batch
 
     def peek(self) -> Tensor:
-        """What ``next_batch`` is about to give."""
+        """Look at the next batch without taking it: ``next_batch`` gives the same."""
         if self._position == len(self._batches):
             self._begin_epoch()
         batch: Tensor = self._batches[self._position]

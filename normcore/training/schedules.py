@@ -1,4 +1,4 @@
-"""How the learning rate changes over a training."""
+"""Schedules of the learning rate over a training."""
 
 from torch.optim import Optimizer
 

@@ -1,4 +1,4 @@
-"""Which of the models that a training goes through counts, by its task's rule."""
+"""Selection of the model that counts, by its task's rule."""
 
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -11,7 +11,7 @@ from normcore.spec.tasks.benchmark import Best, LastMean
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """What was selected.
+    """Selected model.
 
     Attributes:
         step: when; of several models, the last one's.
@@ -30,7 +30,7 @@ class Selection(Protocol):
     """Sees the model at every evaluation."""
 
     def tests_at(self, step: int) -> bool:
-        """Whether the model of this evaluation is to be tested."""
+        """Tell if the model of this evaluation is to be tested."""
         ...
 
     def consider(self, step: int, values: dict[str, float], model: nn.Module) -> None:
@@ -38,7 +38,7 @@ class Selection(Protocol):
         ...
 
     def selected(self) -> Selected | None:
-        """What counts; None if there was no evaluation."""
+        """Selected model; None if there was no evaluation."""
         ...
 
     def state_dict(self) -> dict[str, Any]: ...

@@ -1,1 +1,1 @@
-"""What one can ask for: tasks, methods and data sets."""
+"""Catalogue of tasks, methods and data sets."""

@@ -92,6 +92,6 @@ def _metric(metric: Metric) -> schemas.MetricOut:
 
 
 def _methods(task: type[Task]) -> list[str]:
-    """Those that have a place in one of the task's models."""
+    """Names of the methods that have a place in one of the task's models."""
     kinds = task.model.kinds().values() if task.model and task.takes_norm else ()
     return [tag for tag, method in METHODS.items() if any(map(method.fits, kinds))]

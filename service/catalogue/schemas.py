@@ -1,4 +1,4 @@
-"""What the catalogue shows."""
+"""Answer types of the catalogue."""
 
 from typing import Any, Literal
 
@@ -9,7 +9,7 @@ from service.http.openapi import ResolvedSpec
 
 
 class MetricOut(BaseModel):
-    """What a task is judged by."""
+    """Metric of a task."""
 
     name: str
     unit: str
@@ -18,7 +18,7 @@ class MetricOut(BaseModel):
 
 
 class CostOut(BaseModel):
-    """What a training takes with the profile's model, without normalization."""
+    """Cost of a training with the profile's model, without normalization."""
 
     parameters: int
     flop_per_update: int = Field(description="Floating-point operations, forward and backward.")

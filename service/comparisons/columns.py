@@ -9,7 +9,7 @@ FILE_EXAMPLE = '"task","profile","problem","fingerprint","method"\n"permuted_dig
 
 
 def comparison_table(comparison: Comparison) -> Table:
-    """What a comparison says of its entries, but for curves and survival."""
+    """Table of a comparison's entries, without curves and survival."""
     return Table(
         f"comparison-{comparison.task}-{comparison.profile}",
         (

@@ -1,4 +1,4 @@
-"""What the description of the API shows: two entries of one seed each."""
+"""Example of a comparison in the description of the API: two entries of one seed each."""
 
 from normcore.problem import own_budget
 from service.comparisons import figures

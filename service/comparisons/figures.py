@@ -102,7 +102,7 @@ def _line(entry: Curved, by: By) -> Line:
 
 
 def thinned(curve: Curve, end: int | None = None, most: int = MOST_POINTS) -> list[int]:
-    """Which points of a curve are shown: evenly spread, the first and the last among them.
+    """Indices of the points of a curve that are shown: evenly spread, the first and the last among them.
 
     Args:
         end: the step after which none is.

@@ -237,7 +237,7 @@ def _compared(
 
 
 def _by_steps(curves: Curves, limits: Limits) -> schemas.Curve:
-    """At no more steps than are shown, the same of all seeds."""
+    """Thin a curve to the steps that are shown. They are the same for all seeds."""
     shown = {step for step, _, _ in downsample(means(curves), MAX_POINTS)}
     return _curve(by_steps(curves, shown, limits))
 
@@ -288,7 +288,9 @@ def _fraction(theirs: Curves, ours: Curves, direction: Direction | None, *, own_
 
 
 def _survival(results: Sequence[RunResult]) -> list[tuple[float, float, float, float]]:
-    """From the start on, at each step where another seed reaches the target, to the end of the longest watch."""
+    """Survival from the start to the end of the longest run: a row at each step where another seed reaches the
+    target.
+    """
     runs = times_of(results, "steps").values()
     if not runs:
         return []

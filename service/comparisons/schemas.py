@@ -1,4 +1,4 @@
-"""What a comparison shows: plain dataclasses of our own rows' numbers."""
+"""Answer types of comparisons: plain dataclasses of numbers."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -110,7 +110,7 @@ class Fraction:
 
 @dataclass(slots=True)
 class Split:
-    """How many times sooner than the baseline, and by what: ``total`` is ``steps`` times ``seconds_per_step``.
+    """Speed-up over the baseline, split in its two factors: ``total`` is ``steps`` times ``seconds_per_step``.
 
     Attributes:
         steps: to the board's target.

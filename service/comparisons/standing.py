@@ -1,4 +1,4 @@
-"""Where the entries of a comparison stand: who is better than the baseline, and who may be first."""
+"""Standings of a comparison's entries: which are better than the baseline, and which may be first."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from service.statistics.order import Place, key_of
 
 
 class Standing(NamedTuple):
-    """Of one entry.
+    """Standing of one entry.
 
     Attributes:
         place: None of one that is over the budget.
@@ -40,8 +40,9 @@ class _Order(NamedTuple):
 
 
 def standings(rows: Sequence[Row], baseline: Row, budget: int, direction: Direction) -> list[Standing]:
-    """Of each entry. Those over the budget move none of the others, as on boards: what concerns them is corrected for
-    all pairs, the rest for the pairs of the others."""
+    """One standing for each entry. Entries over the budget do not take part in the correction of the others, as on
+    boards.
+    """
     everybody, within = _order(rows, direction), _order([row for row in rows if row.budget <= budget], direction)
     return [_standing(row.fingerprint, baseline.fingerprint, within, everybody) for row in rows]
 

@@ -5,7 +5,7 @@ from sqlalchemy.orm import Session
 
 from normcore.spec import ExperimentSpec, InvalidSpec, SpecError, TrainingSpec, parse
 from normcore.spec.analyses.analysis import TrainedAnalysis
-from normcore.spec.plug_in_faults import blamed
+from normcore.spec.plug_ins.blame import blamed
 from service.errors import Invalid
 from service.experiments.tables import Experiment, Run
 from service.experiments.trained_model import OF_OLDER_CODE, is_of_older_code

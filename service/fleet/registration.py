@@ -29,7 +29,7 @@ MISSED_HEARTBEATS = 3  # after so many a worker counts as gone
 
 @dataclass(frozen=True, slots=True)
 class WorkerIdentity:
-    """Which process a worker is, and on which device it trains.
+    """Identity of a worker process, and the device on which it trains.
 
     Attributes:
         queues: it takes runs that asked for one of these devices: ``auto``, ``cpu``, ``cuda``.
@@ -100,12 +100,14 @@ def remove_silent(session: Session, heartbeat_seconds: float) -> None:
 
 
 def is_live(heartbeat_seconds: float) -> ColumnElement[bool]:
-    """Whether a worker's last heartbeat is recent, as a condition in a query."""
+    """Condition of a query: the worker's last heartbeat is recent."""
     return Worker.heartbeat_at >= epoch_now() - MISSED_HEARTBEATS * heartbeat_seconds
 
 
 def fused_among_live(session: Session, queue: str, heartbeat_seconds: float) -> set[bool | None]:
-    """What the live workers that take runs from this queue say of their fused kernels; empty if there is no worker."""
+    """Answers of the live workers that take runs from this queue on their fused kernels; empty if there is no
+    worker.
+    """
     live = session.execute(select(Worker.queues, Worker.fused).where(is_live(heartbeat_seconds)))
     return {fused for queues, fused in live if queue in queues.split(",")}
 
@@ -133,7 +135,8 @@ def registered(session: Session) -> list[Worker]:
 
 
 def any_on(kind: str, *, fused: bool) -> ColumnElement[bool]:
-    """Whether a worker is registered on this kind of device that has fused kernels, or one that has none or does not
-    know yet, as a condition in a query."""
+    """Condition of a query: a worker is registered on this kind of device that has fused kernels, or one that has
+    none or does not know yet.
+    """
     has_some = Worker.fused.is_(true())
     return exists().where(Worker.device.startswith(kind), has_some if fused else not_(has_some))

@@ -32,7 +32,7 @@ def key_of(request: Request) -> str | None:
 
 
 def form_token(request: Request) -> str | None:
-    """What a form of a page for this browser carries; None where no key is kept. It does not tell the key."""
+    """Token of a form for this browser; None where no key is kept. The token does not reveal the key."""
     key = request.cookies.get(COOKIE)
     return None if key is None else hmac.new(key.encode(), TOKEN.encode(), sha256).hexdigest()
 
@@ -48,7 +48,7 @@ def check_form(request: Request, token: str) -> None:
 
 
 def is_signed_in(request: Request) -> bool:
-    """Whether the browser has a key, be it valid or not."""
+    """Tell if the browser has a key, valid or not."""
     return COOKIE in request.cookies
 
 

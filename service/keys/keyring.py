@@ -50,12 +50,12 @@ def revoke(session: Session, key_id: str) -> ApiKey:
 
 
 def any_valid(session: Session) -> bool:
-    """Whether there is a key that is not revoked."""
+    """Tell if there is a key that is not revoked."""
     return bool(session.scalar(select(exists().where(ApiKey.revoked_at.is_(None)))))
 
 
 def is_valid(session: Session, secret: str) -> bool:
-    """Whether this key was created here and is not revoked."""
+    """Tell if this key was created here and is not revoked."""
     return bool(session.scalar(select(exists().where(ApiKey.sha256 == _sha256(secret), ApiKey.revoked_at.is_(None)))))
 
 

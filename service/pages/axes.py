@@ -1,4 +1,4 @@
-"""Where numbers stand on an axis, in per cent of its width, and which of them are written at it."""
+"""Positions of numbers on an axis, in per cent of its width, and its tick labels."""
 
 import math
 import statistics
@@ -21,7 +21,7 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """From ``low`` to ``high``; ``scale`` turns numbers into what is evenly spread."""
+    """Axis from ``low`` to ``high``; ``scale`` maps numbers to even spacing."""
 
     low: float
     high: float
@@ -34,7 +34,7 @@ class Axis:
         return round(100 * min(1.0, max(0.0, (self.scale(number) - low) / (high - low))), 2)
 
     def beyond(self, number: float) -> Literal["low", "high"] | None:
-        """At which end a number is too far out to be shown, if it is."""
+        """End of the axis that a number lies beyond; None if the number lies on the axis."""
         return "low" if number < self.low else "high" if number > self.high else None
 
 

@@ -132,7 +132,7 @@ def _dots(entry: Entry, seeds: Seeds) -> Iterator[float]:
 
 
 def facts(board: Leaderboard, hidden: int) -> list[str]:
-    """What to know of a board besides its answer.
+    """Facts about a board besides its answer.
 
     Args:
         hidden: measured entries that are not shown.

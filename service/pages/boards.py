@@ -55,7 +55,7 @@ def get_board(
     code: Annotated[Literal["present", "all"], Query()] = "present",
     as_of: Annotated[Moment | None, Query()] = None,
 ) -> Response:
-    """Who wins, how sure?"""
+    """Page of a board: which method wins, and how sure that is."""
     check_found("leaderboard of", task, BENCHMARKS)
     check_known("baseline", baseline, METHODS)
     asked = Asked(
@@ -75,7 +75,7 @@ def get_board(
 def _values(
     session: Session, asked: Asked, as_of: datetime | None, published: Published, by: By, number: int
 ) -> dict[str, Any]:
-    """What a board's page shows."""
+    """Values of a board's page."""
     found = queries.leaderboard(session, asked, as_of)
     board = replace(found, entries=[entry for entry in found.entries if not entry.of_older_code])
     shown = found.entries[(number - 1) * ON_A_PAGE : number * ON_A_PAGE]
@@ -107,7 +107,7 @@ def _values(
 
 
 class _Pages:
-    """Which entries of how many are shown."""
+    """Pages of a list of entries."""
 
     def __init__(self, entries: int, number: int) -> None:
         self.number, self.last = number, max(1, -(-entries // ON_A_PAGE))
@@ -175,7 +175,7 @@ def get_boards(
     profile: Annotated[ProfileName | None, Query()] = None,
     rank_by: Annotated[TimeBy, Query()] = "steps_to_target",
 ) -> Response:
-    """Who wins overall?"""
+    """Page of all boards: which method wins overall."""
     with parts.db.snapshot() as session:
         boards = queries.leaderboards(session)
         shown = profile or busiest(boards) or DEFAULT_PROFILE

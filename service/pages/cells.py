@@ -81,7 +81,7 @@ def arranged(sweep: Sweep, metric: Metric | None) -> Arranged:
 
 
 def has_diverged(cell: SweepCell) -> bool:
-    """Whether it has results, and every seed has diverged."""
+    """Tell if a cell has results, and every seed has diverged."""
     return cell.entry is not None and cell.entry.n_runs > 0 and cell.entry.n_diverged == cell.entry.n_runs
 
 
@@ -90,7 +90,7 @@ def _value(cell: SweepCell) -> float | None:
 
 
 def _shade(value: float | None, ends: tuple[float, float] | None) -> int | None:
-    """In which of equal parts from the worst to the best value it lies."""
+    """Shade of a value: its place among equal parts from the worst to the best value."""
     if value is None or ends is None or not math.isfinite(value):
         return None
     worst, best = ends
@@ -112,7 +112,7 @@ def _sorted(shown: Sequence[ShownCell], metric: Metric | None) -> list[ShownCell
 
 
 def _heat(sweep: Sweep, shown: Sequence[ShownCell]) -> Heat | None:
-    """Of a grid over two fields; the one with fewer values goes across."""
+    """Heat map of a grid over two fields. The field with fewer values goes across."""
     if len(sweep.grid) != 2 or sweep.random:
         return None
     columns, rows = sorted(sweep.grid, key=lambda path: len(sweep.grid[path]))

@@ -61,7 +61,7 @@ def get_comparison(
 
 
 def _values(session: Session, chosen: Sequence[str], baseline: str | None, by: By) -> dict[str, Any]:
-    """What the page shows."""
+    """Values of the page."""
     comparison = comparisons.comparison(session, chosen, baseline, None)
     entries, task = comparison.entries, BENCHMARKS[comparison.task]
     metric = task.metric()
@@ -170,7 +170,7 @@ def _signed_level(number: float, metric: str) -> str:
 
 
 def speedups(entries: Sequence[ComparedEntry]) -> Intervals:
-    """How many times sooner each is at the target: in seconds, or where these do not compare in steps."""
+    """Speed-ups of the entries: in seconds, or in steps where seconds do not compare."""
     split = [(entry, entry.speedup) for entry in entries if entry.speedup]
     ratios = [_shown(found) for _, found in split]
     numbers = [number for ratio in ratios for number in (ratio.ratio, *(ratio.ci95 or ())) if number]
@@ -206,7 +206,7 @@ class Differing:
 
 
 def differing(specs: Sequence[Mapping[str, Any]]) -> Differing:
-    """Where specs differ, in the order of the spec."""
+    """Fields in which specs differ, in the order of the spec."""
     flat = [dict(_leaves(spec)) for spec in specs]
     paths = list(dict.fromkeys(path for own in flat for path in own))
     fields = {path: [own.get(path) for own in flat] for path in paths}

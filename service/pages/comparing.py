@@ -1,4 +1,4 @@
-"""What a comparison shows, in words: which entries differ from the baseline, and which is best."""
+"""Text of a comparison: which entries differ from the baseline, and which is best."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ def compared(comparison: Comparison, values: Values) -> list[Compared]:
 
 
 def verdict(comparison: Comparison, values: Values, named: Mapping[str, str], metric: Metric) -> Verdict:
-    """Who differs from the baseline, and how far the best is from the next."""
+    """Verdict: which entries differ from the baseline, and how far the best is from the next."""
     return Verdict(_against_baseline(comparison, named), _best(comparison, values, named, metric))
 
 
@@ -79,7 +79,7 @@ def _against_baseline(comparison: Comparison, named: Mapping[str, str]) -> str:
 
 
 def _is_split(entry: ComparedEntry) -> bool:
-    """Whether the seeds that converged differ from the baseline's, and the scores do not as they do."""
+    """Tell if the seeds that converged differ from the baseline's, and the scores do not differ in the same way."""
     return entry.outcome == "not shown" and entry.difference is not None and entry.difference.p_holm <= SURE
 
 
@@ -89,7 +89,9 @@ def _verb(singular: str, names: Sequence[str]) -> str:
 
 
 def _best(comparison: Comparison, values: Values, named: Mapping[str, str], metric: Metric) -> str:
-    """Who is first of the entries within the budget that have seeds enough, or may be."""
+    """Sentence on the best entry, or on those that may be the best. Only entries within the budget that have enough
+    seeds count.
+    """
     within = [entry for entry in comparison.entries if not entry.over_budget]
     ranked = sorted((entry for entry in within if entry.tie_group is not None), key=_place)
     enough = [entry for entry in ranked if len(entry.seeds) >= FEWEST]
@@ -141,7 +143,7 @@ def _leads(
 
 
 def facts(comparison: Comparison, named: Mapping[str, str]) -> list[str]:
-    """What to know besides: shared seeds, and what a step costs."""
+    """Facts besides the verdict: shared seeds, and the cost of a step."""
     shared = set.intersection(*(set(entry.seeds) for entry in comparison.entries))
     told = [f"{formats.count(len(shared), 'shared seed')}: same initial weights, same batches" if shared else ""]
     told += [_diverged(comparison, named), _gaps(comparison, named), _over_budget(comparison, named)]

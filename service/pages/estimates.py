@@ -1,4 +1,4 @@
-"""What an experiment comes to, in words."""
+"""Cost of an experiment, in words."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from service.workload.backlog import Backlog
 
 @dataclass(frozen=True)
 class Estimate:
-    """What is said above the button.
+    """Text above the button that submits.
 
     Attributes:
         claim: the answer in a line.

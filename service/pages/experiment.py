@@ -40,7 +40,7 @@ router = PageRouter(prefix="/experiments/{experiment_id}")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the page says first: a sentence, how it is meant, and what to do."""
+    """First answer of the page: a sentence, its tone, facts, and the command to type."""
 
     text: str
     tone: str = ""
@@ -58,7 +58,7 @@ class CurveTable:
 
 @router.get("")
 def get_experiment(request: Request, experiment_id: parameters.ExperimentId, parts: PartsDep) -> Response:
-    """How is it going?"""
+    """Page of an experiment: how it is going."""
     with parts.db.snapshot() as session:
         experiment = queries.experiment(session, experiment_id)
         position = stream.position_in_experiment(session, experiment_id)
@@ -102,7 +102,7 @@ def _version(run: RunOut) -> tuple[object, ...]:
 
 
 def backlog_of(session: Session, parts: Parts, device: str) -> Backlog:
-    """What waits for a device."""
+    """Queue of a device: its runs and its workers."""
     found = backlogs(session, parts.settings.heartbeat_seconds)
     return next(one for one in found if one.device == device)
 
@@ -144,7 +144,7 @@ def _page(
 
 
 def answer(experiment: ExperimentOut, backlog: Backlog | None) -> Answer:
-    """How it is going, in a sentence."""
+    """Sentence on how the experiment is going."""
     runs = experiment.runs
     states = Counter(run.state for run in runs)
     ended = [run for run in runs if run.state in ENDED]
@@ -175,7 +175,7 @@ def _waiting(seeds: int, backlog: Backlog | None) -> Answer:
 
 
 def no_worker(waits: str, device: str) -> Answer:
-    """That nobody is there to take what waits for a device, and how to start somebody."""
+    """Answer if no worker takes the runs of a device: how many wait, and the command that starts a worker."""
     on = "" if device == "auto" else f" for {device}"
     command = "normbench worker --device cuda:0" if device == "cuda" else "normbench worker"
     return Answer(f"{waits}: no worker{on} is alive. Start one:", "warn", command=command)
@@ -186,7 +186,7 @@ def _done(ended: int, seeds: int) -> str:
 
 
 def _left(runs: Sequence[RunOut]) -> str:
-    """How long the seeds that train now will; how long others wait nobody knows."""
+    """Time left for the seeds that train now. The wait of queued seeds is unknown."""
     etas = [run.progress.eta_seconds for run in runs if run.progress.eta_seconds is not None]
     if not etas:
         return ""
@@ -244,7 +244,7 @@ def _pooled(experiment: ExperimentOut) -> tuple[str, Value] | None:
 
 
 def board_address(experiment: ExperimentOut) -> str | None:
-    """Where its entry stands; None of an analysis."""
+    """Address of the board that the entry stands on; None for an analysis."""
     name, profile = experiment.spec["task"]["name"], cast(ProfileName, experiment.spec["task"]["profile"])
     if experiment.problem is None or name not in BENCHMARKS:
         return None
@@ -276,7 +276,7 @@ def curve_table(curves: SeedCurves | None) -> CurveTable:
 
 
 def spread(steps: Sequence[int], most: int) -> list[int]:
-    """So many of them, evenly, the first and the last among them."""
+    """Spread of at most ``most`` steps, evenly, the first and the last among them."""
     if len(steps) <= most:
         return list(steps)
     return [steps[round(k * (len(steps) - 1) / (most - 1))] for k in range(most)]
@@ -296,6 +296,6 @@ def told_departures(spec: Mapping[str, Any]) -> list[tuple[str, str, str]] | Non
 
 
 def history(runs: Sequence[RunOut]) -> list[tuple[int, HistoryEntry]]:
-    """What went wrong, by seed, newest first."""
+    """Problems of the runs, by seed, newest first."""
     entries = [(run.seed, entry) for run in runs for entry in run.history]
     return sorted(entries, key=lambda entry: entry[1].at, reverse=True)

@@ -35,7 +35,7 @@ router = PageRouter()
 
 
 def _given(content: Any) -> Any:
-    """What a form sends of a field that was left empty counts as not asked."""
+    """Treat an empty field of a form as not given."""
     if isinstance(content, list):
         return [text for text in content if text]
     return content or None
@@ -50,7 +50,7 @@ TYPED: Mapping[str, TypeAdapter[Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What the list is asked for; None asks for all."""
+    """Filters of the list; None does not filter."""
 
     task: Annotated[parameters.TaskName, Blank] = None
     profile: Annotated[parameters.Profile, Blank] = None
@@ -62,12 +62,12 @@ class Filters:
 
     @property
     def asked(self) -> Mapping[str, Any]:
-        """Those that narrow the list, as an address has them."""
+        """Filters that are set, as an address has them."""
         return {name: content for name, content in asdict(self).items() if content}
 
     @property
     def errors(self) -> Mapping[str, str]:
-        """What is wrong with texts that were typed, by field; each says what to type instead."""
+        """Errors of texts that were typed, by field. Each says what to type instead."""
         found = {name: _error(form, getattr(self, name)) for name, form in TYPED.items()}
         return {name: error for name, error in found.items() if error}
 
@@ -113,7 +113,7 @@ class Row:
 def list_experiments(
     request: Request, db: DatabaseDep, filters: Annotated[Filters, Depends()], cursor: Cursor = None
 ) -> Response:
-    """Where is mine?"""
+    """Page of the list of experiments."""
     check_known("task", filters.task, TASKS)
     check_known("method", filters.method, METHODS)
     errors = filters.errors
@@ -164,7 +164,7 @@ def _choices(everything: str, names: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def rows(shown: Sequence[ExperimentSummary], results: Mapping[str, Sequence[RunResult]], now: datetime) -> list[Row]:
-    """What the list says of each experiment.
+    """Rows of the list of experiments.
 
     Args:
         results: of the succeeded runs of each.

@@ -1,4 +1,4 @@
-"""What runs were computed with, told once where they agree and by seed where they do not."""
+"""Facts on how runs were computed, once where all runs agree, else by seed."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,7 +13,7 @@ MOST_NAMED = 5  # seeds
 
 
 def facts(runs: Sequence[RunOut]) -> Facts:
-    """Of the runs that have begun."""
+    """Facts on the runs that have begun."""
     of_runs = {run.seed: _of(run) for run in runs if run.environment is not None}
     names = dict.fromkeys([*FIRST, *(name for found in of_runs.values() for name in found)])
     by_name = ((name, {seed: found[name] for seed, found in of_runs.items() if name in found}) for name in names)

@@ -1,4 +1,4 @@
-"""What forms send."""
+"""Fields that forms send."""
 
 from typing import Annotated
 from urllib.parse import parse_qsl
@@ -32,7 +32,7 @@ async def form_fields(request: Request) -> Pairs:
 
 
 async def spec_fields(request: Request) -> Pairs:
-    """The same of the form that holds a spec.
+    """Fields of a form that holds a spec.
 
     Raises:
         BadRequest, TooLarge: also if a field is too long, or its name.
@@ -81,7 +81,7 @@ async def own_fields(request: Request, fields: FormFields) -> Pairs:
 
 
 async def own_spec_fields(request: Request, fields: Annotated[Pairs, Depends(spec_fields)]) -> Pairs:
-    """The same of the form that holds a spec."""
+    """Fields of a form that holds a spec, sent from a page of ours."""
     return _own(request, fields)
 
 

@@ -1,4 +1,4 @@
-"""What is drawn of a number: where it stands on an axis, within which interval, and the seeds that it is made of."""
+"""Marks of numbers: place on an axis, interval, and a dot for each seed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from service.pages.axes import Axis
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """In per cent of the axis.
+    """Mark of a number, in per cent of the axis.
 
     Attributes:
         limits: of its interval.

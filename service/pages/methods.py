@@ -33,7 +33,7 @@ FLOW = "gradient_norm"
 
 @router.get("/methods")
 def get_methods(request: Request, parts: PartsDep, profile: Annotated[ProfileName | None, Query()] = None) -> Response:
-    """Which methods are there, and where do they stand?"""
+    """Page of all methods, and of where they stand."""
     with parts.db.snapshot() as session:
         boards = [one for one in leaderboards.leaderboards(session) if one.n_entries]
         shown = profile or busiest(boards)
@@ -47,7 +47,7 @@ def get_methods(request: Request, parts: PartsDep, profile: Annotated[ProfileNam
 
 @router.get("/methods/{name}")
 def get_method(request: Request, name: Annotated[str, Path()], parts: PartsDep) -> Response:
-    """What does it do, what does it cost?"""
+    """Page of a method: what it does, and what it costs."""
     check_found("method", name, METHODS)
     with parts.db.snapshot() as session:
         return kept(
@@ -59,7 +59,7 @@ def get_method(request: Request, name: Annotated[str, Path()], parts: PartsDep) 
 
 
 def _shown(session: Session, name: str) -> dict[str, Any]:
-    """What the page of a method shows."""
+    """Values of a method's page."""
     card = queries.report_card(session, name)
     return {
         "method": descriptions.method(name),
@@ -79,7 +79,7 @@ def _shown(session: Session, name: str) -> dict[str, Any]:
 
 
 def claim(card: ReportCard) -> str:
-    """Where the method stands, in a sentence."""
+    """Sentence on where the method stands."""
     placed = [one for one in card.standings if one.shared_rank is not None]
     ranked = [one for one in placed if one.n_seeds >= FEWEST]
     if placed and not ranked:
@@ -108,7 +108,7 @@ def _unranked(card: ReportCard) -> str:
 
 
 def facts(card: ReportCard) -> list[str]:
-    """What it costs, and what is known of it."""
+    """Facts on the method, its cost first."""
     costs = [f"{_told_cost(found)} in {cell}" for cell, found in card.cells.items() if found.step_cost]
     told = [f"a training step takes {formats.listed(costs)}, compared with none"] if costs else []
     open_ones = len(card.missing)
@@ -122,7 +122,7 @@ def _told_cost(found: CellOut) -> str:
 
 @dataclass(frozen=True)
 class InCell:
-    """What was measured in a cell; None what was not.
+    """Measurements of a method in one cell; None for those that are missing.
 
     Attributes:
         flow: gains under what becomes of the gradient with them.
@@ -203,7 +203,7 @@ def _to_measure(spec: Mapping[str, Any]) -> ToMeasure:
 
 
 def _sampled(flows: Mapping[str, Sequence[tuple[float, float]]]) -> list[tuple[str, list[tuple[float, float]]]]:
-    """Of each line some points, evenly spread, for the table that stands for the figure."""
+    """Some points of each line, evenly spread, for the table that stands for the figure."""
     return [(label, _spread(points)) for label, points in flows.items()]
 
 

@@ -35,7 +35,7 @@ def options_of(schema: Mapping[str, Any], without: Collection[str] = ()) -> Sequ
 
 
 def may_be(schema: Mapping[str, Any]) -> str:
-    """What values a schema allows, in words: ``number > 0``, ``raw or normalized``."""
+    """Describe the values that a schema allows: ``number > 0``, ``raw or normalized``."""
     if "anyOf" in schema:
         return " or ".join(may_be(one) for one in schema["anyOf"])
     if "enum" in schema:

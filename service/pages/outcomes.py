@@ -1,4 +1,4 @@
-"""What pages say of runs that diverged, which have succeeded and are no success."""
+"""Words for runs that diverged. They have succeeded, and pages do not show them as a success."""
 
 from collections.abc import Sequence
 
@@ -15,10 +15,10 @@ def diverged_at(run: RunOut) -> int | None:
 
 
 def count_diverged(runs: Sequence[RunOut]) -> int:
-    """How many of these runs diverged."""
+    """Count the runs that diverged."""
     return sum(run.outcome == "diverged" for run in runs)
 
 
 def diverged_in(cells: Sequence[SweepCell]) -> int:
-    """How many seeds of a sweep's cells diverged."""
+    """Count the diverged seeds of a sweep's cells."""
     return sum(cell.entry.n_diverged for cell in cells if cell.entry)

@@ -28,7 +28,7 @@ TOLD: tuple[State, ...] = ("running", "queued", "failed")  # most runs have succ
 
 @router.get("/")
 def get_overview(request: Request, parts: PartsDep, profile: Annotated[ProfileName | None, Query()] = None) -> Response:
-    """What wins where, what runs?"""
+    """Overview: the best methods, and what runs now."""
     with parts.db.snapshot() as session:
         boards = [one for one in leaderboards.leaderboards(session) if one.n_entries]
         counts = experiments.runs_by_state(session, TOLD)
@@ -50,7 +50,7 @@ def get_overview(request: Request, parts: PartsDep, profile: Annotated[ProfileNa
 
 
 def answer(counts: Mapping[str, int], workers: int) -> str:
-    """What goes on, in a line."""
+    """Line on what runs now."""
     known = [(counts.get(state, 0), state) for state in ("running", "queued")]
     told = [f"{formats.steps(number)} {state}" for number, state in known]
     told.append(formats.count(workers, "worker"))
@@ -72,7 +72,7 @@ def _latest(session: Session) -> list[Row]:
 
 
 def _progress(experiment: ExperimentOut) -> dict[str, Any]:
-    """How far an experiment's runs are."""
+    """Progress of an experiment's runs."""
     done = sum(run.progress.step for run in experiment.runs)
     known = [run.progress.eta_seconds for run in experiment.runs if run.progress.eta_seconds is not None]
     return {

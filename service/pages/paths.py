@@ -7,7 +7,7 @@ NOTHING: Final = object()
 
 
 def at(nested: Mapping[str, Any], path: str) -> Any:
-    """What is there; ``NOTHING`` if nothing is."""
+    """Value at a path; ``NOTHING`` if there is none."""
     found: Any = nested
     for name in path.split("."):
         if not isinstance(found, Mapping) or name not in found:

@@ -1,4 +1,4 @@
-"""What everybody may ask for, signed in or not: files, the choice of colours, the description of the API."""
+"""Routes that need no key: files, the choice of colours, the description of the API."""
 
 from typing import Annotated
 

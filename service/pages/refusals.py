@@ -1,4 +1,4 @@
-"""What the service refuses, told to people: a browser that asks for a page gets one, programs get the problem."""
+"""Refusals as pages: a browser that asks for a page gets a page, programs get the problem."""
 
 import json
 import logging
@@ -65,13 +65,13 @@ class ShowRefusals:
 
 
 def wants_page(scope: Scope) -> bool:
-    """Whether a browser asks for one of our pages."""
+    """Tell if a browser asks for one of our pages."""
     accept = Headers(scope=scope).get("accept", "")
     return scope["method"] in ("GET", "POST") and "text/html" in accept and not scope["path"].startswith(NOT_PAGES)
 
 
 def _next_step(path: str, status: int) -> tuple[str, str]:
-    """What to do instead: a text, and where it leads."""
+    """Next step for the user: a text, and its link."""
     if status in (404, 422) and path.startswith(("/experiments", "/runs/")):
         return OF_EXPERIMENTS
     return NEXT_STEPS.get(status, OF_ALL_OTHERS)
@@ -82,7 +82,7 @@ def _is_problem(start: Message) -> bool:
 
 
 def _came_by_a_foreign_link(scope: Scope) -> bool:
-    """Whether the browser follows a link from another site, and so keeps its key to itself (``SameSite=Strict``)."""
+    """Tell if the browser follows a link from another site. It does not send its key then (``SameSite=Strict``)."""
     return Headers(scope=scope).get("sec-fetch-site") in FOREIGN
 
 

@@ -1,4 +1,4 @@
-"""From values to HTML: one environment of templates, one way to answer."""
+"""Rendering of values as HTML: one environment of templates, one way to answer."""
 
 from collections.abc import Callable, Hashable
 from functools import cache

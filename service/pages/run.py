@@ -43,7 +43,7 @@ class File:
 
 @router.get("")
 async def get_run(request: Request, run_id: parameters.RunId, parts: PartsDep) -> Response:
-    """What happened?"""
+    """Page of a run: what happened."""
     await run_in_threadpool(_check_there, parts.db, run_id)  # no other name may be asked of the store
     try:
         stored: Sequence[Artifact] | None = await parts.store_threads.call(parts.artifacts.list, run_id)
@@ -120,7 +120,7 @@ def _page(
 
 
 def answer(run: RunOut, metric: str | None, alone: str | None = None) -> Answer:
-    """What happened, in a sentence.
+    """Sentence on what happened.
 
     Args:
         alone: the device that it waits for, if no worker is there for it.
@@ -177,7 +177,7 @@ def table(measured: MeasurementsOut) -> CurveTable:
 
 
 def results(run: RunOut) -> list[tuple[str, str]]:
-    """What the run of a benchmark is worth, by name."""
+    """Results of a benchmark's run, by name."""
     found = run.result
     if found is None or "metric" not in found:
         return []
@@ -192,7 +192,7 @@ def results(run: RunOut) -> list[tuple[str, str]]:
 
 
 def timing(found: TimingOut) -> list[tuple[str, str]]:
-    """What its seconds were spent on, by name."""
+    """Parts of the run's seconds, by name."""
     parts = (
         ("compiling, loading kernels", found.compile),
         ("reading data, drawing batches", found.data),

@@ -1,4 +1,4 @@
-"""What browsers may do with our answers."""
+"""Headers that limit what browsers do with our answers."""
 
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send

@@ -1,4 +1,4 @@
-"""What a page says in place of a rank where seeds are too few, and where further ones are submitted."""
+"""Words for entries that have too few seeds for a rank, and the link that submits more seeds."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -11,7 +11,7 @@ from service.pages.rendering import address
 
 @dataclass(frozen=True, slots=True)
 class TooFew:
-    """What is said of an entry in place of its rank.
+    """Text that stands in place of an entry's rank.
 
     Attributes:
         needed: seeds that would be enough.
@@ -25,10 +25,10 @@ class TooFew:
 
 
 def too_few(entry: Entry, rank_by: RankBy = "metric") -> TooFew | None:
-    """None of an entry that is ranked with reason, and of one that has no rank anyway."""
+    """Text in place of the rank; None for an entry that has a rank, or that gets none anyway."""
     return TooFew(that_count(entry, rank_by), more_seeds(entry)) if has_too_few(entry, rank_by) else None
 
 
 def more_seeds(entry: Entry) -> str:
-    """Where the seeds are submitted that an entry lacks."""
+    """Address that submits the seeds that an entry lacks."""
     return address("/submit", **{"from": entry.experiments[0], "seeds": BETTER}) if entry.experiments else ""

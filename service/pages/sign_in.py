@@ -20,7 +20,7 @@ NOT_VALID = "this key is unknown or revoked; ask whoever runs the service for an
 
 @router.get("/sign-in")
 def get_sign_in(request: Request, parts: PartsDep, back: Annotated[str | None, Query()] = None) -> Response:
-    """Where a key is given. A browser that has one goes on to the page that was asked for."""
+    """Page that asks for a key. A browser that has a key goes on to the page that was asked for."""
     key, to = browser.key_of(request), own_path(back or "/")
     if key is None or not parts.require_keys:
         return _form(request, asks=parts.require_keys, back=to)

@@ -1,4 +1,4 @@
-"""From what a form sends to a spec as a user writes it, and from a spec to what the form's fields show.
+"""Translation between the fields of a form and a spec, in both directions.
 
 What cannot be read as its field asks stays text: the spec's own check then refuses it, with an error at that field.
 """
@@ -96,7 +96,7 @@ def _filled(known: Field, written: Any) -> Filled:
 
 
 def texts_of(kind: Kind, value: Any) -> list[str]:
-    """What the controls of a field show of a value, whatever it is."""
+    """Texts of a field's controls for any value."""
     if value is None:
         return []
     if kind == "several" and isinstance(value, list | tuple):
@@ -172,7 +172,7 @@ def _sorted(pairs: Pairs) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
 
 
 def _skeleton(sent: Mapping[str, Sequence[str]], controls: Mapping[str, Sequence[str]]) -> Mapping[str, Any]:
-    """What decided which fields the form had; of a form that does not say so, what it sends."""
+    """Values that decided which fields the form had. A form that does not say so decides by what it sends."""
     try:
         shown = json.loads(controls.get(SHOWN, [""])[-1])
     except ValueError:
@@ -186,7 +186,7 @@ def _skeleton(sent: Mapping[str, Sequence[str]], controls: Mapping[str, Sequence
 
 
 def _changes(shown: Form, sent: Mapping[str, Sequence[str]], controls: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """What was sent that is not the default, by path; first what is whole objects."""
+    """Values that differ from the default, by path. Whole objects come first."""
     none, reset = controls.get(NONE, ()), controls.get("reset", ())
     changes: dict[str, Any] = {}
     for group in shown.all_groups if SHOWN in controls else ():

@@ -57,7 +57,7 @@ class Field:
 
     @property
     def decides(self) -> bool:
-        """Whether it depends on it which other fields there are."""
+        """Tell if other fields depend on this field."""
         return self.name in (TASK, PROFILE, METHOD, CELL, OPTIMIZER)
 
 
@@ -89,7 +89,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Form:
-    """What is asked for.
+    """Form of a spec.
 
     Attributes:
         skeleton: the spec of nothing but what decides which fields there are; ``form_of`` makes this form of it.
@@ -117,7 +117,7 @@ class Form:
 
 
 class _Chosen(NamedTuple):
-    """What decides the fields.
+    """Choices that decide the fields.
 
     Attributes:
         usual: the profile's spec; ``complete``: that of the chosen model, method and optimizer.
@@ -160,7 +160,7 @@ def _chosen(written: Mapping[str, Any]) -> _Chosen:
 
 
 def _known_tags(task: type[Task]) -> Mapping[str, Sequence[str]]:
-    """What a spec of this task may choose that decides other fields, and out of what."""
+    """Tags that a spec of this task may choose from, for each field that decides others."""
     tags: dict[str, Sequence[str]] = {}
     if task.model is not None and len(task.model.kinds()) > 1:
         tags[CELL] = list(task.model.kinds())
@@ -172,7 +172,7 @@ def _known_tags(task: type[Task]) -> Mapping[str, Sequence[str]]:
 
 
 def _choices(chosen: _Chosen) -> Sequence[Field]:
-    """Those that come first."""
+    """Fields that decide others. They come first."""
     first = [
         Field(TASK, "select", FIRST_TASK, choices=list(TASKS)),
         Field(PROFILE, "choice", DEFAULT_PROFILE, choices=list(chosen.task.profiles)),
@@ -275,7 +275,7 @@ def _field(path: str, option: Mapping[str, Any], inner: Mapping[str, Any], nulla
 
 
 def _kind(schema: Mapping[str, Any]) -> tuple[Kind, Sequence[str], Kind]:
-    """How a value of this schema is asked for, its choices, and of a list the kind of its elements."""
+    """Kind of control for a value of this schema, its choices, and for a list the kind of its elements."""
     if _is_of_texts(schema):
         return ("choice" if len(schema["enum"]) <= FEW else "select"), schema["enum"], "text"
     if schema.get("type") == "array":

@@ -1,4 +1,4 @@
-"""Who stands where: the rank of each method's best entry on each board of a profile."""
+"""Rank of each method's best entry on each board of a profile."""
 
 import math
 import statistics
@@ -60,7 +60,7 @@ class Standings:
     columns: Sequence[Column]
 
     def all_diverged(self, tasks: Collection[str]) -> bool:
-        """Whether these tasks have entries, and none has a finite result."""
+        """Tell if these tasks have entries, and none has a finite result."""
         found = [one for column in self.columns if column.task in tasks for one in column.standings.values()]
         return bool(found) and all(one.value is None for one in found)
 

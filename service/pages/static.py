@@ -31,7 +31,7 @@ class StaticFiles:
 
     @cached_property
     def digest(self) -> str:
-        """Of all files together, for scripts that import each other."""
+        """Digest of all files together, for scripts that import each other."""
         digest = hashlib.blake2b(digest_size=8)
         for name in sorted((*self._paths, PALETTE_FILE)):
             digest.update(name.encode() + self.content(name))
@@ -55,7 +55,7 @@ class StaticFiles:
 
     @cached_property
     def map_style_id(self) -> str:
-        """Of the style of a map, which Plotly's script puts into a page that has no element with this id."""
+        """Id of a map's style, which Plotly's script puts into a page that has no element with this id."""
         found = MAP_STYLE.search(self.content("plotly.min.js"))
         assert found is not None, "Plotly's script no longer asks for its map's style by id"
         return found[1].decode()
@@ -73,7 +73,7 @@ FILES = StaticFiles()
 
 
 def media_type(name: str) -> str:
-    """By a file's name."""
+    """Media type by a file's name."""
     known = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
     return known.get(Path(name).suffix) or mimetypes.guess_type(name)[0] or "application/octet-stream"
 
@@ -84,7 +84,7 @@ def palette_css() -> str:
 
 
 def _package(name: str) -> Path:
-    """Where a package lies; it is not imported."""
+    """Folder of a package, which is not imported."""
     spec = find_spec(name)
     assert spec is not None, f"{name} is not installed; it is part of normbench[server]"
     assert spec.origin is not None

@@ -56,7 +56,7 @@ def get_submit(
     source: Annotated[str | None, Query(alias="from")] = None,
     seeds: Annotated[int | None, Query(ge=1, le=MOST_SEEDS)] = None,
 ) -> Response:
-    """What will it cost?"""
+    """Page that submits an experiment, with its cost."""
     check_known("task", task, TASKS)
     check_known("method", method, METHODS)
     spec = _spec_of(parts, source) if source else {}
@@ -70,7 +70,7 @@ def get_submit(
 
 
 def _lacking(parts: Parts, spec: Mapping[str, Any], seeds: int) -> list[int]:
-    """Of so many seeds those that are not measured yet."""
+    """Seeds that are not measured yet."""
     every = list(range(seeds))
     try:
         measured = requests.plan(parts, {**spec, "seeds": every}).measured_seeds
@@ -124,7 +124,7 @@ class Draft:
 
 
 def _draft(fields: Pairs) -> Draft:
-    """What a form has sent."""
+    """Draft that a form has sent."""
     given = {name: text.replace("\r\n", "\n") for name, text in fields}
     draft = Draft({}, key=given.get("idempotency_key") or _new_key(), wants_submission=given.get("action") == "submit")
     if _yaml_counts(given):
@@ -139,7 +139,7 @@ def _draft(fields: Pairs) -> Draft:
 
 
 def _yaml_counts(given: Mapping[str, str]) -> bool:
-    """Whether the YAML was edited after the fields were. A script says so; without one, an edited YAML counts."""
+    """Tell if the YAML was edited after the fields. A script says so; without scripts, an edited YAML counts."""
     if "yaml" not in given or "reset" in given:
         return False
     if given.get("edited"):
@@ -159,7 +159,7 @@ def _read(text: str) -> dict[str, Any] | str:
 
 
 def _spec_of(parts: Parts, experiment_id: str) -> dict[str, Any]:
-    """What was asked for by an earlier experiment."""
+    """Spec of an earlier experiment, as it was posted."""
     with parts.db.snapshot() as session:
         stored = queries.experiment(session, experiment_id).spec
     return reduced(parse(stored).model_dump(mode="json"))

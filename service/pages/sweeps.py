@@ -32,7 +32,7 @@ NUMBERS_SHOWN = (1, 2, 3, 5, 10, 20, 50, 100)  # of cells tried, in the table th
 
 @router.get("/sweeps")
 def get_sweeps(request: Request, parts: PartsDep, cursor: Annotated[AnId | None, Query()] = None) -> Response:
-    """Which settings were searched?"""
+    """Page of the list of sweeps."""
     with parts.db.snapshot() as session:
         found = queries.sweeps(session, before=cursor, limit=ON_A_PAGE + 1)
     return page(
@@ -47,7 +47,7 @@ def get_sweeps(request: Request, parts: PartsDep, cursor: Annotated[AnId | None,
 
 @router.get("/sweeps/{sweep_id}")
 def get_sweep(request: Request, sweep_id: Annotated[str, Path()], parts: PartsDep) -> Response:
-    """Which setting, what budget?"""
+    """Page of a sweep: the best setting, and the budget curve."""
     with parts.db.snapshot() as session:
         sweep = queries.sweep(session, parts.kept, sweep_id)
     metric = metric_of(sweep)
@@ -97,7 +97,7 @@ def axes(sweep: SweepSummary) -> str:
 
 
 def claim(sweep: Sweep) -> str:
-    """What came of it, in a sentence."""
+    """Sentence on the sweep's result."""
     metric = metric_of(sweep)
     if sweep.best is not None and sweep.best.entry is not None and metric is not None:
         entry, best = sweep.best.entry, _name_of_best(sweep)
@@ -133,7 +133,7 @@ def _why_none(sweep: Sweep) -> str:
 
 
 def facts(sweep: Sweep) -> Sequence[str]:
-    """How far it is."""
+    """Facts on the sweep's progress."""
     progress = sweep.progress
     told = [f"{formats.steps(progress.done)} of {formats.count(progress.total, 'run')} done"]
     alike = shared([cell.entry.changes for cell in sweep.cells if cell.entry], [*sweep.grid, *sweep.random])

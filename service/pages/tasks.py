@@ -30,7 +30,7 @@ FLOP = ((1e18, "EFLOP"), (1e15, "PFLOP"), (1e12, "TFLOP"), (1e9, "GFLOP"), (1e6,
 
 @router.get("/tasks")
 def get_tasks(request: Request, parts: PartsDep) -> Response:
-    """What can be measured?"""
+    """Page of all tasks."""
     with parts.db.snapshot() as session:
         boards = leaderboards.leaderboards(session)
     return page(
@@ -42,13 +42,13 @@ def get_tasks(request: Request, parts: PartsDep) -> Response:
 
 
 def _entries(boards: Sequence[LeaderboardSummary]) -> str:
-    """What stands on a task's boards; empty if nothing does."""
+    """Count of the entries on a task's boards; empty if there are none."""
     return formats.entries(sum(one.n_entries for one in boards), sum(one.n_claims for one in boards)) if boards else ""
 
 
 @router.get("/tasks/{name}")
 def get_task(request: Request, name: Annotated[str, Path()], parts: PartsDep) -> Response:
-    """Which rules?"""
+    """Page of a task: its data, metric and profiles."""
     check_found("task", name, TASKS)
     task = descriptions.task(name)
     with parts.db.snapshot() as session:
@@ -68,7 +68,7 @@ def get_task(request: Request, name: Annotated[str, Path()], parts: PartsDep) ->
 
 
 def answer(name: str) -> str:
-    """What counts, in a sentence."""
+    """Sentence on the metric that counts."""
     task = descriptions.task(name)
     if task.metric is None:
         return "It is measured, not trained: findings instead of a rank."
@@ -103,7 +103,7 @@ def _data(parts: Parts, need: Need) -> tuple[DatasetOut, str]:
 
 
 def _shown(profile: ProfileOut) -> dict[str, Any]:
-    """What a profile is: in a line, in some numbers, and as a whole."""
+    """Values of a profile: a line, some numbers, and the whole spec."""
     spec = profile.spec
     if spec is None:
         return {"description": profile.description, "facts": [], "yaml": None}

@@ -1,4 +1,4 @@
-"""Who works, and how long would a run wait?"""
+"""Page of workers and queues."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -42,13 +42,13 @@ class Row:
 
     @property
     def fused(self) -> str:
-        """Whether it has fused kernels."""
+        """Text on the worker's fused kernels."""
         return FUSED[self.worker.fused]
 
 
 @router.get("/workers")
 def list_workers(request: Request, parts: PartsDep) -> Response:
-    """Who works, and how long would a run wait?"""
+    """Page of workers and queues: who works, and how long a run would wait."""
     queue = workload.get_queue(parts).items
     workers = workload.list_workers(parts).items
     with parts.db.snapshot() as session:
@@ -70,7 +70,7 @@ def _row(session: Session, worker: WorkerOut, now: datetime) -> Row:
 
 
 def answer(rows: Sequence[Row], queue: Sequence[QueueOut]) -> Answer:
-    """Who works, in a sentence."""
+    """Sentence on the workers."""
     waiting = sum(one.queued for one in queue)
     waits = f"{formats.count(waiting, 'run')} {'waits' if waiting == 1 else 'wait'}"
     if not rows:

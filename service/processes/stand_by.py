@@ -25,7 +25,7 @@ NOTICE_SECONDS = 0.05  # between two looks at whether a process has ended
 
 
 class StandBy:
-    """At most one worker that stands by."""
+    """Stand-by of at most one worker."""
 
     def __init__(self, settings: Settings, device: str | None) -> None:
         self._settings, self._device = settings, device
@@ -64,7 +64,7 @@ class StandBy:
             worker.end()
 
     def _start(self) -> "WorkerProcess":
-        """In a session of its own, so that Ctrl-C does not reach it."""
+        """Start the worker in a session of its own, so that Ctrl-C does not reach it."""
         worker_id = new_id("wrk")
         environment = {**os.environ, **_as_environment(self._settings)}
         command = [sys.executable, "-P", "-m", "workers", "--id", worker_id, "--follow-stdin"]

@@ -1,4 +1,4 @@
-"""What every process does first: check that it can work here, and migrate the database."""
+"""First steps of every process: check that it can work here, and migrate the database."""
 
 import ipaddress
 import logging
@@ -118,7 +118,7 @@ def _check_writable(folder: Path) -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can connect to ``host``."""
+    """Tell if only this machine can connect to ``host``."""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -126,7 +126,7 @@ def is_loopback(host: str) -> bool:
 
 
 def keys_needed(db: Database, host: str) -> bool:
-    """Whether an API on ``host`` must ask for keys.
+    """Tell if an API on ``host`` must ask for keys.
 
     Raises:
         StartupError: it must, and nobody has one.

@@ -1,4 +1,4 @@
-"""What the description of the API shows: a card of which one analysis is there and one is missing."""
+"""Example of a report card in the description of the API: one analysis is there, one is missing."""
 
 from normcore.events import Finding
 from service.experiments.examples import FINGERPRINT, RUN

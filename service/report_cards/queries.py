@@ -26,7 +26,7 @@ IN_EACH_CELL = ("gradient_flow", "step_cost", "smallest_batch")
 
 
 def report_card(session: Session, name: str) -> ReportCard:
-    """What there is of a known method: of each analysis in its default form the newest run that succeeded."""
+    """Report card of a known method: for each analysis in its default form, the newest run that succeeded."""
     method, search = METHODS[name], _Search(session)
     norm = {"method": name}
     return ReportCard(
@@ -108,7 +108,9 @@ def _measured(run: Run) -> MeasuredOut:
 
 
 def _standings(session: Session, method: str) -> list[StandingOut]:
-    """Where a method's best stands, chosen by validation; where all it has is over budget, the first of that."""
+    """Standings of a method's best entry, chosen by validation. If all entries are over budget, the first of them
+    counts.
+    """
     standings = []
     for found in leaderboards.leaderboards(session):
         asked = Asked(found.task, cast(ProfileName, found.profile), found.problem.id)

@@ -24,8 +24,9 @@ Name = Annotated[str, Path(description="The method's name.", examples=["layer_no
 
 @router.get("/{name}/report-card", responses=answers(examples.REPORT_CARD) | refusals(NotFound))
 def get_report_card(name: Name, db: DatabaseDep) -> ReportCard:
-    """What has been measured of a method: invariances, gradient flow, cost of a training step, the smallest batch it
-    trains at, its standing on each leaderboard. What has not been yet is listed under `missing`, ready to submit."""
+    """Measurements of a method: invariances, gradient flow, cost of a training step, the smallest batch it trains
+    at, its standing on each leaderboard. `missing` lists the analyses that were not run yet, ready to submit.
+    """
     check_found("method", name, METHODS)
     with db.snapshot() as session:
         return queries.report_card(session, name)

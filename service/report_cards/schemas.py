@@ -1,4 +1,4 @@
-"""What a report card shows."""
+"""Answer types of report cards."""
 
 from datetime import datetime
 from typing import Literal
@@ -21,7 +21,7 @@ class MeasuredOut(BaseModel):
 
 
 class CellOut(BaseModel):
-    """What was measured of the method in one recurrent cell; null what was not yet."""
+    """Measurements of the method in one recurrent cell; null for those that are missing."""
 
     gradient_flow: MeasuredOut | None
     step_cost: MeasuredOut | None

@@ -1,4 +1,4 @@
-"""Whether seeds that somebody else measured and seeds that we did not borrow from them came to the same."""
+"""Agreement of a claim with fresh seeds of our own."""
 
 import math
 import statistics
@@ -18,7 +18,7 @@ Verdict = Literal["claimed", "confirmed", "disputed"]
 
 
 class Agreement(NamedTuple):
-    """What is known of a claim.
+    """Verdict on a claim.
 
     Attributes:
         fresh: measured seeds that the claim has not: one that repeats a seed repeats its luck.
@@ -57,8 +57,9 @@ def _difference(claimed: Sequence[float], fresh: Sequence[float]) -> Difference 
 
 
 def _one_more(value: float, others: Sequence[float]) -> Difference | None:
-    """Whether a value may be one more of these: its difference from their mean, whose error has the value's own spread,
-    too."""
+    """Test whether a value may be one more of these. The error of its difference from their mean has its own spread,
+    too.
+    """
     check_numbers([value, *others])
     if not has_spread(others):
         return None

@@ -28,7 +28,7 @@ class Anytime(NamedTuple):
 
 
 def undecided(values: Sequence[Mapping[int, float]]) -> list[int]:
-    """Which of some entries still have one among the others that they may be better or worse than.
+    """Indices of the entries that may still be better or worse than at least one other entry.
 
     Args:
         values: of each entry, by seed.
@@ -47,7 +47,7 @@ def _p_value(one: Mapping[int, float], other: Mapping[int, float]) -> float:
 
 
 def anytime(differences: Sequence[float]) -> Anytime:
-    """Of paired differences, in the order in which the seeds came.
+    """Anytime-valid test of paired differences, in the order in which the seeds came.
 
     Raises:
         ValueError: one is NaN.

@@ -1,4 +1,4 @@
-"""What the best of k trials would have been worth (Tang et al. 2020, arXiv:2004.14503)."""
+"""Expected value of the best of k trials (Tang et al. 2020, arXiv:2004.14503)."""
 
 import math
 import statistics
@@ -64,7 +64,7 @@ def best_of(trials: Sequence[Trial], k: int, direction: Direction) -> BestOf:
 
 
 def best_of_each_number(trials: Sequence[Trial], direction: Direction) -> list[BestOf]:
-    """The same of 1, 2, … and all trials.
+    """Expected best of 1, 2, … and all trials.
 
     Raises:
         ValueError: a value is NaN.
@@ -74,7 +74,7 @@ def best_of_each_number(trials: Sequence[Trial], direction: Direction) -> list[B
 
 
 def budget_flips(a: Sequence[Trial], b: Sequence[Trial], direction: Direction) -> list[Flip]:
-    """Where the one that is better after k trials is no longer the one that was after fewer.
+    """Numbers of trials k at which the better method is another one than with fewer trials.
 
     Raises:
         ValueError: a value is NaN.
@@ -83,7 +83,7 @@ def budget_flips(a: Sequence[Trial], b: Sequence[Trial], direction: Direction) -
 
 
 def flips(a: Sequence[BestOf], b: Sequence[BestOf]) -> list[Flip]:
-    """The same, of what ``best_of_each_number`` found."""
+    """Flips between two results of ``best_of_each_number``."""
     most = min(len(a), len(b))
     found, before = [], 0.0
     for k, (own, other) in enumerate(zip(a, b, strict=False), start=1):
@@ -116,8 +116,9 @@ def _expected(ranked: _Ranked, weights: Sequence[float]) -> float:
 
 
 def _weights(ranked: _Ranked, k: int) -> list[float]:
-    """How often the best of k is in each group. The i-th trial from below is the best of C(i - 1, k - 1) choices; each
-    of these numbers is made from the one before, which takes a tenth of the time of computing it."""
+    """Probabilities that the best of k is in each group. The i-th trial from below is the best of C(i - 1, k - 1)
+    choices. Each number is computed from the one before, which takes a tenth of the time.
+    """
     of_all, weights, i, choices = math.comb(ranked.n, k), [], 0, 0
     for count in ranked.counts:
         of_group = 0

@@ -1,4 +1,4 @@
-"""Whether a run's seconds may be compared: nothing else kept its machine busy."""
+"""Timing certificate: tells if a run's seconds may be compared, as nothing else kept its machine busy."""
 
 import statistics
 from collections.abc import Sequence

@@ -35,7 +35,7 @@ class Band(NamedTuple):
 
 
 def means(curves: Mapping[int, Sequence[Point]]) -> list[At]:
-    """At each step where a curve has a value, of the seeds that have one there.
+    """Mean of the seeds at each step where a curve has a value.
 
     Raises:
         ValueError: a value is NaN, or a time is negative.
@@ -46,7 +46,7 @@ def means(curves: Mapping[int, Sequence[Point]]) -> list[At]:
 def by_steps(
     curves: Mapping[int, Sequence[Point]], steps: Container[float] | None = None, limits: Limits = UNLIMITED
 ) -> list[Band]:
-    """The same with intervals.
+    """Mean of the seeds with its interval, at each step where a curve has a value.
 
     Args:
         steps: only at these; at all of them if None.
@@ -59,7 +59,7 @@ def by_steps(
 
 
 def _at_steps(curves: Mapping[int, Sequence[Point]]) -> list[list[At]]:
-    """What the seeds have at each step, in the order of the steps."""
+    """Values of the seeds at each step, in the order of the steps."""
     check_points(point for points in curves.values() for point in points)
     at: dict[int, list[At]] = {}
     for points in curves.values():
@@ -69,8 +69,8 @@ def _at_steps(curves: Mapping[int, Sequence[Point]]) -> list[list[At]]:
 
 
 def by_seconds(curves: Mapping[int, Sequence[Point]], size: int = GRID, limits: Limits = UNLIMITED) -> list[Band]:
-    """At the same seconds of each seed, linear between two evaluations: from when all have one to the end of the
-    shortest. A seed without any is left out.
+    """Mean of the seeds with its interval at equal seconds, linear between two evaluations. It goes from the time when
+    all seeds have a value to the end of the shortest curve. A seed without values is left out.
 
     Args:
         size: points.

@@ -1,4 +1,4 @@
-"""How far two entries are apart, and whether that may be chance."""
+"""Difference of two entries, and its test."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ Counts = NDArray[np.int_]
 
 
 class Difference(NamedTuple):
-    """Of two means.
+    """Difference of two means.
 
     Attributes:
         ci95: None where no value differs from its mean.
@@ -33,12 +33,12 @@ class Difference(NamedTuple):
     seeds: int
 
     def within(self, limits: Limits) -> "Difference":
-        """The same, its interval cut to what differences can be."""
+        """Cut the interval to the differences that are possible."""
         return self._replace(ci95=self.ci95 and limits.cut(self.ci95, self.mean))
 
 
 class Pairs(NamedTuple):
-    """Of N entries, each beside each: (N, N), the row's less the column's.
+    """Differences of N entries, pair by pair: (N, N), the row's less the column's.
 
     Attributes:
         p_value: NaN where there are too few seeds to tell, and of an entry beside itself.
@@ -49,7 +49,7 @@ class Pairs(NamedTuple):
 
 
 class _Samples(NamedTuple):
-    """Of some entries, (K,) each: how many seeds, their mean, and the square of its error."""
+    """Statistics of K entries, (K,) each: number of seeds, their mean, and the square of its error."""
 
     n: Counts
     mean: Floats
@@ -60,7 +60,7 @@ class _Samples(NamedTuple):
 
 
 class _Tests(NamedTuple):
-    """Of some pairs, (K,) each; ``error`` is that of the mean, 0 where nothing differs from it."""
+    """Tests of K pairs, (K,) each. ``error`` is that of the mean; it is 0 where no value differs from the mean."""
 
     mean: Floats
     error: Floats
@@ -86,7 +86,7 @@ def pair(a: Mapping[int, float], b: Mapping[int, float], limits: Limits = UNLIMI
 
 
 def each_pair(a: Sequence[Mapping[int, float]], b: Sequence[Mapping[int, float]]) -> list[Difference | None]:
-    """As ``pair`` has it, of the first of both, of the second, and so on.
+    """Differences of the first entries of ``a`` and ``b``, of the second, and so on, each as ``pair`` computes it.
 
     Raises:
         ValueError: a value is NaN.
@@ -108,7 +108,7 @@ def each_pair(a: Sequence[Mapping[int, float]], b: Sequence[Mapping[int, float]]
 
 
 def pairs(values: Sequence[Mapping[int, float]], ceilings: Sequence[float] | None = None) -> Pairs:
-    """As ``pair`` has it, of each two entries.
+    """Differences of each two entries, as ``pair`` computes them.
 
     Args:
         values: of each entry, by seed.
@@ -132,7 +132,7 @@ def pairs(values: Sequence[Mapping[int, float]], ceilings: Sequence[float] | Non
 
 
 def _portions(*arrays: NDArray[Any]) -> Iterator[Sequence[NDArray[Any]]]:
-    """The same part of each, one after the other, no more than the processor's caches hold."""
+    """Slices of the arrays, one after the other, each small enough for the processor's caches."""
     for begin in range(0, len(arrays[0]), AT_ONCE):
         yield [array[begin : begin + AT_ONCE] for array in arrays]
 
@@ -225,7 +225,7 @@ def _moments(values: Floats, n: Counts) -> tuple[Floats, Floats]:
 
 
 def _has_spread(values: Floats) -> NDArray[np.bool_]:
-    """As ``spread.has_spread``, of each entry."""
+    """Tell for each entry if its values differ, as ``spread.has_spread``."""
     missing = np.isnan(values)
     lowest, highest = np.where(missing, np.inf, values).min(axis=0), np.where(missing, -np.inf, values).max(axis=0)
     found: NDArray[np.bool_] = highest - lowest > RELATIVE * np.maximum(np.abs(lowest), np.abs(highest))
@@ -233,7 +233,7 @@ def _has_spread(values: Floats) -> NDArray[np.bool_]:
 
 
 def _two_sided(t: Floats, freedom: Floats) -> Floats:
-    """How often Student's t is as far from 0."""
+    """Two-sided p-value of Student's t."""
     tail: Floats = stdtr(freedom, -np.abs(t))
     return 2 * tail
 

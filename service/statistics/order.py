@@ -1,4 +1,4 @@
-"""Which entries of a board are above which others, and which cannot be told apart."""
+"""Order of a board's entries: which are above which, and which form a tie group."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -17,7 +17,7 @@ Key = tuple[float, ...]
 
 
 class Place(NamedTuple):
-    """Where an entry stands.
+    """Place of an entry.
 
     Attributes:
         rank: 1 + the entries with a better score.
@@ -99,7 +99,9 @@ def _tie_groups(ranked: Sequence[int], above: NDArray[np.bool_]) -> dict[int, in
 
 
 def rank_beside(key: Key | None, keys: Sequence[Key | None]) -> int:
-    """Of a published or claimed number: 1 + the measured entries that are better. It moves none of them."""
+    """Rank of a published or claimed number: 1 + the number of measured entries that are better. Other ranks do not
+    change.
+    """
     return 1 + sum(other is not None and (key is None or other < key) for other in keys)
 
 

@@ -12,7 +12,7 @@ WIDEST = 4.0
 
 
 class Profile(NamedTuple):
-    """Of one method.
+    """Performance profile of one method.
 
     Attributes:
         ratios: its time over the least of each task that anybody reached; infinite where it did not.
@@ -68,7 +68,7 @@ def _is_behind(times: Mapping[str, Mapping[str, float | None]], a: str, b: str) 
 
 
 def _ratio(time: float, least: float) -> float:
-    """To a least time of 0, nothing but 0 is near."""
+    """Ratio of a time to the least time. If the least time is 0, the ratio of 0 is 1 and all others are infinite."""
     if time == least:
         return 1.0
     return time / least if least else math.inf

@@ -1,4 +1,4 @@
-"""How many times sooner an entry is at the target than the baseline: in steps, in seconds a step, and in all."""
+"""Speed-up of an entry over the baseline, to the target: in steps, in seconds a step, and in all."""
 
 import math
 import statistics
@@ -39,7 +39,7 @@ NONE = Speedup(0, None, None, None, None)
 
 
 def speedup(baseline: Mapping[int, Time], own: Mapping[int, Time]) -> Speedup:
-    """Of times by seed; misses enter with the time at which one stopped looking.
+    """Speed-up from times by seed. A seed that missed the target enters with the length of its run.
 
     Returns:
         No ratios where both miss the target, where a time is 0, or where there is no seed.
@@ -51,7 +51,7 @@ def speedup(baseline: Mapping[int, Time], own: Mapping[int, Time]) -> Speedup:
 
 
 def speedups(pairs: Sequence[tuple[Mapping[int, Time], Mapping[int, Time]]]) -> list[Speedup]:
-    """As ``speedup`` has it, of each baseline and entry.
+    """Speed-ups of several pairs of baseline and entry, each as ``speedup`` computes it.
 
     Raises:
         ValueError: a time is NaN or negative.
@@ -83,7 +83,9 @@ def _bound(baseline: Mapping[int, Time], own: Mapping[int, Time]) -> Bound | Non
 
 
 def _is_known(baseline: Mapping[int, Time], own: Mapping[int, Time]) -> bool:
-    """Whether there are ratios: both have seeds, one of them at least reaches the target in all, and no time is 0."""
+    """Tell if the ratios exist: both have seeds, at least one of the two reaches the target in all seeds, and no
+    time is 0.
+    """
     reach = any(all(run.reached for run in part.values()) for part in (baseline, own))
     timed = all(run.steps and run.seconds for part in (baseline, own) for run in part.values())
     return bool(baseline) and bool(own) and reach and timed

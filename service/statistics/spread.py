@@ -1,4 +1,4 @@
-"""Whether numbers differ at all, and what no statistic is computed from."""
+"""Spread of values: tells if numbers differ by more than rounding."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -11,7 +11,7 @@ RELATIVE = 1e-12
 
 
 def has_spread(values: Sequence[float]) -> bool:
-    """Whether numbers differ by more than rounding: max - min > 1e-12 max|x|."""
+    """Tell if numbers differ by more than rounding: max - min > 1e-12 max|x|."""
     return max(values) - min(values) > RELATIVE * max(map(abs, values))
 
 

@@ -58,7 +58,7 @@ class Run(NamedTuple):
 
 
 class TimeDifference(NamedTuple):
-    """Of the logarithms of two entries' times up to ``tau``, None of which is missing before.
+    """Difference of log times of two entries, cut at ``tau``, the first censoring time.
 
     Attributes:
         tau: the first time at which one stopped looking; None if all reached the target.
@@ -71,7 +71,7 @@ class TimeDifference(NamedTuple):
 
 
 def time_to_target(points: Sequence[Point], target: float, direction: Direction, k: int = HELD) -> Time:
-    """When a curve first reaches a target and holds it for ``k`` evaluations, linear between two of them.
+    """Time when a curve first reaches a target and holds it for ``k`` evaluations, linear between two of them.
 
     Args:
         points: in the order of their steps.
@@ -131,7 +131,7 @@ def time_pair(a: Mapping[int, Run], b: Mapping[int, Run]) -> TimeDifference | No
 
 
 def time_pairs(times: Sequence[Mapping[int, Run]]) -> Pairs:
-    """As ``time_pair`` has it, of each two entries.
+    """Differences of each two entries, as ``time_pair`` computes them.
 
     Raises:
         ValueError: a time is NaN or negative.
@@ -170,8 +170,9 @@ def restricted_mean(curve: Sequence[tuple[float, float]], tau: float) -> float:
 
 
 def _interval_of_median(times: Sequence[float], reached: Sequence[bool]) -> tuple[float, float | None] | None:
-    """From six times on by their order, misses being reached later than anybody knows; of fewer, if none is missing, by
-    Student's t on the logarithms."""
+    """Interval of a median of times. From six times on it is by order statistics, with misses at infinity. Fewer
+    times have one if none is a miss: by Student's t on the logarithms.
+    """
     if len(times) < RANKS_FROM:
         if not all(reached) or min(times) == 0:
             return None
@@ -198,7 +199,7 @@ def to_baselines_best(
     by: By = "steps",
     own_best: bool = False,
 ) -> Fraction | None:
-    """What part of the baseline's time it takes to get to the best level that the baseline of the same seed holds.
+    """Time to the best level that the baseline of the same seed holds, as a part of the baseline's time.
 
     Args:
         baseline, own: curves by seed; those that both have count.
@@ -229,12 +230,12 @@ def to_baselines_best(
 
 
 def _interval(logs: Sequence[float]) -> Interval | None:
-    """Of exp of the mean; None where nothing differs from it."""
+    """Interval of exp of the mean. None if no logarithm differs from the mean."""
     return of_exp(interval(logs, LEVEL)) if len(logs) > 1 and has_spread(logs) else None
 
 
 def _end(points: Sequence[Point], by: By) -> float:
-    """When it was last looked at: 0 where it never was."""
+    """Time of the last evaluation, 0 if there is none."""
     if not points:
         return 0.0
     last = points[-1]

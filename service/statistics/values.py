@@ -1,4 +1,4 @@
-"""What an entry is worth, over its seeds."""
+"""Value of an entry: the mean of its seeds, with interval and score."""
 
 import math
 import statistics
@@ -22,7 +22,7 @@ Interval = tuple[float, float]
 
 
 class Limits(NamedTuple):
-    """What a metric's values can be, and how exactly they can be known.
+    """Bounds of a metric's values, and their resolution.
 
     Attributes:
         least, most: bounds; None where there is none.
@@ -65,7 +65,7 @@ UNLIMITED = Limits()
 
 
 class Value(NamedTuple):
-    """Of the seeds that converged, but for the last three.
+    """Value of an entry. All fields but the last three are of the seeds that converged.
 
     Attributes:
         mean, std: the latter with n - 1.
@@ -136,12 +136,12 @@ def worth(value: float, direction: Direction, no_skill: float | None) -> float:
 
 
 def mean(values: Sequence[float]) -> float | None:
-    """Of the seeds that converged; None of none."""
+    """Mean of the seeds that converged; None if there is no such seed."""
     return statistics.fmean(values) if values else None
 
 
 def interval(values: Sequence[float], level: float, limits: Limits = UNLIMITED) -> Interval | None:
-    """Of the mean, by Student's t; None of fewer than two.
+    """Confidence interval of the mean by Student's t; None for fewer than two values.
 
     Values without spread have an interval of one test item, or of no width if the metric counts none.
     """
@@ -156,7 +156,7 @@ def interval(values: Sequence[float], level: float, limits: Limits = UNLIMITED) 
 
 
 def of_exp(logs: Interval | None) -> Interval | None:
-    """What an interval of logarithms says of the numbers themselves."""
+    """Interval of numbers from the interval of their logarithms."""
     return None if logs is None else (math.exp(logs[0]), math.exp(logs[1]))
 
 
@@ -176,7 +176,7 @@ def _score(values: Sequence[float], n_diverged: int, direction: Direction, no_sk
 
 
 def _has_gap(values: Sequence[float], of: float | None) -> bool:
-    """Whether the largest gap between neighbours is over 3 times all others together, and over 5% of the range.
+    """Tell if the largest gap between neighbours is over 3 times all others together, and over 5% of the range.
 
     Args:
         of: the metric's range; None if it is not known.
@@ -190,8 +190,9 @@ def _has_gap(values: Sequence[float], of: float | None) -> bool:
 
 
 def _range(values: Sequence[float], direction: Direction, no_skill: float | None, limits: Limits) -> float | None:
-    """From a metric's least to its most. Without one of these bounds it goes from no skill to the bound that is good,
-    or to the best value."""
+    """Range of a metric, from its least to its most. If a bound is missing, the range goes from no skill to the good
+    bound, or to the best value.
+    """
     if limits.least is not None and limits.most is not None:
         return limits.most - limits.least
     if no_skill is None:

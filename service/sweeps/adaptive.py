@@ -70,13 +70,13 @@ def _complete(session: Session, sweep: Sweep) -> Cells:
 
 
 def _wanting(session: Session, cells: Cells) -> Cells:
-    """Those whose order is open and that may have another seed."""
+    """Cells whose order is open and that may have another seed."""
     values = _values(session, cells)
     return [cell for k in undecided(values) if len((cell := cells[k]).seeds) < MOST_SEEDS]
 
 
 def _values(session: Session, cells: Cells) -> list[dict[int, float]]:
-    """What each of the sweep's own seeds gives to the score of its cell."""
+    """Parts of each cell's score, by the sweep's own seeds."""
     fingerprints = [cell.fingerprint for cell in cells]
     worths = {fingerprint: _worths(row) for fingerprint, row in rows_of(session, fingerprints).items()}
     return [

@@ -33,7 +33,7 @@ SUMMARY = (
 
 
 def sweep_table(sweep: Sweep) -> Table:
-    """What a sweep says of its cells; what their entries have beyond that is on their board."""
+    """Table of a sweep's cells. The other columns of their entries are on their boards."""
     return Table(
         sweep.id,
         (
@@ -62,7 +62,7 @@ def sweep_table(sweep: Sweep) -> Table:
 
 
 def sweeps_table(sweeps: Sequence[SweepSummary]) -> Table:
-    """What a list shows; the cells of each are a table of their own."""
+    """Table of a list of sweeps. The cells of each sweep are a table of their own."""
     return Table("sweeps", SUMMARY, sweeps)
 
 

@@ -1,4 +1,4 @@
-"""What the description of the API shows: a sweep of two cells, one of which has been measured."""
+"""Example of a sweep in the description of the API: two cells, one of which has been measured."""
 
 from typing import Any
 

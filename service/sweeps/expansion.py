@@ -1,4 +1,4 @@
-"""From a sweep to its cells: values, and the spec that they make."""
+"""Expansion of a sweep into its cells: values, and the spec that they make."""
 
 import itertools
 import json
@@ -84,8 +84,8 @@ def assignments(written: WrittenSweep) -> list[Values]:
 
 
 def _draws(written: WrittenSweep) -> list[Values]:
-    """As many draws as wanted, no two alike. Each field has a source of its own, so that another field or more samples
-    change no draw.
+    """Draw as many cells as wanted, no two alike. Each field has a random source of its own, so that another field or
+    more samples change no draw.
 
     Raises:
         Invalid: there are not so many.
@@ -145,7 +145,7 @@ def _with(part: Any, path: Sequence[str], value: Any, above: Sequence[str] = ())
 
 
 def _errors(written: WrittenSweep, refused: Sequence[Refused], tried: int, n_cells: int) -> list[SpecError]:
-    """What is wrong with all cells is said once; the others are named one by one."""
+    """Errors of a sweep's cells. An error of all cells is said once; the others are named one by one."""
     of_all = set.intersection(*(set(cell.errors) for cell in refused)) if len(refused) == tried else set()
     errors = [SpecError(_loc(e, written), e.msg, e.type) for e in refused[0].errors if e in of_all]
     others = [Refused(cell.values, [e for e in cell.errors if e not in of_all]) for cell in refused]
@@ -156,7 +156,7 @@ def _errors(written: WrittenSweep, refused: Sequence[Refused], tried: int, n_cel
 
 
 def _loc(error: SpecError, written: WrittenSweep) -> tuple[str | int, ...]:
-    """Where a field of a cell's spec has its value from: an axis of the sweep, else its spec."""
+    """Location of a field's value: an axis of the sweep, else its spec."""
     fields = [str(step) for step in error.loc]
     for length in range(len(fields), 0, -1):
         path = ".".join(fields[:length])

@@ -11,7 +11,7 @@ NAMES = (BUDGET,)
 
 
 def draw(sweep: Sweep, theme: Theme) -> Figure:
-    """What the best of so many cells is worth."""
+    """Draw the budget curve: the value of the best of k cells."""
     metric = metric_of(sweep)
     words = metric.name.replace("_", " ") if metric else "value"
     return budgets(
@@ -25,7 +25,7 @@ def draw(sweep: Sweep, theme: Theme) -> Figure:
 
 
 def metric_of(sweep: Sweep) -> Metric | None:
-    """What cells are compared by; None if they are of several tasks, or of an analysis."""
+    """Metric that compares the cells; None for cells of several tasks, or of an analysis."""
     return findings.metric_of([task.name for task in sweep.tasks])
 
 

@@ -1,4 +1,4 @@
-"""What the cells of a sweep come to. Plain values in, plain values out."""
+"""Results of a sweep's cells, computed from plain values."""
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations
@@ -12,7 +12,7 @@ from service.sweeps.schemas import BudgetFlip
 
 
 def metric_of(tasks: Collection[str]) -> Metric | None:
-    """What cells of these tasks are compared by; None if they are of several, or of an analysis."""
+    """Metric that compares cells of these tasks; None for several tasks, or an analysis."""
     names = set(tasks)
     return BENCHMARKS[names.pop()].metric() if len(names) == 1 and names <= BENCHMARKS.keys() else None
 
@@ -51,12 +51,12 @@ def _trial(row: Row) -> Trial | None:
 
 
 def budget_curves(of_methods: Mapping[str, Sequence[Trial]], direction: Direction) -> dict[str, list[BestOf]]:
-    """For each method, of the best of 1, 2, … of its cells."""
+    """Budget curve of each method: expected value of the best of 1, 2, … of its cells."""
     return {method: best_of_each_number(of_methods[method], direction) for method in sorted(of_methods)}
 
 
 def budget_flips(curves: Mapping[str, Sequence[BestOf]], metric: Metric) -> list[BudgetFlip]:
-    """Where the curves of two methods cross, in the order of the number of cells."""
+    """Crossings of two methods' curves, in the order of the number of cells."""
     found = []
     for one, other in combinations(curves, 2):
         for k, is_uncertain in flips(curves[one], curves[other]):

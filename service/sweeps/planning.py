@@ -1,4 +1,4 @@
-"""What a sweep would cost."""
+"""Plan of a sweep: its runs and their cost."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ MOST_BASES = 3  # that an estimate names
 
 
 def plan(session: Session, written: WrittenSweep, cells: Sequence[Cell]) -> schemas.SweepPlan:
-    """What would be stored of a sweep, and how long its runs would take."""
+    """Plan a sweep: what would be stored, and how long its runs would take."""
     planned, estimates = plans(session, written, cells), Estimates(session)
     expected = {cell.fingerprint: estimates.of(cell.spec, cell.fingerprint) for cell in cells}
     of_cells = [(expected[plan.cell.fingerprint].seconds, len(plan.seeds)) for plan in planned]

@@ -63,14 +63,14 @@ def sweeps(session: Session, *, before: str | None, limit: int) -> list[schemas.
 
 
 def _summaries(session: Session, found: Sequence[Sweep]) -> list[dict[str, Any]]:
-    """What lists show of each."""
+    """Summary of each sweep, as lists show it."""
     ids = [one.id for one in found]
     standing, tasks = _standing(session, ids), _tasks(session, ids)
     return [_summary(one, standing.get(one.id, _Standing())) | {"tasks": tasks.get(one.id, [])} for one in found]
 
 
 def _tasks(session: Session, sweep_ids: Sequence[str]) -> dict[str, list[schemas.SweptTask]]:
-    """Of the cells of each sweep."""
+    """Tasks of the cells of each sweep."""
     of_cell = (SweepCell.sweep_id, Experiment.task, Experiment.profile)
     cells = select(*of_cell).join(Experiment, Experiment.id == SweepCell.experiment_id)
     tasks: dict[str, list[schemas.SweptTask]] = {}
@@ -83,7 +83,7 @@ def _tasks(session: Session, sweep_ids: Sequence[str]) -> dict[str, list[schemas
 
 @dataclass(slots=True)
 class _Standing:
-    """How far the own runs of a sweep are, those that were reused aside.
+    """Progress of a sweep's own runs, without reused ones.
 
     Attributes:
         states: of runs, and whether any in this state ever started.
@@ -99,7 +99,7 @@ class _Standing:
     longest: float = 0.0
 
     def add(self, row: Any) -> None:
-        """Those in one state: so many runs, of which so many have ever started."""
+        """Add the runs in one state: how many there are, how many ever started."""
         self.states.append((row.state, row.started > 0))
         self.diverged += row.diverged
         if row.state in ENDED:
@@ -152,13 +152,13 @@ def _summary(found: Sweep, standing: _Standing) -> dict[str, Any]:
 
 
 def _state(found: Sweep, standing: _Standing) -> State:
-    """That of an experiment with all of its runs; one that may get more seeds has not ended."""
+    """State of a sweep, as of an experiment with all of its runs. A sweep that may get more seeds has not ended."""
     state = derived_state(standing.states)
     return state if found.is_settled or state not in ENDED else "running"
 
 
 def _states_of_cells(session: Session, sweep_id: str) -> dict[str, State]:
-    """Of cells that have runs of their own, by fingerprint."""
+    """States of the cells that have runs of their own, by fingerprint."""
     rows = session.execute(
         select(Experiment.fingerprint, Run.state, func.count(Run.started_at))
         .join(Experiment)

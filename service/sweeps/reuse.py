@@ -1,4 +1,4 @@
-"""Runs that were measured already: by the same spec, seed and code, on the same kind of device.
+"""Earlier runs that a sweep can reuse: the same spec, seed and code, on the same kind of device.
 
 Only runs that have succeeded count. One that is queued or running may still fail, and a sweep does not wait for what
 it cannot cancel or retry.

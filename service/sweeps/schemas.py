@@ -1,4 +1,4 @@
-"""What the API shows of sweeps."""
+"""Answer types of sweeps."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,7 +14,7 @@ from service.leaderboards.schemas import Entry
 
 @dataclass(slots=True)
 class SweepProgress:
-    """How far a sweep is.
+    """Progress of a sweep.
 
     Attributes:
         done: runs that have ended, those that were reused among them.
@@ -145,7 +145,7 @@ class PlannedCell:
 
 @dataclass(slots=True, kw_only=True)
 class SweepPlan:
-    """What a sweep would be, were it submitted.
+    """Plan of a sweep, as a dry run answers it.
 
     Attributes:
         most_runs: that an adaptive sweep may come to; of others all runs.

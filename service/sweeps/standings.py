@@ -1,4 +1,4 @@
-"""What the cells of a sweep come to, by the boards that they are on."""
+"""Results of a sweep's cells, by the boards that they are on."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ from service.sweeps.tables import SweepCell
 
 @dataclass(slots=True)
 class Standings:
-    """Of the cells that have results, by fingerprint.
+    """Results of the cells that have any, by fingerprint.
 
     Attributes:
         entries: of their boards; those of older code have no rank.
@@ -43,7 +43,7 @@ _Board = tuple[str, ProfileName, str]
 
 
 def standings(session: Session, kept: KeptAnswers, sweep_id: str) -> Standings:
-    """Of a sweep, as they were made before if no run has been added to its boards since.
+    """Results of a sweep. They are cached until a run is added to one of its boards.
 
     Args:
         kept: where they are.

@@ -29,7 +29,7 @@ class Submitted(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """Of a cell: the seeds to run, and the earlier runs that count for the others."""
+    """Plan of a cell: the seeds to run, and the earlier runs that count for the others."""
 
     cell: Cell
     seeds: Sequence[int]
@@ -64,7 +64,7 @@ def submit(
 
 
 def plans(session: Session, written: WrittenSweep, cells: Sequence[Cell]) -> list[Plan]:
-    """What is to be run of each cell."""
+    """Plan the runs of each cell."""
     seeds = cells[0].spec.seeds
     known = measured(session, {cell.fingerprint: cell.spec for cell in cells}, seeds) if written.reuse else {}
     return [
@@ -120,5 +120,5 @@ def _cell_row(sweep_id: str, number: int, plan: Plan, new: dict[str, New]) -> di
 
 
 def notification(run: dict[str, Any]) -> Notification:
-    """To be sent of a run that was stored."""
+    """Notification of a stored run."""
     return Notification.of(run["id"], run["queue"], needs_fused=run["needs_fused"])

@@ -36,7 +36,7 @@ class _Written(BaseModel):
 
 
 class Distribution(_Written):
-    """What to draw a field's values from: one of these, as `{"log_uniform": [1e-4, 1e-2]}`."""
+    """Distribution of a field's values: one of these, as `{"log_uniform": [1e-4, 1e-2]}`."""
 
     model_config = ConfigDict(json_schema_extra={"minProperties": 1, "maxProperties": 1})
 
@@ -100,7 +100,7 @@ class WrittenSweep(_Written):
 
     @property
     def seeds(self) -> Sequence[Any]:
-        """With which the cells begin."""
+        """Seeds that every cell starts with."""
         if self.adaptive:
             return range(FIRST_SEEDS)
         seeds = self.spec.get("seeds", [0])
@@ -108,7 +108,7 @@ class WrittenSweep(_Written):
 
     @property
     def complete(self) -> dict[str, Any]:
-        """As it was written, and with what was omitted."""
+        """The sweep as it was posted, completed with defaults."""
         random = {path: distribution.model_dump(exclude_none=True) for path, distribution in self.random.items()}
         return {**self.model_dump(mode="json"), "random": random}
 

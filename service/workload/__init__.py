@@ -1,1 +1,1 @@
-"""What waits, and who works on it: queues, and live workers with the runs that they train."""
+"""Workload: queues, and live workers with the runs that they train."""

@@ -1,4 +1,4 @@
-"""How long the queues are, and how long a run would wait."""
+"""Length of the queues, and the wait of a new run."""
 
 import statistics
 from collections import Counter
@@ -30,7 +30,7 @@ _OLDEST = select(Run.queue, func.min(Run.created_at)).where(Run.state == "queued
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """What waits for a device.
+    """Queue of a device.
 
     Attributes:
         oldest_seconds: how long ago the oldest queued run was submitted; None if none is queued.

@@ -1,4 +1,4 @@
-"""What the description of the API shows: one worker, and what waits for it."""
+"""Example in the description of the API: one worker, and its queue."""
 
 from datetime import timedelta
 

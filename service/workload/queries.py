@@ -1,4 +1,4 @@
-"""Which workers are live, and what they train."""
+"""Live workers, and the runs that they train."""
 
 from collections import Counter
 
@@ -20,7 +20,9 @@ def live(session: Session, heartbeat_seconds: float) -> list[tuple[Worker, str |
 
 
 def idle(session: Session, heartbeat_seconds: float) -> dict[str, int]:
-    """How many live workers without a run take runs from each queue, and how many of those that need fused kernels."""
+    """Count the live workers without a run: how many take runs from each queue, and how many of those that need
+    fused kernels.
+    """
     workers = [worker for worker, run_id in live(session, heartbeat_seconds) if run_id is None]
     listening = [(*worker.queues.split(","), *([FUSED] if worker.fused else [])) for worker in workers]
     return Counter(queue for queues in listening for queue in queues)

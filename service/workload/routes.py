@@ -14,7 +14,7 @@ router = Router(prefix="/v1", tags=["workers"])
 
 @router.get("/queue", responses=answers(examples.QUEUES))
 def get_queue(parts: PartsDep) -> QueueList:
-    """What waits for each device, and how long a run would wait."""
+    """Queue of each device, and how long a run would wait."""
     with parts.db.snapshot() as session:
         backlogs = backlog.backlogs(session, parts.settings.heartbeat_seconds)
     return QueueList(items=[QueueOut(**asdict(found)) for found in backlogs])

@@ -1,4 +1,4 @@
-"""What the API shows of workers and of what waits for them."""
+"""Answer types of workers and queues."""
 
 from datetime import datetime
 
@@ -29,7 +29,7 @@ class WorkerList(BaseModel):
 
 
 class QueueOut(BaseModel):
-    """What waits for a device that runs may ask for."""
+    """Queue of a device that runs may ask for."""
 
     device: str
     queued: int

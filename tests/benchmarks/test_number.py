@@ -1,4 +1,4 @@
-"""What makes ``python -m benchmarks`` end with an error: a broken promise, and nothing else."""
+"""Exit status of ``python -m benchmarks``: an error for a broken promise, and for nothing else."""
 
 import pytest
 

@@ -20,7 +20,7 @@ def install(source: Path, folder: Path) -> str:
 
 
 def run(pythonpath: str, folder: Path, *command: str) -> str:
-    """What Python prints for ``command`` in a process of its own, in ``folder``."""
+    """Output of Python for ``command`` in a process of its own, in ``folder``."""
     done = subprocess.run(
         [sys.executable, *command],
         env={"PYTHONPATH": pythonpath, "PATH": "", "HOME": str(folder), "OMP_NUM_THREADS": "1"},
@@ -34,6 +34,6 @@ def run(pythonpath: str, folder: Path, *command: str) -> str:
 
 
 def events(pythonpath: str, folder: Path, spec: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What ``python -m normcore`` tells of a spec."""
+    """Events that ``python -m normcore`` prints for a spec."""
     (folder / "spec.json").write_text(json.dumps(spec))
     return [json.loads(line) for line in run(pythonpath, folder, "-m", "normcore", "spec.json").splitlines()]

@@ -20,7 +20,9 @@ def entry_of(db: Database) -> Entry:
 
 
 def test_scores_and_intervals_of_before_are_made_anew(db: Database) -> None:
-    """By hand: of .01, .01 and .40, with no skill at .1, the score is (.1 + .1 + .4) / 3; its interval is cut at 0."""
+    """Hand computation: for .01, .01 and .40, with no skill at .1, the score is (.1 + .1 + .4) / 3; its interval is
+    cut at 0.
+    """
     result(db, "none", [0.01, 0.01, 0.40], [10, 10, 10])
     with db.engine.begin() as connection:
         pooled: Any = connection.execute(text("SELECT pooled FROM entries")).scalar_one()

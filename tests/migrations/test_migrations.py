@@ -48,7 +48,7 @@ def tables_of(db: Database) -> dict[str, set[str]]:
 
 
 def differences(db: Database) -> list[Any]:
-    """What Alembic would change; on SQLite it cannot read an index's DESC, which has a test of its own."""
+    """Changes that Alembic would make. On SQLite it cannot read an index's DESC, which has a test of its own."""
 
     def is_legible(item: object, name: str | None, kind: str, *_: object) -> bool:
         return not (db.is_sqlite and kind == "index" and name == "ix_runs_state_queue_turn")

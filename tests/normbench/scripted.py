@@ -21,7 +21,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Request:
-    """What came."""
+    """Request that came."""
 
     method: str
     path: str

@@ -14,7 +14,7 @@ LINES = 200
 
 
 def on_a_terminal(command: Sequence[str], columns: int, environment: Mapping[str, str]) -> str:
-    """What the command shows on a terminal ``columns`` wide, escape sequences taken out.
+    """Text that the command shows on a terminal ``columns`` wide, without escape sequences.
 
     Standard error goes there too, as it does for a person.
     """

@@ -1,4 +1,4 @@
-"""What the bar and the words beside it say while experiments wait, run and end."""
+"""Progress bar, and the words beside it, while experiments wait, run and end."""
 
 from io import StringIO
 from typing import Any

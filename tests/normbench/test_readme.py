@@ -18,7 +18,7 @@ from tests.service.live import live_api
 
 @pytest.fixture
 def database_url(tmp_path: Path) -> str:
-    """What is tested here is the same on every database."""
+    """One database, since these tests are the same on every database."""
     return f"sqlite:///{tmp_path / 'normbench.db'}"
 
 

@@ -21,7 +21,7 @@ from tests.service.live import live_api
 
 @pytest.fixture
 def database_url(tmp_path: Path) -> str:
-    """What is tested here is the same on every database."""
+    """One database, since these tests are the same on every database."""
     return f"sqlite:///{tmp_path / 'normbench.db'}"
 
 
@@ -37,7 +37,7 @@ def environment(settings: Settings) -> Iterator[dict[str, str]]:
 
 @pytest.fixture
 def identified(db: Database) -> dict[str, list[str]]:
-    """What must be readable, by command."""
+    """Texts that must be readable, by command."""
     made = [submitted(db, method, seeds=[0, 1]) for method in ("recurrent_batch_norm", "layer_norm")]
     for _ in made * 2:
         finished(db, claimed(db).lease, value=0.5)

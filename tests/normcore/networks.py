@@ -32,7 +32,7 @@ def recurrent(
 
 
 def taking_in(norm: nn.Module, a: Tensor, t: int = 0) -> Tensor:
-    """What a norm of a cell makes of its summed inputs, after which it takes in their statistics, as in a network."""
+    """Output of a cell's norm for its summed inputs, after which it takes in their statistics, as in a network."""
     normalized: Tensor = norm(a, t)
     moments = norm.moments() if isinstance(norm, BatchStatistics) else None
     if isinstance(norm, BatchStatistics) and moments is not None:

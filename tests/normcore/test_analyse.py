@@ -328,7 +328,7 @@ def test_what_is_not_finite_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 class OnesOwn(HiddenDynamics):
-    """As a package of somebody else has it."""
+    """Analysis of somebody else's package."""
 
     home: ClassVar[str] = __name__
 

@@ -1,4 +1,4 @@
-"""Which code computes is told without torch."""
+"""Version of the code, told without torch."""
 
 import subprocess
 import sys

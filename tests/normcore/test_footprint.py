@@ -1,4 +1,4 @@
-"""What a training needs, by its sizes: by hand, against what autograd keeps, and which size is to blame."""
+"""Footprint of a training, by its sizes: by hand, against what autograd keeps, and which size matters most."""
 
 from pathlib import Path
 from typing import Any

@@ -8,7 +8,7 @@ from normcore.retrieval import caption_ranks, image_ranks, scores
 
 
 def ranks_by_hand(energies: np.ndarray, per_image: int) -> tuple[list[int], list[int]]:
-    """Of each caption's image, and of each image's best caption."""
+    """Ranks of each caption's image, and of each image's best caption."""
     captions, images = energies.shape
     of_images = [1 + sum(energies[c] < energies[c, c // per_image]) for c in range(captions)]
     of_captions = []

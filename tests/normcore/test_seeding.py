@@ -28,7 +28,7 @@ def test_vanished_numbers_are_nothing_inside_alone() -> None:
 
 
 def test_new_memory_is_not_filled_inside_alone() -> None:
-    """By deterministic algorithms it would be, with NaN, at a cost."""
+    """Deterministic algorithms would fill it, with NaN, at a cost."""
     before = deterministic.fill_uninitialized_memory
     with reproducible(0, CPU, 1):
         assert not deterministic.fill_uninitialized_memory

@@ -49,7 +49,7 @@ def network(cell: str = "lstm", norm: dict[str, object] | None = None, inputs: i
     ],
 )
 def test_1_the_first_update_moves_every_coordinate_alike(options: Optimizer, factor: float) -> None:
-    """By lr / sqrt(1 - decay); by lr; and by lr 0.1 / sqrt(0.001) times the code's own factor of 1.11."""
+    """Factors: lr / sqrt(1 - decay); lr; and lr 0.1 / sqrt(0.001) times the code's own factor of 1.11."""
     gradient = torch.tensor([3.0, -2e-3, 50.0], dtype=torch.float64)
     parameter = nn.Parameter(torch.zeros(3, dtype=torch.float64))
     optimizer = optimizers.build(options, [parameter])
@@ -132,7 +132,7 @@ def test_6_beyond_the_longest_training_length_the_last_steps_statistics_serve() 
 
 
 def loss_of_the_reader(norm: dict[str, object], everywhere: bool, padding: int) -> float:
-    """Of a passage whose states are projected, on every row or on normalized ones, and summed over what is no padding.
+    """Loss of a passage whose states are projected, on every row or on normalized ones, summed without the padding.
 
     BN-everywhere normalizes the projections of all states of the batch as rows of one, padding included.
     """
@@ -175,7 +175,7 @@ def test_9_a_standard_normal_costs_nothing_and_an_empty_canvas_543_nats() -> Non
 
 
 def parameters(*modules: nn.Module, without: tuple[str, ...] = ()) -> int:
-    """How many there are, less those whose name ends so: a paper's model may not train its first state."""
+    """Count the parameters whose names do not end with ``without``: a paper's model may not train its first state."""
     return sum(p.numel() for module in modules for name, p in module.named_parameters() if not name.endswith(without))
 
 

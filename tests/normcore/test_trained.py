@@ -1,4 +1,4 @@
-"""What a run leaves behind becomes the model that it tested, or is refused."""
+"""The artifacts of a run become the model that it tested, or are refused."""
 
 import io
 import sys
@@ -106,7 +106,7 @@ def test_a_weight_with_one_bit_flipped_is_refused(content: bytes) -> None:
 
 @pytest.mark.filterwarnings("ignore:Detected pickle protocol")
 def test_whatever_the_bytes_are_they_are_refused_alike() -> None:
-    """Of these torch makes an EOFError, IndexError, KeyError, UnicodeDecodeError or struct.error as it happens."""
+    """Torch raises an EOFError, IndexError, KeyError, UnicodeDecodeError or struct.error for these."""
     random = np.random.RandomState(0)
     for _ in range(300):
         for start in (b"", b"\x80\x02", b"PK\x03\x04"):

@@ -8,7 +8,7 @@ from normcore.spec.models.recurrent import RecurrentModel
 
 
 def training_spec(written: dict[str, Any]) -> TrainingSpec:
-    """What ``written`` resolves to, which is a training."""
+    """Resolve a spec that is a training."""
     spec = resolve(written)
     assert isinstance(spec, TrainingSpec)
     return spec

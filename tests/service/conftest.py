@@ -15,7 +15,7 @@ from tests.servers import postgres_database
 
 @pytest.fixture(scope="module")
 def shared_client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
-    """As ``client``, but one for all tests of a module, and on SQLite: most of what they ask no database answers.
+    """Client as ``client``, but one for all tests of a module, and on SQLite: most of their questions need no database.
 
     A test whose answer a database has a say in is parametrized with both, by ``indirect``.
     """

@@ -1,4 +1,4 @@
-"""What tests begin with: specs as users write them, runs in the states a test needs, what trainings tell."""
+"""Data of tests: specs as users write them, runs in the states that a test needs, events of trainings."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -141,7 +141,7 @@ def measured(step: int, **values: float) -> Measured:
 
 
 def result_of(**changes: Any) -> Result:
-    """What a run is worth; ``values`` are that of its metric alone, where the test says nothing else."""
+    """Result of a run; ``values`` are that of its metric alone if the test does not give others."""
     usual = {
         "metric": "accuracy",
         "value": 0.5,
@@ -161,11 +161,11 @@ def result_of(**changes: Any) -> Result:
 
 
 def timing_of(**changes: Any) -> Timing:
-    """What a run of four seconds was spent on, alone on its machine."""
+    """Timing of a run of four seconds, alone on its machine."""
     usual: dict[str, Any] = {"compile": 0.2, "data": 0.1, "warm_up": 0.05, "training": 4.0, "evaluation": 0.5}
     return Timing(**{**usual, "windows": (0.1,) * 8, "probe": QUIET, **changes})
 
 
 def started_on(host: str = "here") -> Start:
-    """What a training began on."""
+    """Start of a training on a host."""
     return Start.of({"host": host, "torch": "2.9"}).probed(QUIET)

@@ -8,7 +8,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 
 class SilentFileSystem(MemoryFileSystem):  # type: ignore[misc]
-    """In memory, under ``silent://``."""
+    """File system in memory, under ``silent://``, that does not answer when told so."""
 
     protocol = "silent"
     store: ClassVar[dict[str, Any]] = {}

@@ -207,7 +207,7 @@ def test_a_part_of_a_file_can_be_read(url: str, start: int, length: int | None, 
 
 @pytest.fixture
 def done(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What was synced, by the last part of its name, and when a file was renamed."""
+    """Calls of sync, by the last part of the file's name, and the time of each rename."""
     done: list[str] = []
     fsync, replace = os.fsync, os.replace
 

@@ -1,4 +1,4 @@
-"""What strangers may hold of the API without asking for anything, on real sockets."""
+"""Limits on idle and slow clients of the API, on real sockets."""
 
 import json
 import logging
@@ -59,7 +59,7 @@ def connected(api: httpx.URL) -> socket.socket:
 
 
 def until_closed(connection: socket.socket) -> bytes:
-    """What the other side says before it closes, which it does before our patience ends."""
+    """Bytes that the other side sends before it closes, which it does before our patience ends."""
     said = b""
     with suppress(ConnectionError):
         while piece := connection.recv(65536):
@@ -68,7 +68,7 @@ def until_closed(connection: socket.socket) -> bytes:
 
 
 def taken(connection: socket.socket, piece: bytes, enough: int = 20_000_000) -> int:
-    """How many bytes the other side takes before it closes; it need not take more than ``enough``."""
+    """Bytes that the other side takes before it closes; it need not take more than ``enough``."""
     sent = 0
     with suppress(ConnectionError):
         while sent < enough:

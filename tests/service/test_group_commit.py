@@ -36,7 +36,7 @@ def stored(db: Database) -> list[str]:
 
 
 def written(db: Database, *waiting: Work) -> tuple[Any, list[Any]]:
-    """What a first write gives, and what those give, values or errors, that come while it is under way."""
+    """Results of a first write, and of those that come while it is under way: values or errors."""
     under_way, may_go_on = threading.Event(), threading.Event()
 
     def hold() -> None:

@@ -135,7 +135,7 @@ def url_of(silent: socket.socket) -> str:
 
 
 def tries(silent: socket.socket) -> int:
-    """How often somebody has connected; each waits for an answer as long as a message may take."""
+    """Number of connections so far; each waits for an answer as long as a message may take."""
     count = 0
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Whether the artifact store takes files is known in time, also where it hangs."""
+"""State of the artifact store is known in time, also if the store hangs."""
 
 import threading
 

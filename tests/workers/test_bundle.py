@@ -1,4 +1,4 @@
-"""What a checkpoint brings along comes back as it was, or not at all."""
+"""Bundle of a checkpoint: it comes back as it was, or not at all."""
 
 import pytest
 

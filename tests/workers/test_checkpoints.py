@@ -1,4 +1,4 @@
-"""Which checkpoints are written, kept and resumed from."""
+"""Checkpoints: when they are written, kept and resumed from."""
 
 from pathlib import Path
 

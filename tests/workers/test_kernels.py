@@ -51,12 +51,12 @@ def bare(folder: Path, path: str | None = None, **variables: object) -> Iterator
 
 
 def told(running: Service) -> list[str]:
-    """What its processes log of kernels, without the time."""
+    """Log lines of the worker's processes about kernels, without the time."""
     return [line.partition(" ")[2].partition(" ")[2] for line in running.logs().splitlines() if " kernels" in line]
 
 
 def fused(running: Service) -> Any:
-    """What the one worker says; nothing while it is not there."""
+    """Field ``fused`` of the one worker; None while there is no worker."""
     workers = running.get("/v1/workers")["items"]
     return [worker["fused"] for worker in workers]
 

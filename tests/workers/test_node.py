@@ -1,4 +1,4 @@
-"""What a worker says of its machine when it registers."""
+"""Report of a worker on its machine when it registers."""
 
 import os
 from pathlib import Path

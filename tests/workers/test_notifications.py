@@ -120,7 +120,7 @@ class Listener:
             self.taken.append(run_id)
 
     def takes(self, run_id: str) -> None:
-        """What is sent now arrives."""
+        """Assert that a message that is sent now arrives."""
         self.notifier.notify([Notification(run_id, "cpu")])
         until(lambda: run_id in self.taken, PATIENCE, lambda: f"{run_id} did not arrive: {self.taken}")
 

@@ -54,7 +54,7 @@ def cluster(postgres_url: str, redis_url: str, tmp_path_factory: pytest.TempPath
 
 
 def in_peace(method: str, parts: dict[str, Any]) -> Undisturbed:
-    """What ``python -m normcore`` gives, with no service about it."""
+    """Results of ``python -m normcore``, without a service."""
     load = Load({"task": SMOKE, "norm": {"method": method}, "device": "cpu", **parts}, SEED)
     with TemporaryDirectory() as folder:
         [undisturbed] = train([load], Path(folder))

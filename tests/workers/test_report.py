@@ -1,4 +1,4 @@
-"""What a worker writes of a run, and when."""
+"""Writing of a run's results by its worker."""
 
 import threading
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""How a worker follows a training: what it tells the training process, and when."""
+"""Following of a training by its worker: the messages to the training process, and their times."""
 
 import errno
 import json
@@ -75,7 +75,7 @@ def executor_of(db: Database, settings: WorkerSettings) -> Iterator[Callable[[st
 
 
 def curves_of(db: Database, run_id: str) -> Figure:
-    """As the API draws them."""
+    """Curves as the API draws them."""
     with db.snapshot() as session:
         return figures.curves_of(session, queries.run(session, run_id))
 
@@ -152,7 +152,7 @@ def test_the_curves_of_a_resumed_run_begin_where_its_first_attempt_did(
 
 
 def test_of_a_training_process_that_was_killed_the_log_is_kept(tmp_path: Path, db: Database) -> None:
-    """Which it stores itself with its checkpoints, of which it has none yet."""
+    """The training process stores the log itself with its checkpoints, and it has none yet."""
     run_id = submitted(db, training=LONG).runs[0].id
     settings = read_settings(WorkerSettings, data_dir=tmp_path, checkpoint_seconds=1e9)
     notifier = Notifier(make_celery(settings))
@@ -170,7 +170,7 @@ def test_of_a_training_process_that_was_killed_the_log_is_kept(tmp_path: Path, d
 
 
 def leaders() -> list[psutil.Process]:
-    """Those of our processes that lead a group of their own, as a training's does."""
+    """Processes of ours that lead a group of their own, as a training's does."""
     return [child for child in psutil.Process().children(recursive=True) if os.getpgid(child.pid) == child.pid]
 
 

@@ -364,7 +364,7 @@ def test_it_can_be_killed_at_any_moment_of_its_end(tmp_path: Path, trainers: lis
 
 @pytest.mark.parametrize("optimizer", ["rmsprop", "adam", "toronto_adam"])
 def test_a_forked_process_finds_its_code_loaded_and_nobody_loads_torchs_compiler(optimizer: str) -> None:
-    """What the fork server has not imported, every single process would; what takes long is to be imported by none."""
+    """Code that the fork server has not imported is imported by every single process; slow imports are done by none."""
     training = {"max_steps": 2, "optimizer": {"name": optimizer}}
     code = f"""
 import json, sys

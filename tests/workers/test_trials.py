@@ -1,4 +1,6 @@
-"""Before a worker claims its first run, fused kernels are tried on its device; what breaks a trial costs no other."""
+"""Trials of fused kernels on a worker's device, before it claims its first run. A failure of one trial costs no
+other.
+"""
 
 import os
 import signal
@@ -25,7 +27,7 @@ FIRST_TIME = "trying fused kernels on this kind of device, the first time; it ta
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where this process finds what is known, too."""
+    """Folder in which this process, too, finds the verdicts."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     return tmp_path
 
@@ -82,7 +84,7 @@ def worker(cache: Path, trial: str, seconds: float = 60) -> "subprocess.Popen[st
 
 
 def told(process: "subprocess.Popen[str]") -> tuple[list[str], str]:
-    """What it logged, and what it returned."""
+    """Log lines of the process, and its result."""
     out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
     return err.splitlines(), out.strip()

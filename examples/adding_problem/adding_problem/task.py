@@ -1,4 +1,4 @@
-"""What is computed. Workers import this.
+"""Computation of the task. Workers import this module.
 
 T numbers in a sequence, B sequences in a batch.
 """

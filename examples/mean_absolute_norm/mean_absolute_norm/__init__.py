@@ -1,4 +1,4 @@
-"""What one can ask for. The API reads this; it imports no torch."""
+"""Options of the method. The API reads this module; it imports no torch."""
 
 from typing import ClassVar, Literal
 

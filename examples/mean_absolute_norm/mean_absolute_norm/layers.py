@@ -1,4 +1,4 @@
-"""What is computed. Workers import this.
+"""Computation of the method. Workers import this module.
 
 Shapes: T steps, B examples, F features; a layer's units (F) or (C, H, W).
 """
@@ -12,7 +12,7 @@ from normcore.norms.normalization import at_least_float32
 
 
 class MeanAbsoluteNorm(Normalization):
-    """Where layer normalization would stand."""
+    """Norm that stands where layer normalization would stand."""
 
     def __init__(self, options: spec.MeanAbsoluteNorm) -> None:
         self.options = options
@@ -41,7 +41,7 @@ class MeanAbsoluteNormalized(nn.Module):
         self.bias = nn.Parameter(torch.zeros(shape))
 
     def forward(self, a: Tensor, t: int = 0, mask: Tensor | None = None, size: Size | None = None) -> Tensor:
-        """In a cell, a is (B, F) at step t, or (T, B, F) from step t on; in a layer it is (B, *shape)."""
+        """Normalize a: in a cell (B, F) at step t, or (T, B, F) from step t on; in a layer (B, *shape)."""
         wide = at_least_float32(a)
         centred = wide - wide.mean(self.axes, keepdim=True)
         normalized = centred / (centred.abs().mean(self.axes, keepdim=True) + self.eps)

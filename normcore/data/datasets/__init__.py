@@ -1,4 +1,4 @@
-"""What each data set is: its files with digests and official homes, and what the catalogue says of it. Torch-free.
+"""Data sets: their files with digests and official homes, and their texts in the catalogue. Torch-free.
 
 One module for each family of data sets; a new one is added to ``_ALL``.
 """

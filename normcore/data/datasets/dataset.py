@@ -1,4 +1,4 @@
-"""What the registry knows of a data set and of each of its files."""
+"""Description of a data set and of each of its files, as the registry has it."""
 
 from dataclasses import dataclass
 
@@ -60,7 +60,7 @@ class Dataset:
 
     @property
     def fetchable(self) -> bool:
-        """Whether every file has an address to download it from."""
+        """Tell if every file has an address to download it from."""
         return all(file.urls for file in self.files)
 
     def file(self, name: str) -> DataFile:

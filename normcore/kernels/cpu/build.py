@@ -34,7 +34,7 @@ INSTRUCTION_SETS = ("x86-64-v4", "x86-64-v3", PORTABLE)
 
 
 class Variant(NamedTuple):
-    """Which of the objects: those of other cells, precisions and processors are files of their own."""
+    """Variant of the compiled object: each cell, precision and processor has a file of its own."""
 
     cell: str
     float64: bool
@@ -63,7 +63,7 @@ class Variant(NamedTuple):
 
 
 def place_of(variant: Variant, folder: Path | None = None) -> Path:
-    """Where the variant's object is, or will be: in ``folder``, or else in the user's cache directory.
+    """Path of the variant's object: in ``folder``, or else in the user's cache directory.
 
     Without a compiler it is the newest object there, whichever has built it: sources and flags are in its name.
 
@@ -129,7 +129,7 @@ def _sync(path: Path) -> None:
 
 @cache
 def _digest(flags: str) -> str:
-    """Of the sources and how they are compiled."""
+    """Digest of the sources and of the compiler's flags."""
     digest = hashlib.sha256(flags.encode())
     for source in sorted(SOURCES.iterdir()):
         digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")

@@ -21,7 +21,7 @@ class BuildFailed(RuntimeError):
 
 
 class Limit:
-    """How long compilers may take, all those together that are given it."""
+    """Time limit for several compiler calls together."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds, self._until = seconds, time.monotonic() + seconds
@@ -50,7 +50,7 @@ def version() -> str:
 
 @cache
 def _told_version() -> str | BuildFailed:
-    """What the compiler says, or why it does not; in this process it is not asked again."""
+    """Version that the compiler reports, or the reason why it reports none. The process asks only once."""
     try:
         return output([COMPILER, "-dumpfullversion"], Limit(VERSION_SECONDS)).strip()
     except BuildFailed as error:
@@ -58,7 +58,8 @@ def _told_version() -> str | BuildFailed:
 
 
 def output(command: Sequence[str], limit: Limit) -> str:
-    """What a compiler printed. It leads a session of its own, so that what it starts can be ended with it.
+    """Run a compiler and return what it printed. The compiler leads a session of its own, so that all of its children
+    can be ended with it.
 
     Raises:
         BuildFailed: it is not there, cannot be started, failed, or did not end.
@@ -92,7 +93,7 @@ def output(command: Sequence[str], limit: Limit) -> str:
 
 
 def _awaited(compiler: "subprocess.Popen[str]", limit: Limit) -> tuple[str, str]:
-    """What it has printed, and its complaints.
+    """Wait for the compiler; return its output and its errors.
 
     Raises:
         BuildFailed: it takes too long, or is to be stopped.

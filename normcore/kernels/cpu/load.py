@@ -51,7 +51,7 @@ def load(cell: str, dtype: torch.dtype = torch.float32, limit: Limit | None = No
 
 
 def built_by(cell: str) -> str:
-    """What the float32 kernels of a cell were compiled for, and by what compiler: ``x86-64-v4, g++ 12.2.0``.
+    """Instruction set and compiler of a cell's float32 kernels: ``x86-64-v4, g++ 12.2.0``.
 
     Raises:
         KernelsMissing: they can neither be found nor built.

@@ -1,4 +1,4 @@
-"""What the compiled kernels are told: ``src/recurrence.hpp`` has the same fields in the same order.
+"""Structures that the compiled kernels read. ``src/recurrence.hpp`` has the same fields in the same order.
 
 Shapes: T steps, B examples, F inputs, H hidden units, G gates.
 """
@@ -41,5 +41,5 @@ class Recurrence(ctypes.Structure):
 
 
 def address(tensor: Tensor | None) -> int | None:
-    """Where its numbers begin; it must be contiguous, and outlive the call."""
+    """Address of the tensor's first number. The tensor must be contiguous, and outlive the call."""
     return None if tensor is None else tensor.data_ptr()

@@ -36,7 +36,8 @@ class KernelFailed(RuntimeError):
 
 
 def unroll(cell: Cell[S], x: Tensor, state: S, t: int = 0, mask: Tensor | None = None) -> Unrolled:
-    """What ``normcore.recurrent.unroll`` gives, whose arguments it takes; under autocast, too, it computes in float32.
+    """Unroll a cell with the arguments and results of ``normcore.recurrent.unroll``. Under autocast, too, it computes
+    in float32.
 
     The gradient can be taken once, and backwards only: tangents of forward mode are lost. What has no kernel runs by
     the reference: other devices, gradients through population statistics, norms of which only some use the
@@ -101,7 +102,7 @@ class _Call:
             return scale.mT * weight_ih, -(mean * scale).squeeze(0)
 
     def recurrence(self, given: Sequence[Tensor | None], kept: Mapping[str, Tensor]) -> Recurrence:
-        """What both passes are told."""
+        """Structure that both passes read."""
         inputs, parameters = dict(zip(INPUTS, given, strict=False)), given[len(INPUTS) :]
         x, h0 = cast(Tensor, inputs["x"]), cast(Tensor, inputs["h0"])
         described = self.described
@@ -151,8 +152,9 @@ class _Call:
         return y, y[-1].clone(), c
 
     def room(self, given: Sequence[Tensor | None]) -> dict[str, Tensor]:
-        """For what backward asks for, by the names of where it is told; a site's are after a dot. What torch makes anew
-        begins with a cache line, as the kernels expect."""
+        """Buffers for the gradients that backward asks for, by the names of their fields; the names of a site follow
+        a dot. Tensors that torch allocates begin with a cache line, as the kernels expect.
+        """
         x, h0, c0 = cast(Tensor, given[0]), cast(Tensor, given[1]), given[2]
         (steps, batch, features), hidden = x.shape, h0.shape[1]
         stride, padded = self.kernels.normbench_stride(hidden), self.kernels.normbench_padded(hidden)

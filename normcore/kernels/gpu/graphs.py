@@ -22,7 +22,9 @@ KINDS = 16  # that are remembered, those last called
 
 
 def record(work: Callable[[], None]) -> Callable[[], None]:
-    """What does the work once more, by CUDA; it is done once before, as torch asks for, on a stream of its own."""
+    """Record work as a CUDA graph; the result repeats it. The work is done once before, on a stream of its own, as
+    torch demands.
+    """
     stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
@@ -44,7 +46,7 @@ class _Kind:
 
 @dataclass(slots=True)
 class Graphs:
-    """Those of a process, which computes in one thread at a time."""
+    """CUDA graphs of a process, which computes in one thread at a time."""
 
     record: Callable[[Callable[[], None]], Callable[[], None]] = record
     kinds: OrderedDict[Hashable, _Kind] = field(default_factory=OrderedDict)

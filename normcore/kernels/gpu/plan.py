@@ -1,4 +1,4 @@
-"""What a pass computes, and how its kernels cut it into tiles.
+"""Plan of a pass: its computations, and how its kernels are cut into tiles.
 
 Shapes: T steps, B examples, H hidden units, G gates, L lines of a norm.
 """
@@ -49,7 +49,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a pass computes.
+    """Plan of a pass.
 
     Attributes:
         together: whether the input's term is added to the recurrent one before anything else.
@@ -72,12 +72,12 @@ class Plan:
     memory: int
 
     def over(self, mask: Tensor | None, of_sums: Tensor | None, of_cell: Tensor | None) -> "Plan":
-        """The same with other tensors: the mask, and the statistics of both places."""
+        """Copy of the plan with other tensors: the mask, and the statistics of both sites."""
         sums = replace(self.sums, population=None, statistics=of_sums)
         return replace(self, mask=mask, sums=sums, cell=replace(self.cell, population=None, statistics=of_cell))
 
     def meant_for_both(self, hidden: int) -> dict[str, Any]:
-        """What the kernels of both passes are compiled for."""
+        """Constants that the kernels of both passes are compiled with."""
         return {
             "H": hidden,
             "G": self.gates,
@@ -88,7 +88,7 @@ class Plan:
         }
 
     def meant_for_forward(self, hidden: int) -> dict[str, Any]:
-        """What the kernels of the forward pass are compiled for."""
+        """Constants that the kernels of the forward pass are compiled with."""
         return {
             **self.meant_for_both(hidden),
             "EPS_SUMS": self.sums.eps,
@@ -97,12 +97,12 @@ class Plan:
         }
 
     def make_room(self, steps: int, batch: int, hidden: int, like: Tensor) -> None:
-        """For the statistics."""
+        """Allocate the statistics."""
         self.sums.make_room(steps, self.gates, batch, hidden, like)
         self.cell.make_room(steps, 1, batch, hidden, like)
 
     def fits_on_chip(self, batch: int, hidden: int) -> bool:
-        """Whether one kernel can take all steps, with W_h on the chip and whole lines in its programs."""
+        """Tell if one kernel can take all steps, with W_h on the chip and whole lines in its programs."""
         if self.over_examples:
             most = HIDDEN_ON_CHIP
             if batch > (BATCH_IN_BFLOAT16[self.gates] if self.factors == torch.bfloat16 else BATCH_ON_CHIP):
@@ -123,7 +123,7 @@ class Plan:
 
 
 class Tiles(NamedTuple):
-    """How B examples of H units are cut into tiles of ``rows`` and ``units``, powers of two."""
+    """Tiles of B examples and H units: ``rows`` and ``units``, powers of two."""
 
     rows: int
     units: int
@@ -162,7 +162,7 @@ def power_of_2(n: int) -> int:
 
 
 class Tensors(NamedTuple):
-    """What both passes read.
+    """Tensors that both passes read.
 
     Attributes:
         term: (T, B, G H), the input's.
@@ -192,7 +192,7 @@ class Tensors(NamedTuple):
 
 
 class Gradients(NamedTuple):
-    """What backward writes.
+    """Gradients that backward writes.
 
     Attributes:
         h, c: (B, H), of the state after the last step, at first; in the end of the first state.
@@ -209,5 +209,5 @@ class Gradients(NamedTuple):
 
 
 def at(tensor: Tensor | None, t: int) -> Tensor | None:
-    """What belongs to a step."""
+    """Part of a tensor that belongs to a step; None for no tensor."""
     return None if tensor is None else tensor[t]

@@ -31,8 +31,9 @@ class Recurrence(torch.autograd.Function):
         cell_gain: Tensor | None,
         cell_shift: Tensor | None,
     ) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Of the input's term (T, B, G H), the state before the first step (B, H), W_h (G H, H), the gain and the shift
-        (G H) of the summed inputs, and those (H) of the cell."""
+        """Forward pass from the input term (T, B, G H), the first state (B, H), W_h (G H, H), gain and shift (G H)
+        of the summed inputs, and gain and shift (H) of the cell.
+        """
         (count, batch, _), hidden = term.shape, h0.shape[1]
         keeps = plan.keeps and any(ctx.needs_input_grad)
         plan.make_room(count, batch, hidden, term)

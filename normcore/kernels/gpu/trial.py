@@ -34,7 +34,7 @@ TIMED = 7  # pairs, in turns
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Of what is tried."""
+    """Sizes of a trial."""
 
     steps: int
     batch: int
@@ -43,7 +43,7 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True)
 class Precision:
-    """How exact the kernels must be: relative to each tensor's largest number, or to eager torch's own error."""
+    """Error bounds of a precision: relative to each tensor's largest number, or to eager torch's own error."""
 
     name: str
     error: float
@@ -68,7 +68,7 @@ def try_out(
     exact: Sizes = EXACT,
     timed: Sizes = TIMED_SIZES,
 ) -> Verdict:
-    """What a cell with a method is by a twin of the reference, on a device.
+    """Try the kernels of a cell with a method on a device, beside a twin on the reference.
 
     Args:
         cell, method: tags.
@@ -97,7 +97,7 @@ class _Trial:
     precision: Precision
 
     def wrong(self, unroll: Unroll, sizes: Sizes) -> str | None:
-        """Which tensor is farther off than it may be, in the median of some networks; None if none is."""
+        """Name the tensor whose error is too large in the median of some networks; None if there is none."""
         for with_lengths in (False, True):
             ours, eagers = zip(*self._errors(unroll, sizes, with_lengths), strict=True)
             for name in ours[0]:
@@ -108,11 +108,13 @@ class _Trial:
         return None
 
     def _bound(self, eager: float) -> float:
-        """What a tensor may be off where eager torch is off by so much, which says nothing if it overflows."""
+        """Largest allowed error of a tensor, from eager torch's own error. An eager error that overflows allows
+        nothing extra.
+        """
         return max(self.precision.error, self.precision.times_eager * eager if math.isfinite(eager) else 0.0)
 
     def _errors(self, unroll: Unroll, sizes: Sizes, with_lengths: bool) -> Iterator[tuple[Amounts, Amounts]]:
-        """Of each network the twin's and eager torch's errors, against the reference in float64."""
+        """Errors of the twin and of eager torch against the reference in float64, for each network."""
         for seed in range(NETWORKS):
             built, x, start, mask = self._drawn(sizes, seed, with_lengths)
             found, eager = (self._pass(by, built, x, start, mask) for by in (unroll, recurrent.unroll))

@@ -22,7 +22,7 @@ from normcore.recurrent.unroll import S, Unrolled
 
 
 def unroll(cell: Cell[S], x: Tensor, state: S, t: int = 0, mask: Tensor | None = None) -> Unrolled:
-    """What ``normcore.recurrent.unroll`` gives, whose arguments it takes.
+    """Unroll a cell with the arguments and results of ``normcore.recurrent.unroll``.
 
     It computes in the precision of the weights. Under autocast, products alone have their factors rounded, W_h and the
     states, and add up in float32.
@@ -95,7 +95,7 @@ def _plan(cell: Any, described: Described, t: int, mask: Tensor | None, steps: i
 
 
 def _of_factors(weight: Tensor) -> torch.dtype:
-    """In which precision autocast lets weights be multiplied."""
+    """Precision in which autocast lets weights be multiplied."""
     if weight.dtype == torch.float32 and torch.is_autocast_enabled(weight.device.type):
         return torch.get_autocast_dtype(weight.device.type)
     return weight.dtype
@@ -109,8 +109,9 @@ def _place(described: Described, site: DescribedSite, gates: int, like: Tensor, 
 
 
 def _shift(cell: Any, sums: DescribedSite) -> Tensor | None:
-    """What is added to the recurrent term after its norm: the norm's own shift, and the cell's bias where that is not
-    part of the input's term."""
+    """Shift of the recurrent term after its norm: the norm's own shift, and the cell's bias where the input term
+    does not have it.
+    """
     bias_comes_last = isinstance(cell, RNN) or sums.name == "norm_sum"
     bias: Tensor | None = cell.bias if bias_comes_last and cell.bias_place != "inside" else None
     if sums.shift is None or bias is None:

@@ -1,4 +1,4 @@
-"""What every analysis declares."""
+"""Base class of analyses."""
 
 from typing import Annotated, Any, ClassVar
 

@@ -14,8 +14,9 @@ Gain = Annotated[float, Field(gt=0, le=1e3)]
 
 
 class GradientFlow(Analysis):
-    """How large the gradient is at every step of an untrained network that reads images pixel by pixel, by gain; and
-    the mean derivative of tanh at normal summed inputs."""
+    """Gradient at every step of an untrained network that reads images pixel by pixel, by gain; and the mean
+    derivative of tanh at normal summed inputs.
+    """
 
     title: ClassVar[str] = "Gradient flow"
     citation: ClassVar[str] = f"{RBN}, section 4 and Fig. 1"

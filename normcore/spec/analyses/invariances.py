@@ -16,7 +16,7 @@ class Layer(FeedForward):
 
 
 class Invariances(Analysis):
-    """Which changes of weights and data a normalized layer does not see, in float64."""
+    """Changes of weights and data that do not change the output of a normalized layer, in float64."""
 
     title: ClassVar[str] = "Invariances"
     citation: ClassVar[str] = f"{LN}, section 5.1 and Table 1"

@@ -11,7 +11,7 @@ from normcore.spec.task import Profile
 
 
 class StepCost(Analysis):
-    """What one training step costs against one without normalization, in interleaved pairs."""
+    """Cost of a training step relative to a step without normalization, in interleaved pairs."""
 
     title: ClassVar[str] = "Cost of a training step"
     citation: ClassVar[str] = "normbench"

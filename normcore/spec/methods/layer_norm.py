@@ -78,6 +78,6 @@ class LayerNorm(SiteMethod):
         return super().pointless(model)
 
     def _takes_single_units(self, model: RecurrentModel) -> bool:
-        """Whether a cell of one unit has it standardized by itself."""
+        """Tell if the model has a cell of one unit that is standardized by itself."""
         by_gate = self.scope == "per_gate" or model.gates == 1 or isinstance(model, GRU)  # whose candidate is alone
         return "cell" in self.sites or (by_gate and bool(OF_GATES & set(self.sites)))

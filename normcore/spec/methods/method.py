@@ -1,4 +1,4 @@
-"""What every method declares: where it can stand, and what the catalogue says of it."""
+"""Base class of methods: the places where a method can stand, and its text in the catalogue."""
 
 from typing import Annotated, Any, ClassVar, Self
 
@@ -30,7 +30,7 @@ class Method(Part):
 
     @classmethod
     def fits(cls, model: type[Model]) -> bool:
-        """Whether a model of this class has a place for it."""
+        """Tell if a model of this class has a place for the method."""
         return bool(cls.takes & model.places)
 
     @classmethod
@@ -45,28 +45,28 @@ class Method(Part):
         return frozenset(type(self).model_fields) - {"method", "sites"} - self.beside_sites
 
     def stands_at(self, place: Place) -> bool:
-        """Whether it normalizes what is at this place."""
+        """Tell if the method normalizes the values at this place."""
         return place in getattr(self, "sites", self.takes)
 
     @property
     def whole_sequences(self) -> bool:
-        """Whether statistics are taken over time, so that a minibatch must not come in pieces."""
+        """Tell if statistics are taken over time, so that a minibatch must not come in pieces."""
         return False
 
     def within(self, places: frozenset[Place]) -> Self:
-        """For a part of a model that has these places: at no others."""
+        """Restrict the method to the places of a part of a model."""
         sites: tuple[Place, ...] = getattr(self, "sites", ())
         if places.issuperset(sites):
             return self
         return self.model_copy(update={"sites": tuple(site for site in sites if site in places)})
 
     def needs_batch(self, model: Model) -> bool:
-        """Whether statistics are taken over the examples, so that one alone is too few to train on."""
+        """Tell if statistics are taken over the examples, so that training needs more than one."""
         return False
 
     @property
     def initializes_from_data(self) -> bool:
-        """Whether a first pass over training data decides the initial weights."""
+        """Tell if a first pass over training data decides the initial weights."""
         return False
 
     def misfit(self, model: Model) -> Misfit | None:
@@ -80,7 +80,7 @@ class Method(Part):
         )
 
     def erases(self, channels: int) -> bool:
-        """Whether it makes 0 of every unit of a layer that has so many channels, of one place each."""
+        """Tell if the method makes all units of a layer 0 that has this many channels, each of one place."""
         return False
 
     def pointless(self, model: Model) -> Misfit | None:

@@ -1,4 +1,4 @@
-"""No normalization."""
+"""Method without normalization."""
 
 from typing import ClassVar, Literal
 

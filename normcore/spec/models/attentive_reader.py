@@ -76,7 +76,7 @@ class AttentiveReaderModel(Model):
         return self.hidden_size * (2 if self.bidirectional else 1)
 
     def cost(self, words: int, passage: int, question: int) -> Cost:
-        """What it takes to answer a question of so many words on a text of so many.
+        """Cost of an answer to a question of ``question`` words on a text of ``passage`` words.
 
         Args:
             words: of the vocabulary.

@@ -30,7 +30,7 @@ class ConvNet(Model):
     input_noise: float = Field(0.15, ge=0, description="Standard deviation of the noise added to training images.")
 
     def cost(self, shape: tuple[int, int, int], outputs: int) -> Cost:
-        """What it takes to classify an image of ``shape`` (C, H, W), which is square."""
+        """Cost of the classification of a square image of ``shape`` (C, H, W)."""
         before, side, _ = shape
         parameters = products = 0
         kept = before * side**2

@@ -48,7 +48,7 @@ class DrawModel(Model):
         return 2 * self.read_size**2 + self.hidden_size
 
     def cost(self, side: int) -> Cost:
-        """What it takes to encode and paint an image of ``side`` x ``side`` pixels."""
+        """Cost of encoding and painting an image of ``side`` x ``side`` pixels."""
         cells = self.recurrent
         encoder, decoder = cells.cost(self.encoder_inputs, self.glimpses), cells.cost(self.latent_size, self.glimpses)
         assert encoder is not None

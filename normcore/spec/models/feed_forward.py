@@ -20,7 +20,7 @@ class FeedForward(Model):
     )
 
     def cost(self, inputs: int, outputs: int) -> Cost:
-        """What it takes to classify a vector of ``inputs`` numbers."""
+        """Cost of the classification of a vector of ``inputs`` numbers."""
         sizes = (inputs, *self.hidden_sizes, outputs)
         products = sum(before * after for before, after in pairwise(sizes))
         return Cost(products + sum(sizes[1:]), products, sum(sizes))

@@ -48,7 +48,7 @@ class HandwritingModel(Model):
         return OF_COMPONENT * self.components + 1
 
     def cost(self, kinds: int, points: int) -> Cost:
-        """What it takes to write so many points of a text of so many kinds of characters."""
+        """Cost of writing ``points`` points of a text with ``kinds`` kinds of characters."""
         hidden = self.hidden_size
         inputs = [POINT + kinds, *(LAYERS - 1) * [POINT + kinds + hidden]]
         layers = [self.recurrent.cost(size, points) for size in inputs]

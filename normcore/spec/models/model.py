@@ -1,4 +1,4 @@
-"""What every model declares: where it can be normalized."""
+"""Base class of models, and the places where a model can be normalized."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
@@ -15,7 +15,7 @@ PLACES: tuple[Place, ...] = get_args(Place)
 
 
 class Cost(NamedTuple):
-    """What a model is and takes, without normalization.
+    """Cost of a model without normalization.
 
     Attributes:
         parameters: trained numbers.
@@ -86,7 +86,7 @@ class Model(Part):
 
     @property
     def label(self) -> str:
-        """What a message calls it."""
+        """Name of the model in messages."""
         return self.architecture
 
     @property

@@ -30,7 +30,7 @@ class OrderEmbeddingModel(Model):
         return GRU(hidden_size=self.hidden_size, recurrent_init="orthogonal_blocks", first_state="zeros")
 
     def cost(self, words: int, steps: int, features: int) -> Cost:
-        """What it takes to place an image of so many features and a caption of so many steps.
+        """Cost of embedding an image of ``features`` features and a caption of ``steps`` steps.
 
         Args:
             words: of the vocabulary.

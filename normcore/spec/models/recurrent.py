@@ -78,7 +78,7 @@ class RecurrentModel(Model):
         return 1 + (self.gates if self.gates and self.gates > 1 else 0)
 
     def cost(self, inputs: int, steps: int) -> Cost | None:
-        """What the layers take to read ``steps`` inputs; the readout is the task's."""
+        """Cost of the layers to read ``steps`` inputs, without a readout."""
         if self.gates is None:
             return None
         directions = 2 if self.bidirectional else 1
@@ -93,7 +93,7 @@ class RecurrentModel(Model):
         return Cost(parameters, products, kept)
 
     def with_readout(self, inputs: int, steps: int, outputs: int, read: int) -> Cost | None:
-        """The same with a linear readout of ``outputs`` after ``read`` of the steps."""
+        """Cost of the layers and of a linear readout with ``outputs`` outputs, after ``read`` of the steps."""
         own = self.cost(inputs, steps)
         size = self.hidden_size * (2 if self.bidirectional else 1)
         return own and Cost(

@@ -33,7 +33,7 @@ class SkipThoughtsModel(Model):
         return GRU(hidden_size=self.hidden_size, recurrent_init="orthogonal_blocks", first_state="zeros")
 
     def cost(self, words: int, steps: int) -> Cost:
-        """What it takes for three sentences of so many steps each.
+        """Cost of three sentences of ``steps`` steps each.
 
         Args:
             words: of the vocabulary.

@@ -1,4 +1,4 @@
-"""What every optimizer has."""
+"""Base class of optimizers."""
 
 from pydantic import Field, PositiveFloat
 

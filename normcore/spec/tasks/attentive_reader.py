@@ -22,8 +22,9 @@ FEWEST = {"cnn": 300_000, "cnn_sample": 100, "novels": 5_000}
 
 
 class AttentiveReader(Benchmark):
-    """Which entity fills the blank of a question on a text, of which those four sentences are left that match it best;
-    entities are renamed for every batch."""
+    """Questions on a text: which entity fills the blank. The text is cut to the four sentences that match the
+    question best; entities are renamed for every batch.
+    """
 
     title: ClassVar[str] = "Attentive reader"
     citation: ClassVar[str] = (

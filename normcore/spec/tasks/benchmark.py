@@ -1,4 +1,4 @@
-"""What every benchmark declares: the models it trains, its metrics, and which of the trained models counts."""
+"""Base class of benchmarks: the models that it trains, its metrics, and the rule that selects a trained model."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -58,19 +58,19 @@ class Benchmark(Task):
         return None
 
     def cost(self, model: Model) -> Cost | None:
-        """What a model without normalization takes for one example; None if that is not known."""
+        """Cost of one example for a model without normalization; None if it is unknown."""
         return None
 
     def least_cost(self, model: Model) -> Cost | None:
-        """What a model without normalization takes for one example, at least; None if not even that is known."""
+        """Least cost of one example for a model without normalization; None if it is unknown."""
         return self.cost(model)
 
     def least_examples(self) -> int | None:
-        """How many training examples there are, at least: no batch is larger. None if examples are made as needed."""
+        """Least number of training examples; no batch is larger. None if examples are made as needed."""
         return None
 
     def test_items(self, metric: str) -> int | None:
-        """How many test items the metric of this name counts, so that it cannot be known more exactly than one of them.
+        """Number of test items that the metric counts. The metric has no finer resolution than one item.
 
         Returns:
             None of a metric that counts nothing, and where the number is not known before the data are read.

@@ -109,7 +109,7 @@ class CharLM(Benchmark):
         return self
 
     def check_lengths(self, train: int, valid: int) -> None:
-        """Whether texts of so many characters hold enough examples.
+        """Check that texts of these lengths, in characters, hold enough examples.
 
         Raises:
             ValueError: they do not.

@@ -72,7 +72,7 @@ class PixelSequence(Benchmark):
 
 
 class Permuted(PixelSequence):
-    """The same pixels in one fixed random order."""
+    """Pixels in one fixed random order."""
 
     permutation_seed: int = Field(0, ge=0, lt=2**32, description="Draws the order, which all runs share.")
     legacy_index_map: bool = Field(

@@ -1,4 +1,4 @@
-"""What our optimizers share."""
+"""Common parts of our optimizers."""
 
 import inspect
 import math
@@ -39,7 +39,7 @@ class Eager(Optimizer):
 
 
 def buffers(optimizer: Optimizer, parameters: list[Tensor], name: str) -> list[Any]:
-    """What the optimizer keeps of each parameter under this name; it starts at zero."""
+    """Buffers that the optimizer keeps for each parameter under this name; they start at zero."""
     for p in parameters:
         if name not in optimizer.state[p]:
             optimizer.state[p][name] = torch.zeros_like(p)

@@ -442,7 +442,7 @@ def test_verdicts_of_a_section_that_is_not_at_hand_come_from_the_seeds_beside_th
 def test_a_row_that_was_not_run_again_stays_and_is_compared_by_its_printed_interval(
     db: Database, section: Section
 ) -> None:
-    """Of .48 .51 .55 the page has printed mean and interval, in four digits; .8 .82 .79 are measured."""
+    """The page has printed mean and interval of .48 .51 .55 in four digits; .8 .82 .79 are measured."""
     orders = (section.orders[0], Order(source="LN", best_first=("with_ln", "without")))
     asked = section.model_copy(update={"orders": orders, "shows": "", "baseline": "with_ln"})
     row = "| without | 3 | 0.5133 | 0.4261 to 0.6006 | 10 (3 of 3) | 1.0 |"

@@ -14,7 +14,7 @@ SECONDS = 60.0
 
 
 def normbench(*arguments: object, status: int = 0, text: str | None = None) -> str:
-    """What the command prints on standard output; where it fails, on standard error."""
+    """Standard output of the command, or standard error if it fails."""
     result = CliRunner().invoke(app, [str(a) for a in arguments], input=text)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception

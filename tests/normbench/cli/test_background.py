@@ -26,7 +26,7 @@ def variables(tmp_path: Path) -> dict[str, str]:
 
 @pytest.fixture
 def detached(variables: dict[str, str]) -> Iterator[dict[str, str]]:
-    """What ``up --detach --json`` says."""
+    """Output of ``up --detach --json``."""
     process = command_process(variables, "up", "--detach", "--port", str(free_port()), "--json")
     printed, complaint = process.communicate(timeout=2 * SECONDS)
     assert process.returncode == 0, complaint

@@ -1,4 +1,4 @@
-"""What all commands share: help, JSON, and complaints on standard error with status 2."""
+"""Common parts of all commands: help, JSON, and complaints on standard error with status 2."""
 
 from collections.abc import Iterator
 from importlib.metadata import version

@@ -86,7 +86,7 @@ def test_it_says_for_which_pairs_p_was_corrected_and_what_the_others_show(api: s
 
 
 def test_a_score_that_is_not_the_mean_is_said(api: str, db: Database) -> None:
-    """By hand: (.1 + .4) / 2, where .02 counts as .1; the mean is .21."""
+    """Hand computation: (.1 + .4) / 2, where .02 counts as .1; the mean is .21."""
     none = trained(db, "none", [0.02, 0.40], [20] * 2)
     norm = trained(db, "layer_norm", [0.30, 0.40], [10] * 2)
     shown = [" ".join(line.split()) for line in normbench("compare", none, norm).splitlines()]

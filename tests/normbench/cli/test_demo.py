@@ -1,4 +1,4 @@
-"""What the demo advises can be typed as it stands."""
+"""The demo's advice can be typed as it stands."""
 
 import os
 import re
@@ -95,7 +95,7 @@ def test_in_a_terminal_the_service_stays_for_its_pages_until_ctrl_c(tmp_path: Pa
 
 
 def _read(terminal: int, until: str) -> str:
-    """What is written to a terminal, until something stands there."""
+    """Text that is written to a terminal, until ``until`` appears."""
     told = ""
     while until not in told:
         assert select.select([terminal], [], [], SECONDS)[0], told

@@ -1,4 +1,4 @@
-"""What the service knows, as files."""
+"""Exports as files."""
 
 import csv
 import io

@@ -26,7 +26,7 @@ def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service
 
 
 def change_by_one_unit(running: Service, run_id: str) -> None:
-    """In the last place of what is stored of the validation loss at step 20."""
+    """Change the stored validation loss at step 20 in its last place."""
     with sqlite3.connect(running.folder / "data" / "normbench.db") as database:
         where = "run_id = ? AND series = 'valid.loss' AND step = 20"
         [value] = database.execute(f"SELECT value FROM measurements WHERE {where}", [run_id]).fetchone()
@@ -60,7 +60,7 @@ def test_a_run_gives_the_same_numbers_again_and_a_number_that_was_changed_is_fou
 
 
 def normbench_that_differs(run_id: str) -> str:
-    """What the command prints, which exits with 3."""
+    """Output of a command that exits with 3."""
     result = CliRunner().invoke(app, ["replay", run_id, "--json"])
     assert result.exit_code == 3, result.output
     return result.stdout

@@ -199,7 +199,7 @@ def test_waiting_sits_out_a_service_that_is_away(monkeypatch: pytest.MonkeyPatch
 def test_cells_are_sorted_by_the_validation_value_that_decides_and_it_is_shown(
     api: str, sweep_file: Path, db: Database
 ) -> None:
-    """By their test values, and in the order of the draws, they would stand otherwise."""
+    """The order by test values and the order of the draws are other ones."""
     id = from_json("sweep", sweep_file)["id"]
     of_cells = {("none", 1e-3): (0.9, 0.2), ("none", 1e-2): (0.6, 0.5)}  # test, validation
     of_cells |= {("layer_norm", 1e-3): (0.7, 0.4), ("layer_norm", 1e-2): (0.8, 0.3)}

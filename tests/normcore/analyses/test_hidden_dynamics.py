@@ -1,4 +1,4 @@
-"""Whether summed inputs grow, shrink or stay: against explicit loops, and against ln(scale)."""
+"""Growth of summed inputs, against explicit loops and against ln(scale)."""
 
 import dataclasses
 import json

@@ -73,7 +73,7 @@ def read_as_in_training(model: torch.nn.Module, length: int) -> float:
 
 @pytest.mark.parametrize("length", [4, LENGTH, 33, 1000])
 def test_both_scores_are_those_of_the_segments(length: int) -> None:
-    """From 625 segments, which make six batches and a quarter, to two."""
+    """The lengths go from 625 segments, which make six batches and a quarter, to two."""
     rbn = trained(RBN)
     [score] = length_generalization(rbn, [length])
     assert score.length == length

@@ -22,7 +22,7 @@ def network(cell: str = "lstm", hidden_size: int = 3, **options: Any) -> Recurre
 
 
 def with_statistics(mean: Any, variance: Any) -> StatisticsByStep:
-    """What is measured of one norm that has these statistics (T, F)."""
+    """Measurements of one norm that has these statistics (T, F)."""
     norm = BatchStatistics(len(mean[0]))
     norm.running_mean, norm.running_var = (torch.tensor(s, dtype=torch.float64) for s in (mean, variance))
     [measured] = statistics_by_step(nn.ModuleDict({"norm_h": norm}))
@@ -44,7 +44,7 @@ def collect(network: Recurrent, *batches: Tensor) -> None:
 
 
 def test_averages_and_median_deviations_are_those_taken_one_by_one() -> None:
-    """Of 12 features at the terms, whose median lies between two, and of 3 at the cell."""
+    """The terms have 12 features, whose median lies between two; the cell has 3."""
     rbn = network()
     collect(rbn.eval(), torch.randn(9, 8, 2, dtype=torch.float64), torch.randn(9, 8, 2, dtype=torch.float64))
     for measured in statistics_by_step(rbn):

@@ -1,4 +1,4 @@
-"""What a training step costs: the statistics, the turns that the networks take and what they differ in. No times."""
+"""Cost of a training step: the statistics, the turns of the networks, and their differences. No times."""
 
 import copy
 import math
@@ -31,7 +31,7 @@ RECURRENT_METHODS = [tag for tag, method in METHODS.items() if any(map(method.fi
 
 
 def coverage(n: int, rank: int) -> float:
-    """How probable it is that the median lies between the rank-th least and the rank-th greatest of n samples."""
+    """Probability that the median lies between the rank-th least and the rank-th greatest of n samples."""
     return 1 - 2 * sum(math.comb(n, below) for below in range(rank)) / 2.0**n
 
 
@@ -115,7 +115,9 @@ def test_the_steps_take_turns_and_the_first_pairs_do_not_count() -> None:
 @pytest.mark.parametrize("method", RECURRENT_METHODS)
 @pytest.mark.parametrize("cell", CELLS)
 def test_the_networks_differ_in_the_norm_alone(method: str, cell: str) -> None:
-    """What both have is the same; what only one has belongs to a norm or is a weight in another parametrization."""
+    """Shared parameters are equal. A parameter that only one has belongs to a norm, or is a weight in another
+    parametrization.
+    """
     model = CELLS[cell].model_validate({"cell": cell})
     norm = METHODS[method].model_validate({"method": method, **METHODS[method].defaults(CELLS[cell])})
     ours, plain = network(model, norm, 3, CPU), network(model, NoNorm(), 3, CPU)

@@ -103,7 +103,7 @@ class Equations:
         return self.parameters["bias"] * (wanted in (place, "both"))
 
     def terms(self, t: int, x: list[Tensor], state: list[State]) -> tuple[list[Tensor], list[Tensor]]:
-        """What the inputs and the states add to the summed inputs."""
+        """Input term and recurrent term of the summed inputs."""
         inputs = [self.weight("weight_ih") @ x_n + self.bias("inside") for x_n in x]
         states = [self.weight("weight_hh") @ s["h"] for s in state]
         blocks = BLOCKS[self.cell]
@@ -141,7 +141,7 @@ class Equations:
         return new
 
     def normalize(self, site: str, t: int, rows: list[Tensor], blocks: tuple[int, ...] = (1,)) -> list[Tensor]:
-        """What the method makes of one summed input, given for every example."""
+        """Normalize one summed input, given for every example."""
         gain = self.parameters.get(f"{site}.weight", torch.ones_like(rows[0]))
         shift = self.parameters.get(f"{site}.bias", torch.zeros_like(rows[0]))
         normalized = self.standardize(site, t, rows, blocks) if self.is_normalized(site) else None

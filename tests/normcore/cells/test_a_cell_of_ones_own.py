@@ -51,7 +51,7 @@ def with_cell(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def run(pythonpath: str, folder: Path, code: str) -> Any:
-    """What the code prints in a process of its own, read as JSON."""
+    """Output of the code in a process of its own, read as JSON."""
     return json.loads(installed.run(pythonpath, folder, "-c", code))
 
 
@@ -160,11 +160,12 @@ print(json.dumps({"x": x.tolist(), "y": y.tolist(), "end": state.cells[0].h.toli
     )
     given = {name: np.array(value) for name, value in said.items()}
     u_f, u = np.split(given["weight_ih"], 2)
+    w_f, w = np.split(given["weight_hh"], 2)
     b_f, b = np.split(given["bias"], 2)
     h = np.broadcast_to(given["h0"], (2, 4))
     for x, y in zip(given["x"], given["y"], strict=True):
-        f = 1 / (1 + np.exp(-(h @ given["weight_fh"].T + x @ u_f.T + b_f)))
-        candidate = np.tanh((f * h) @ given["weight_nh"].T + x @ u.T + b)
+        f = 1 / (1 + np.exp(-(h @ w_f.T + x @ u_f.T + b_f)))
+        candidate = np.tanh((f * h) @ w.T + x @ u.T + b)
         h = (1 - f) * h + f * candidate
         np.testing.assert_allclose(y, h, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(given["end"], h, rtol=1e-12)

@@ -52,7 +52,7 @@ each_mode = pytest.mark.parametrize("evaluation", [False, True], ids=["train", "
 
 @dataclass(frozen=True)
 class Precision:
-    """How exact the numbers are: of values about 1, by so much; of a parameter's gradients, relative to the largest."""
+    """Error bounds: absolute for values about 1, relative to the largest for a parameter's gradients."""
 
     dtype: torch.dtype
     outputs: float

@@ -26,7 +26,7 @@ def test_layer_norm_adds_12_parameters_per_unit() -> None:
 
 
 def test_its_biases_are_inside_the_input_norms_unless_one_says_otherwise() -> None:
-    """As in the code of LN's authors: a constant added to all units disappears."""
+    """The code of LN's authors does the same: a constant added to all units disappears."""
     torch.manual_seed(0)
     x = torch.randn(2, 3, 4)
     moved = {}

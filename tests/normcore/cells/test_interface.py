@@ -8,11 +8,11 @@ from normcore.norms.normalization import Normalization
 from normcore.spec.cells.gru import GRU
 from normcore.spec.methods.layer_norm import LayerNorm
 from normcore.spec.methods.none import NoNorm
-from normcore.spec.plug_ins import CannotRun
+from normcore.spec.plug_ins.errors import CannotRun
 
 
 class Forward(nn.Module):
-    """As torch's own cells are written."""
+    """Module written as torch's own cells are."""
 
     def forward(self) -> None: ...
 

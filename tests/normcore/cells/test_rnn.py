@@ -1,6 +1,7 @@
 import torch
 
-from normcore.cells.rnn import RNN, RNNState
+from normcore.cells.cell import HiddenState
+from normcore.cells.rnn import RNN
 from normcore.norms import build
 from normcore.recurrent import load_torch_state_dict
 from normcore.spec.cells import rnn as spec
@@ -29,5 +30,5 @@ def test_the_sum_is_normalized_over_the_units() -> None:
     torch.manual_seed(0)
     cell = RNN(spec.RNN(hidden_size=50), 3, build(LayerNorm(sites=("sum",))))
     x, h = torch.randn(1, 4, 3), torch.randn(4, 50)
-    a = torch.atanh(cell.step(cell.input_term(x, 0)[0], RNNState(h), 0).h)
+    a = torch.atanh(cell.step(cell.input_term(x, 0)[0], HiddenState(h), 0).h)
     torch.testing.assert_close(a.var(1, correction=0), torch.ones(4), rtol=0, atol=1e-3)

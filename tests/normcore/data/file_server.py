@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 @dataclass
 class FileServer:
-    """What the server does; a test changes it between requests.
+    """Behaviour of the server; a test changes it between requests.
 
     Attributes:
         validators: headers that tell versions of the file apart.

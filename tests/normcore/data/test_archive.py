@@ -139,7 +139,7 @@ def test_a_name_that_is_there_twice_is_named(tmp_path: Path) -> None:
 
 
 def test_a_size_that_no_such_file_has_is_refused_before_it_is_read(tmp_path: Path) -> None:
-    """As of a damaged head: memory for it is never asked for."""
+    """A damaged head has such a size. No memory is allocated for it."""
     path = tmp_path / "all.tar"
     path.write_bytes(info("a/1.txt", size=1 << 40).tobuf() + bytes(2048))
     with pytest.raises(DatasetCorrupt, match=r"all\.tar: a/1\.txt has 1,099,511,627,776 bytes"):

@@ -1,4 +1,4 @@
-"""What the registry says of the data of a problem is what the modules say that read it."""
+"""The registry and the modules that read a problem's data agree on it."""
 
 import platform
 import subprocess

@@ -218,7 +218,7 @@ class OfUnknownData(PermutedDigits):
 
 
 def test_a_task_that_asks_for_data_that_nobody_knows_is_refused(tmp_path: Path) -> None:
-    """Of a package: its profiles are tried as it is read, its other options are not."""
+    """The task is a package's: its profiles are tried when it is read, its other options are not."""
     spec = training_spec({"task": {"name": "permuted_digits"}})
     with pytest.raises(InvalidSpec) as caught:
         pin(spec.model_copy(update={"task": OfUnknownData()}), tmp_path)

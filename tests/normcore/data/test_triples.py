@@ -21,7 +21,7 @@ def numbered(count: int) -> list[str]:
 
 
 def test_bookcorpus_is_read_sentence_by_sentence(tmp_path: Path) -> None:
-    """Of twenty runs of a hundred sentences, the last one validates; a triple never leaves its run."""
+    """The last of twenty runs of a hundred sentences validates; a triple never leaves its run."""
     found = triples.load("bookcorpus", book_corpus(tmp_path, numbered(2000), ["x ."] * 3), 6)
     assert found.words == ["<eos>", "UNK", ".", "said", "word0", "word1"]
     assert len(found.train.middles) == 19 * 98 + 1

@@ -1,4 +1,4 @@
-"""What a figure owes to whoever draws it, checked by hand: Plotly itself is no dependency."""
+"""Structure of a figure, checked by hand: Plotly itself is no dependency."""
 
 import json
 import math
@@ -58,7 +58,7 @@ def numbers(value: Any) -> Iterator[float]:
 
 
 def plain(value: Any) -> Any:
-    """The same with lists for tuples."""
+    """Value with lists in place of tuples."""
     if isinstance(value, dict):
         return {key: plain(inner) for key, inner in value.items()}
     return [plain(inner) for inner in value] if isinstance(value, list | tuple) else value

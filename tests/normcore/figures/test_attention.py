@@ -1,4 +1,4 @@
-"""What is looked at has a row for each thing and a column for each step."""
+"""Figure of attention: a row for each thing and a column for each step."""
 
 from normcore.figures.attention import attention
 from tests.normcore.figures.structure import check

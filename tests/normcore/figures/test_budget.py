@@ -1,4 +1,4 @@
-"""What a search is worth by the number of settings it tries."""
+"""Value of a search by the number of settings that it tries."""
 
 from normcore.figures.budget import Budget, budgets
 from tests.normcore.figures.structure import check

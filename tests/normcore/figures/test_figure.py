@@ -73,7 +73,7 @@ def test_numbers_that_are_none_are_refused(number: float) -> None:
 
 
 def contrast(one: str, other: str) -> float:
-    """Of two colours, as WCAG 2 defines it: 1 to 21."""
+    """Contrast of two colours, as WCAG 2 defines it: 1 to 21."""
 
     def luminance(colour: str) -> float:
         parts = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]

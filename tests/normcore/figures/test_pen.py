@@ -1,4 +1,4 @@
-"""What a pen wrote is drawn stroke by stroke."""
+"""Drawing of handwriting, stroke by stroke."""
 
 import re
 from xml.etree import ElementTree

@@ -1,4 +1,4 @@
-"""Which part of an axis is shown."""
+"""Range of an axis."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What methods look like."""
+"""Look of methods."""
 
 from itertools import combinations
 

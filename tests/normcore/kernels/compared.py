@@ -129,7 +129,7 @@ def relative(found: Tensor, expected: Tensor, nothing: float = TINIEST) -> float
 
 
 def of_both(unroll: Any, cell: Any, x: Tensor, start: Any, mask: Tensor | None = None) -> dict[str, float]:
-    """How far the pass of a twin is from the reference's."""
+    """Errors of a twin's pass against the reference's."""
     return differences(everything(unroll, cell, x, start, mask), everything(recurrent.unroll, cell, x, start, mask))
 
 

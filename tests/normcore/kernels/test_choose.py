@@ -1,4 +1,4 @@
-"""Which loop over time runs is chosen where a model is built, and asked for by name it runs or is refused."""
+"""Choice of the loop over time when a model is built. A kernel that is asked for by name runs or is refused."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What trials found is kept on the machine, and decides what ``auto`` runs."""
+"""Verdicts of trials are kept on the machine, and decide which kernel ``auto`` uses."""
 
 import json
 from pathlib import Path

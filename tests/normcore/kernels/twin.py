@@ -1,4 +1,4 @@
-"""What is promised of every twin of the reference; its own module has it as a base class."""
+"""Contract of every twin of the reference; its own module has it as a base class."""
 
 import re
 from collections.abc import Callable
@@ -37,7 +37,7 @@ of_batch_norm = pytest.mark.parametrize(("cell", "method", "options"), OF_BATCH_
 
 
 class Twin:
-    """In float64 it gives what the reference gives, in float32 it is as close to that as eager torch is.
+    """Twin: in float64 its results are the reference's, in float32 they are as close to that as eager torch's.
 
     Attributes:
         hidden: no multiple of a vector.
@@ -133,7 +133,7 @@ class Twin:
 
     @pytest.mark.parametrize("place", ["inside", "both"])
     def test_over_all_steps_the_bias_may_be_inside(self, place: str) -> None:
-        """As a method of one's own may have it; the population's mean does not take it out again."""
+        """A user's own method may have it so; the population's mean does not take it out again."""
         built, x, start = self.drawn("lstm", "sequence_batch_norm")
         built.bias_place = place
         found = of_both(self.unroll, built, x, start)
@@ -261,7 +261,7 @@ class Twin:
 
     @pytest.mark.parametrize("at", ["cell", "norm_h", "norm_c"])
     def test_a_subclass_may_compute_something_else_and_runs_by_the_reference(self, at: str) -> None:
-        """So do weights with a parametrization, for which torch makes one of the cell's class."""
+        """Weights with a parametrization do so, too: torch makes a subclass of the cell's class for them."""
         built, x, start = self.drawn("lstm", "layer_norm")
         before = self.unroll(built, x, start).y
         module = built if at == "cell" else getattr(built, at)

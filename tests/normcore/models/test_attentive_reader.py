@@ -44,7 +44,7 @@ def reader(variant: str = "LSTM", options: AttentiveReaderModel = SMALL, words: 
 
 
 def lively(variant: str, options: AttentiveReaderModel = SMALL) -> AttentiveReader:
-    """In float64, with weights that are far from 0."""
+    """Reader in float64, with weights that are far from 0."""
     model = reader(variant, options).double()
     random = torch.Generator().manual_seed(1)
     for parameter in model.parameters():
@@ -70,8 +70,9 @@ def standardized(a: Array, axes: int | tuple[int, ...], eps: float, where: Any =
 
 
 def norms_of(variant: str, p: Mapping[str, Array], there: Array) -> dict[str, Any]:
-    """What stands at ``norm_x`` (T, B, 4H), at ``norm_h`` and ``norm_c`` (B, ...), and around the attention (B, H); and
-    where the bias enters."""
+    """Norms at ``norm_x`` (T, B, 4H), at ``norm_h`` and ``norm_c`` (B, ...), and around the attention (B, H); and
+    the place of the bias.
+    """
 
     def affine(name: str, a: Array) -> Array:
         shifted: Array = a * p[f"{name}.weight"] + p.get(f"{name}.bias", 0)
@@ -260,7 +261,7 @@ def test_repeated_weights_are_alike_where_their_shapes_are() -> None:
 
 
 def test_repeated_weights_of_words_and_of_the_readout_differ() -> None:
-    """As factors, the one is V x H and the other H x V."""
+    """One factor is V x H and the other H x V."""
     options = AttentiveReaderModel(hidden_size=6, embedding_size=6, weights="repeated")
     model: Any = reader(options=options)
     assert model.output.weight.shape == model.embedding.weight.shape
@@ -275,7 +276,7 @@ def test_a_norm_takes_no_bias_of_the_attention_out() -> None:
 
 
 def test_the_readouts_weights_start_small_or_with_a_deviation_of_1() -> None:
-    """Those of the authors' code: the smaller, the more words there are."""
+    """The authors' code has these weights: the smaller, the more words there are."""
     words, bound = 900, math.sqrt(6 / (900 + 6 + 1))
     small, usual = (
         reader(options=AttentiveReaderModel(hidden_size=6, embedding_size=4, readout=how), words=words)

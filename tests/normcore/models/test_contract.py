@@ -1,4 +1,4 @@
-"""In every model a method changes something at every place where it can stand."""
+"""Contract of models: a method changes something at every place where it can stand."""
 
 import json
 from collections.abc import Callable
@@ -79,7 +79,7 @@ PLACED = [
 
 @pytest.mark.parametrize(("method", "model", "place"), PLACED)
 def test_a_method_changes_a_model_wherever_it_stands(method: str, model: str, place: Place) -> None:
-    """What it changes are parameters: numbers of its own, or matrices in another parametrization."""
+    """Changes are parameters: numbers of the method's own, or matrices in another parametrization."""
     options = options_of(model)
     norm = at(method, place, options)
     assert norm is not None

@@ -29,7 +29,7 @@ def draw(method: str = "none", options: DrawModel = SMALL, side: int = SIDE, dev
 
 
 def lively(model: Draw) -> Draw:
-    """In float64, with weights large enough for every part to matter."""
+    """DRAW in float64, with weights large enough for every part to matter."""
     torch.manual_seed(1)
     for name, parameter in model.double().named_parameters():
         if not name.endswith("norm_c.weight"):
@@ -131,7 +131,7 @@ def test_an_untrained_canvas_costs_ln_2_a_pixel_and_latent_numbers_of_the_prior_
 
 
 def test_generating_decodes_what_it_is_given() -> None:
-    """As encoding does where the latent numbers are the same."""
+    """Encoding with the same latent numbers gives the same."""
     model = lively(draw())
     with torch.no_grad():
         for layer in (model.mean, model.log_deviation):

@@ -27,7 +27,7 @@ def handwriting(method: str = "none", options: HandwritingModel = SMALL, kinds: 
 
 
 def lively(method: str = "none") -> Handwriting:
-    """In float64, with weights large enough for every part to matter."""
+    """Network in float64, with weights large enough for every part to matter."""
     model = handwriting(method).double()
     torch.manual_seed(1)
     for name, parameter in model.named_parameters():

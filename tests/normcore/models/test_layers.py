@@ -1,4 +1,4 @@
-"""Where a layer's norm and bias stand."""
+"""Places of a layer's norm and bias."""
 
 from typing import Any
 

@@ -56,7 +56,7 @@ def step(cell: torch.nn.Module, x: np.ndarray, h: np.ndarray) -> np.ndarray:
 
 
 def cost(model: SkipThoughts, middle: list[int], others: list[list[int]]) -> float:
-    """Of one sentence and those around it."""
+    """Cost of one sentence and its neighbours."""
     embedding = model.encoder.embedding.weight.detach().numpy()
     readout, bias = model.readout.weight.detach().numpy(), model.readout.bias.detach().numpy()
     h = np.zeros(SMALL.hidden_size)

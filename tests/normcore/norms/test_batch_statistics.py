@@ -40,7 +40,7 @@ def test_the_newest_minibatch_has_the_weight_of_the_momentum() -> None:
 
 
 def test_beyond_the_last_known_step_its_statistics_serve_on() -> None:
-    """Those of the first steps do not come again."""
+    """Statistics of the first steps do not come again."""
     norm = build(RecurrentBatchNorm(population="running")).norm(1, "input")
     assert isinstance(norm, BatchStatistics)
     taking_in(norm, torch.tensor([[[0.0], [2.0]], [[4.0], [8.0]], [[4.0], [10.0]]]))

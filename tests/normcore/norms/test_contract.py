@@ -1,4 +1,4 @@
-"""What every method owes in every cell; tags are found by themselves."""
+"""Contract of methods in every cell; tags are found by themselves."""
 
 import copy
 from pathlib import Path
@@ -54,7 +54,7 @@ def sequence(steps: int = STEPS, dtype: torch.dtype = torch.float32) -> Tensor:
 
 
 def ready_to_evaluate(network: Recurrent, steps: int = STEPS) -> Recurrent:
-    """In evaluation mode, with population statistics of sequences of that length if it wants any."""
+    """Network in evaluation mode, with population statistics of sequences of that length if it uses any."""
     with torch.no_grad(), population_statistics(network):
         network(sequence(steps, next(network.parameters()).dtype))
     return network.eval()
@@ -222,7 +222,7 @@ def test_steps_that_are_padding_everywhere_leave_no_statistics(method: str, cell
 
 @pytest.mark.parametrize(("method", "cell"), [(m, c) for m, c in PAIRS if not needs_batch(m, c)])
 def test_what_is_in_the_padding_does_not_matter(method: str, cell: str) -> None:
-    """Not even if it is no number."""
+    """Padding may even be NaN."""
     lengths = torch.tensor([STEPS, 1, 4, 3, 2])
     x = sequence(dtype=torch.float64)
     spoilt = x.masked_fill((torch.arange(STEPS).unsqueeze(1) >= lengths).unsqueeze(2), float("nan"))
@@ -238,7 +238,7 @@ def test_what_is_in_the_padding_does_not_matter(method: str, cell: str) -> None:
 
 @pytest.mark.parametrize(("method", "cell"), [(m, c) for m, c in PAIRS if needs_batch(m, c)])
 def test_but_where_statistics_are_taken_over_the_batch(method: str, cell: str) -> None:
-    """Which count every example at every step."""
+    """Such statistics count every example at every step."""
     lengths = torch.tensor([STEPS, 1, 4, 3, 2])
     x = sequence(dtype=torch.float64)
     zeros = x.masked_fill((torch.arange(STEPS).unsqueeze(1) >= lengths).unsqueeze(2), 0)

@@ -1,4 +1,4 @@
-"""What is large or small is normalized in float32 as in float64, by every method of ours."""
+"""Large and small values are normalized in float32 as in float64, by every method of ours."""
 
 import copy
 import math

@@ -129,7 +129,7 @@ def test_a_constant_beginning_stays_constant_and_its_gradients_small(cell: str, 
 
 
 def test_gradients_flow_through_the_statistics() -> None:
-    """What all examples share cannot matter: the gradients of a feature add up to zero."""
+    """A value that all examples share cannot matter: the gradients of a feature add up to zero."""
     torch.manual_seed(0)
     norm = build(RecurrentBatchNorm()).norm(4, "input").double()
     a = torch.randn(6, 4, dtype=torch.float64, requires_grad=True)
@@ -188,7 +188,7 @@ def test_noise_is_added_to_h_alone_and_fresh_at_every_pass() -> None:
 
 
 def test_noise_opens_the_first_step_to_the_recurrent_weights() -> None:
-    """With a shared first state, W_h h_0 is constant over the batch and tells nothing."""
+    """W_h h_0 is constant over the batch if the first state is shared, and so has no information."""
     gradients = {}
     for noise in (0.0, 0.1):
         torch.manual_seed(0)
@@ -202,7 +202,7 @@ def test_noise_opens_the_first_step_to_the_recurrent_weights() -> None:
 
 
 def varying(a: torch.Tensor, size: torch.Tensor | None = None) -> list[bool]:
-    """Which features of a minibatch (B, F) are normalized, not taken for constant."""
+    """Features of a minibatch (B, F) that are normalized, and not taken for constant."""
     norm = (
         build(RecurrentBatchNorm(gain_init=1.0))
         .norm(a.shape[1], "recurrent")

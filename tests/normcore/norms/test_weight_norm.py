@@ -18,7 +18,7 @@ CELLS = ["rnn", "lstm", "gru"]
 
 
 def pair(cell: str) -> tuple[Recurrent, Recurrent]:
-    """With weight norm and without, from the same seed."""
+    """Two cells from the same seed: with weight norm and without."""
     networks = []
     for method in ("weight_norm", "none"):
         torch.manual_seed(0)

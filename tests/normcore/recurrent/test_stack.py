@@ -44,7 +44,7 @@ def test_the_first_state_may_be_zeros_for_good(cell: str, options: dict[str, Any
 
 @pytest.mark.parametrize("method", ["none", "layer_norm", "recurrent_batch_norm"])
 def test_the_cells_bias_may_be_left_out(method: str) -> None:
-    """Of a norm that reads the cell out the shift stays."""
+    """A norm that reads the cell out keeps its shift."""
     norm = {"method": method, **({} if method == "none" else {"sites": ["input", "recurrent"]})}
     names = {n for n, _ in recurrent("lstm", 3, 5, norm=norm, cell_bias=False).named_parameters()}
     usual = {n for n, _ in recurrent("lstm", 3, 5, norm=norm).named_parameters()}
@@ -89,7 +89,7 @@ def test_a_state_of_another_batch_or_network_is_an_error() -> None:
         network(torch.randn(4, 3, 3), state=state)
     with pytest.raises(ValueError, match="use the state of the same network and batch"):
         network(torch.randn(4, 2, 3), state=RecurrentState(state.cells[:1], 4))
-    with pytest.raises(ValueError, match=r"expected a state of GRUState .* received LSTMState"):
+    with pytest.raises(ValueError, match=r"expected a state of HiddenState .* received LSTMState"):
         recurrent("gru", 3, 5, 2)(torch.randn(4, 2, 3), state=state)
 
 

@@ -88,7 +88,7 @@ def test_no_steps_leave_the_state() -> None:
 
 
 def test_states_are_the_very_tensors_from_which_the_next_step_goes_on() -> None:
-    """So that a gradient with respect to one of them is the gradient of everything after it."""
+    """A gradient with respect to a state is then the gradient of everything after it."""
     cell, x = cell_of(), inputs()
     gone_through = list(states(cell, x, cell.initial_state(B)))
     assert len(gone_through) == T

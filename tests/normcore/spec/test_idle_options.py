@@ -68,7 +68,7 @@ def test_an_idle_option_changes_nothing(task: str, method: str, option: str) -> 
 
 
 def steps(cell: str, options: dict[str, Any]) -> Tensor:
-    """What a cell with layer norm makes of a sequence."""
+    """Outputs of a cell with layer norm for a sequence."""
     torch.manual_seed(0)
     model = CELLS.validate({"cell": cell, "hidden_size": 5})
     norm = LayerNorm.model_validate({**LayerNorm.defaults(CELLS[cell]), **options})

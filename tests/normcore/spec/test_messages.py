@@ -1,4 +1,4 @@
-"""What pydantic says of a value is said again with a repair."""
+"""Messages of pydantic are said again with a repair."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What does not go together is refused: with the field that has to change, and what to do about it."""
+"""Misfits are refused, with the field that has to change and what to do about it."""
 
 from typing import Any
 

@@ -1,10 +1,8 @@
 """One mechanism finds every kind of part: ours in their packages, others' by entry points."""
 
 import os
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent
@@ -30,7 +28,7 @@ from normcore.spec.models.conv_net import ConvNet
 from normcore.spec.models.feed_forward import FeedForward
 from normcore.spec.models.recurrent import RecurrentModel
 from normcore.spec.optimizers import OPTIMIZERS
-from normcore.spec.plug_ins import CannotRun, UnusablePlugIn
+from normcore.spec.plug_ins.errors import CannotRun, UnusablePlugIn
 from normcore.spec.registry import Registry, _installed
 from normcore.spec.tasks import BENCHMARKS
 from normcore.spec.tasks.char_lm import CharLM
@@ -390,7 +388,7 @@ UNUSABLE = [
     ("lstm", "normcore.spec.cells.lstm:LSTM", "expected a subclass of normcore.spec.methods.method.Method"),
     ("better", "{module}:Good", r'expected its field method: Literal\["better"\] = "better"'),
     ("tagless", "{module}:Tagless", r'expected its field method: Literal\["tagless"\]'),
-    ("homeless", "{module}:Homeless", "expected home, the module that implements it"),
+    ("homeless", "{module}:Homeless", "home: expected the module that implements it"),
     ("layer_norm", "{module}:Shadow", "there is one of that name already"),
 ]
 
@@ -415,7 +413,6 @@ def test_one_that_cannot_be_used_is_left_out_with_the_reason(
             "def (",
             "import sys; raise ImportError('needs a newer normbench')",
         ),
-        *("raise SystemExit(3)", "raise BaseException", "raise KeyboardInterrupt", "raise GeneratorExit"),
         "class Mute(Exception):\n    def __str__(self):\n        raise ValueError\nraise Mute",
     ],
 )
@@ -472,46 +469,6 @@ def test_the_reason_is_one_line_with_the_errors_class(install: Install) -> None:
     with pytest.warns(UnusablePlugIn) as warned:
         assert "good" not in registry
     assert str(warned[0].message).endswith(r"is left out: RuntimeError: ('broken', '\n', 'on import')")
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT")
-@pytest.mark.parametrize("swallows", [False, True])
-def test_a_real_ctrl_c_ends_the_program_while_a_package_is_imported(tmp_path: Path, swallows: bool) -> None:
-    waits = "import time\nprint('waits', flush=True)\ntime.sleep(100)\n"
-    converts = (
-        "import time\nprint('waits', flush=True)\ntry:\n    time.sleep(100)\nexcept BaseException:\n    raise OSError"
-    )
-    (tmp_path / "waiting.py").write_text(converts if swallows else waits)
-    program = (
-        "from importlib.metadata import EntryPoint; from normcore.spec.methods import METHODS;"
-        "METHODS.plugged_in([EntryPoint('good', 'waiting:Good', 'normbench.methods')]); print('went on')"
-    )
-    paths = os.pathsep.join([str(tmp_path), *sys.path])
-    with subprocess.Popen(
-        [sys.executable, "-c", program],
-        env={**os.environ, "PYTHONPATH": paths},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "waits\n"
-        began = time.monotonic()
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
-    assert process.returncode == -signal.SIGINT
-    assert time.monotonic() - began < 50
-    assert out == ""
-    assert err.strip().endswith("KeyboardInterrupt")
-    assert "is left out" not in err
-
-
-def test_what_ctrl_c_does_is_as_before_once_packages_are_read(install: Install) -> None:
-    before = signal.getsignal(signal.SIGINT)
-    registry = install("import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)", good="{module}:Good")
-    with pytest.warns(UnusablePlugIn):
-        assert "good" not in registry
-    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_the_others_of_the_same_package_work(install: Install) -> None:

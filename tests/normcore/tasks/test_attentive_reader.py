@@ -1,4 +1,4 @@
-"""What the attentive reader is trained on, and what its error rate is."""
+"""Training data of the attentive reader, and its error rate."""
 
 import json
 from typing import Any
@@ -133,7 +133,7 @@ def test_the_floor_is_the_share_of_questions_whose_answer_is_not_left_in_the_tex
 
 
 def test_no_skill_is_to_name_the_entity_that_is_right_most_often() -> None:
-    """Of six test questions, entity 0 fills the blank twice."""
+    """Entity 0 fills the blank of two of the six test questions."""
     task, _ = built(smoke())
     assert [one.answer for one in asked().test].count("@entity0") == 2
     assert task.no_skill == pytest.approx(4 / 6)

@@ -30,7 +30,7 @@ def batches(height: int = 12, width: int = 14) -> list[Tensor]:
 
 
 def by_hand(model: ConvNet, images: list[Tensor]) -> list[float]:
-    """From the second convolution of the first stage, over all images together."""
+    """Hand computation from the second convolution of the first stage, over all images together."""
     summed = []
     stage: Any = model.stages[0]
     first, second = stage
@@ -69,7 +69,7 @@ def test_the_values_set_the_outermost_ring_against_all_places_inside() -> None:
 
 
 def test_summed_inputs_are_seen_before_their_norm() -> None:
-    """After batch norm all variances would be alike."""
+    """All variances would be alike after batch norm."""
     plain, normalized, images = network(), network(norm=BatchNorm()), batches()
     variances = []
     for model in (plain, normalized):

@@ -1,4 +1,4 @@
-"""What DRAW is trained on, and what its bound is."""
+"""Training data of DRAW, and its bound."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""What handwriting is trained on, and what its cost is."""
+"""Training data of handwriting, and its cost."""
 
 import json
 import math
@@ -80,7 +80,7 @@ def test_lines_are_cut_to_their_first_points() -> None:
 
 
 def nats(model: models.Handwriting, batch: Batch, b: int) -> float:
-    """Of one line, by itself."""
+    """Nats of one line, by itself."""
     steps, characters = int(batch.lengths[b]), int(batch.text.lengths[b])
     points = batch.points[: steps + 1, b : b + 1]
     said = models.Text(batch.text.characters[b : b + 1, :characters], batch.text.lengths[b : b + 1])

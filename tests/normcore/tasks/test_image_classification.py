@@ -124,7 +124,9 @@ def test_the_population_is_all_training_images_in_order() -> None:
 
 
 def test_validation_uses_the_populations_statistics() -> None:
-    """In this task alone: the others validate with those of the validation batch, as the code of RBN does."""
+    """Only this task does so: the others validate with the statistics of the validation batch, as the code of RBN
+    does.
+    """
     spec = smoke(method="batch_norm")
     assert spec.task.validates_with == "population"
     task, model = built(spec)

@@ -1,4 +1,4 @@
-"""What order-embeddings are trained on, and how far up search finds what belongs together."""
+"""Training data of order-embeddings, and the ranks of what belongs together."""
 
 from typing import Any
 
@@ -98,7 +98,7 @@ def energies(model: models.OrderEmbedding, part: Captioned, known: list[str]) ->
 
 
 def by_hand(e: np.ndarray) -> dict[str, float]:
-    """Of energies (C, I), by sorting."""
+    """Hand computation from energies (C, I), by sorting."""
     images = [1 + list(np.argsort(row)).index(c // CAPTIONS) for c, row in enumerate(e)]
     captions = []
     for i, column in enumerate(e.T):
@@ -138,7 +138,7 @@ def test_validation_searches_all_its_images_at_once() -> None:
 
 
 def test_no_skill_is_an_order_by_chance() -> None:
-    """Of folds of 40 images, one in forty is first, five are among the first five."""
+    """In folds of 40 images one in forty is first, and five are among the first five."""
     task, _ = built(smoke(folds=1), given(test=40))
     assert task.no_skill == pytest.approx((1 + 5 + 10) / 3 / 40)
 

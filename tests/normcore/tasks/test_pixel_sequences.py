@@ -24,7 +24,7 @@ def built(options: Benchmark) -> Task[Any]:
 
 
 def population(options: Benchmark) -> list[torch.Tensor]:
-    """What a model sees of the training images, in batches (T, B, 1)."""
+    """Training images as a model sees them, in batches (T, B, 1)."""
     task, seen = built(options), []
     model = FirstPixel()
     model.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))

@@ -1,4 +1,4 @@
-"""What skip-thoughts are trained on, and what their vectors are good for."""
+"""Training data of skip-thoughts, and the use of their vectors."""
 
 from pathlib import Path
 from typing import Any
@@ -119,7 +119,7 @@ def test_the_loss_is_the_sum_over_sentences_and_words() -> None:
 
 
 def vector(model: models.SkipThoughts, sentence: Any, *, ends: bool) -> np.ndarray:
-    """Of one sentence, of length 1; an unknown word is one."""
+    """Vector of one sentence, of length 1; an unknown word is one."""
     codes = [WORDS.index(word) if word in WORDS else UNKNOWN for word in sentence] + [END] * ends
     with torch.no_grad():
         read = model.encoder(Words.of([torch.tensor(codes)], CPU)).numpy()[0]

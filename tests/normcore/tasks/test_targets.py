@@ -1,4 +1,4 @@
-"""What a profile's target says."""
+"""Target of a profile."""
 
 from pathlib import Path
 from typing import cast

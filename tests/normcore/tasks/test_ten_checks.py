@@ -47,7 +47,7 @@ class Placing(nn.Module):
 
 
 def scores(places: Callable[[int, int], Tensor]) -> dict[str, float]:
-    """Of images, each with its number as a feature's place, and captions that begin with the image's word."""
+    """Scores of images, each with its number as a feature's place, and captions that begin with the image's word."""
     said = [[[f"image{k}", "again"]] * CAPTIONS for k in range(IMAGES)]
     images = Captioned(places(IMAGES, 0), said)
     spec = paper("order_embedding", folds=1, valid_images=None)

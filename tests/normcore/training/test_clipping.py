@@ -97,7 +97,7 @@ SQUARES_UNDERFLOW = {
 
 
 def clipped_exactly(entries: list[float], dtype: torch.dtype, clip: Any, bound: float) -> tuple[list[float], float]:
-    """What ``clip_`` should make of gradients of one entry each, by Python's own numbers; and their norm."""
+    """Result of ``clip_`` on gradients of one entry each, by Python's own numbers; and their norm."""
     given = [torch.tensor(entry, dtype=dtype).item() for entry in entries]
     norm = math.hypot(*given)
     if clip == "per_tensor":

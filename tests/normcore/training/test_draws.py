@@ -1,4 +1,4 @@
-"""What a task draws anew for each batch goes on after a checkpoint where it stood."""
+"""Random draws of a task for each batch go on after a checkpoint where they stood."""
 
 from typing import ClassVar, cast
 

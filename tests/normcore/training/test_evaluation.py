@@ -1,4 +1,4 @@
-"""Which statistics batch norms use, and what is told under which name."""
+"""Statistics that batch norms use in an evaluation, and the names of its results."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -46,7 +46,7 @@ def smoke(task: str, method: str, cell: str | None = None, **training: Any) -> T
 
 
 def data_for(spec: TrainingSpec, request: pytest.FixtureRequest) -> Path | None:
-    """Where its data is; skips the test where it needs some that this machine does not have."""
+    """Folder of the spec's data; skips the test where this machine does not have it."""
     bundled = all(not DATASETS[need.dataset].files for need in spec.task.needs())
     return None if bundled else request.getfixturevalue("datasets_dir")
 
@@ -66,7 +66,7 @@ def every_task_method_and_cell() -> list[tuple[str, str, str | None]]:
 
 
 def test_more_than_one_method_fits_each_task() -> None:
-    """So that the tests below are not empty."""
+    """The tests below are not empty."""
     fitting = every_task_and_method()
     for task in BENCHMARKS:
         assert {"none", "layer_norm", "weight_norm"} <= {method for name, method in fitting if name == task}

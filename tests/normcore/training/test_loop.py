@@ -142,7 +142,7 @@ def test_the_gradient_norm_is_that_before_clipping() -> None:
 
 @pytest.mark.parametrize("kernel", ["auto", "reference"])
 def test_a_gradient_whose_square_overflows_is_clipped_and_told(kernel: str) -> None:
-    """With so small an eps, layer norm multiplies the gradient at each blank pixel at the start of an image."""
+    """Layer norm with so small an eps multiplies the gradient at each blank pixel at the start of an image."""
     spec = training_spec(
         {
             "task": {"name": "sequential_digits", "profile": "smoke"},

@@ -102,7 +102,7 @@ def test_a_run_goes_on_from_every_step(run: dict[str, Any]) -> None:
 
 @pytest.fixture(scope="module")
 def novels_are_read_once() -> Iterator[None]:
-    """Which takes longer than all updates here."""
+    """Read the novels once, which takes longer than all updates here."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(triples, "load", cache(triples.load))
         yield

@@ -1,4 +1,4 @@
-"""Which model counts: the first best one, or the mean of the last."""
+"""Selection of a model: the first best one, or the mean of the last."""
 
 import io
 from typing import Any
@@ -129,7 +129,7 @@ def test_a_training_that_broke_off_has_no_last_models() -> None:
 
 
 def stored(state: dict[str, Any]) -> dict[str, Any]:
-    """As a checkpoint gives it back."""
+    """State as a checkpoint gives it back."""
     buffer = io.BytesIO()
     torch.save(state, buffer)
     loaded: dict[str, Any] = torch.load(io.BytesIO(buffer.getvalue()), weights_only=True)

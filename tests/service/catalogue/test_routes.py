@@ -98,7 +98,7 @@ def test_a_task_shows_its_models_by_their_own_options(shared_client: TestClient)
 
 
 def test_a_tasks_methods_are_those_that_can_be_submitted_with_it(shared_client: TestClient) -> None:
-    """With the method's own options, in one of the task's models; a method that is not among them is refused."""
+    """The method has its own options, in one of the task's models; other methods are refused."""
     for name, task in tasks_of(shared_client).items():
         if not BENCHMARKS.get(name):
             continue

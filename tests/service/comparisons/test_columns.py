@@ -56,7 +56,7 @@ def test_a_row_has_the_name_of_its_entry(client: TestClient, db: Database) -> No
 
 
 def test_a_file_has_both_p_values_of_a_pair(client: TestClient, db: Database) -> None:
-    """Of three entries, whose least p counts three times after Holm's correction."""
+    """Holm's correction multiplies the least of three p-values by three."""
     steps: list[float | None] = [20, 22, 24, 26, 28]
     none = trained(db, "none", [0.70, 0.72, 0.71, 0.73, 0.74], steps)
     norm = trained(db, "layer_norm", [0.90, 0.93, 0.91, 0.94, 0.92], steps)

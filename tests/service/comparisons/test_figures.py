@@ -105,7 +105,7 @@ def test_curves_are_thinned_evenly_and_end_where_they_should() -> None:
 
 @pytest.fixture
 def tuned(db: Database) -> tuple[str, str]:
-    """None, and another method, which is alone of its kind and departs from the profile."""
+    """Fingerprints of none, and of another method that is alone of its kind and departs from the profile."""
     none = trained(db, "none", [v - 0.1 for v in reversed(ACCURACIES)], [20, 22, 24, 26, 28])
     training = {"optimizer": {"lr": 0.004}}
     return none, trained(db, "layer_norm", [*ACCURACIES], [10, 11, 12, 13, 14], training=training)
@@ -127,7 +127,9 @@ def test_so_it_does_in_the_figures_of_a_board(client: TestClient, tuned: tuple[s
 
 
 def test_no_two_entries_of_a_comparison_share_a_name(client: TestClient, db: Database) -> None:
-    """Not even if an option of the norm and one of the optimizer have the same last name and the same value."""
+    """The names differ even if an option of the norm and one of the optimizer have the same last name and the same
+    value.
+    """
     parts: list[dict[str, Any]] = [
         {},
         {"norm": {"method": "layer_norm", "eps": 1e-9}},

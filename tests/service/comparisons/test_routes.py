@@ -61,7 +61,7 @@ def refused(client: TestClient, status: int, *fingerprints: str, **query: str) -
 
 @pytest.fixture
 def two(db: Database) -> tuple[str, str]:
-    """None, and layer norm, which is twice as fast in updates that take 1.25 times as long."""
+    """Fingerprints of none, and of layer norm, which is twice as fast in updates that take 1.25 times as long."""
     none = trained(db, "none", [v - 0.1 for v in reversed(ACCURACIES)], [20, 22, 24, 26, 28])
     return none, trained(db, "layer_norm", [*ACCURACIES], [10, 11, 12, 13, 14], pace=0.125)
 

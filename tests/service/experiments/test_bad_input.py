@@ -1,4 +1,4 @@
-"""What a client may send by mistake or by malice: refused by field, and nothing of it is stored."""
+"""Invalid requests, by mistake or by malice: refused by field, and nothing is stored."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""What no worker's memory can hold is refused before it is stored, at the size that matters most."""
+"""A spec that fits into no worker's memory is refused before it is stored, at the size that matters most."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What it takes to run an experiment again, over HTTP."""
+"""Recipe that runs an experiment again, over HTTP."""
 
 from dataclasses import replace
 from typing import Any

@@ -18,7 +18,7 @@ def analysis(name: str, run_id: str) -> dict[str, Any]:
 
 
 def complaint(client: TestClient, db: Database, spec: dict[str, Any]) -> str:
-    """What is said of ``task.run``; nothing is stored."""
+    """Message at ``task.run``; nothing is stored."""
     before = count(db)
     answer = client.post("/v1/experiments", json=spec)
     assert answer.status_code == 422, answer.text

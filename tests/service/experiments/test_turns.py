@@ -17,7 +17,7 @@ from tests.service.sweeps.given import LR, posted, stored
 
 
 def claimed_experiments(db: Database, count: int) -> list[str]:
-    """Whose runs the next claims get."""
+    """Experiments of the runs that the next claims get."""
     return [run_of(db, claimed(db).lease.run_id).experiment_id for _ in range(count)]
 
 

@@ -1,1 +1,1 @@
-"""What is promised of HTTP itself."""
+"""Promises of HTTP itself."""

@@ -1,4 +1,4 @@
-"""Who accepts gzip gets it, and nobody takes it for the bytes of the file."""
+"""A client that accepts gzip gets it, and does not take it for the bytes of the file."""
 
 import pytest
 from starlette.testclient import TestClient

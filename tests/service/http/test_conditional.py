@@ -1,4 +1,4 @@
-"""Who asks again for what has not changed gets a few bytes."""
+"""A client that asks again for an unchanged answer gets a few bytes."""
 
 import pytest
 from starlette.testclient import TestClient

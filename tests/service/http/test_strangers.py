@@ -17,7 +17,7 @@ async def answer_ok(scope: Scope, receive: Receive, send: Send) -> None:
 
 @pytest.fixture(scope="module")
 def alone() -> TestClient:
-    """On a machine of one's own, without keys."""
+    """Client of a service on the user's own machine, without keys."""
     return TestClient(RefuseStrangers(answer_ok, allowed_hosts=NAMED, require_keys=False), "http://localhost:8000")
 
 

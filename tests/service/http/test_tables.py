@@ -23,7 +23,7 @@ WEBP = "text/html,application/xhtml+xml,application/xml;q=0.9,image/webp,*/*;q=0
 
 @dataclass
 class Row:
-    """As a room may have it."""
+    """Row with a field of each kind."""
 
     name: str | None = None
     size: int | None = None

@@ -1,4 +1,4 @@
-"""Where keys are required, nothing of the service's is shown without one."""
+"""Services with required keys show nothing without a key."""
 
 from collections.abc import Iterator
 

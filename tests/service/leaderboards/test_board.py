@@ -71,7 +71,7 @@ def test_who_survives_divergence_wins_nothing(client: TestClient, db: Database) 
 
 
 def test_a_seed_that_explodes_counts_as_one_that_diverged(client: TestClient, db: Database) -> None:
-    """By hand: (2.0 + 2.2 + 6.0) / 3 bits, of a model that needs 6.0 without skill; less is better."""
+    """Hand computation: (2.0 + 2.2 + 6.0) / 3 bits, for a model that needs 6.0 without skill; less is better."""
     task = {"name": "char_lm", "profile": "smoke"}
     bits = {"metric": "bits_per_char", "no_skill": 6.0}
     for method, values in (("none", [3.0, 3.2, 3.4]), ("layer_norm", [2.0, 2.2, 8.8e18])):
@@ -83,7 +83,7 @@ def test_a_seed_that_explodes_counts_as_one_that_diverged(client: TestClient, db
 
 
 def test_no_interval_of_an_accuracy_is_impossible_or_of_no_width(client: TestClient, db: Database) -> None:
-    """By hand, of 300 test images: .7 +- .65 is cut at 1, three of .65 are known to half an image, 1/600."""
+    """Hand computation for 300 test images: .7 +- .65 is cut at 1; three of .65 are known to half an image, 1/600."""
     for method, values in (("none", [0.5, 0.7, 0.9]), ("layer_norm", [0.65, 0.65, 0.65])):
         experiment = submitted(db, method, seeds=range(3))
         ended(db, experiment, *({"value": v, "values": {"accuracy": v}} for v in values))

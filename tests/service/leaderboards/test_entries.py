@@ -101,7 +101,7 @@ def test_runs_that_end_at_the_same_time_all_count(db: Database, earlier: int) ->
 
 
 def test_an_entry_keeps_what_counts_of_each_seed_in_their_order(db: Database) -> None:
-    """So that every statistic can be computed from it, and traced to its run."""
+    """Every statistic can be computed from it, and traced to its run."""
     first = submitted(db, seeds=[5, 2])
     values = {"accuracy": 0.8, "error_rate": 0.2}
     later, earlier = claimed(db).lease, claimed(db).lease
@@ -216,7 +216,7 @@ def test_of_a_repeated_seed_the_run_that_was_alone_counts(db: Database) -> None:
 
 
 def test_a_run_that_nobody_certified_counts_as_contended(db: Database) -> None:
-    """As one that ended before there were certificates."""
+    """A run that ended before there were certificates is such a run."""
     fingerprint = submitted(db, "layer_norm").fingerprint
     lease = claimed(db).lease
     finished(db, lease)

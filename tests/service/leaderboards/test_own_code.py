@@ -164,7 +164,7 @@ def test_the_page_of_a_board_says_how_many_are_set_aside_and_shows_them(client: 
 
 
 def test_a_worker_that_cannot_read_the_spec_loses_no_run_and_leaves_the_entry_to_others(db: Database) -> None:
-    """As one that started before the options were edited, while the API knows them."""
+    """A worker that started before the options were edited cannot read the spec, while the API can."""
     trained(db, 0, 0.2, "a")
     experiment = submitted(db, "layer_norm", seeds=[1])
     lease = claimed(db).lease

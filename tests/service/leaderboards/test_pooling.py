@@ -1,4 +1,4 @@
-"""From results to entries: which runs count, and what they come to, beside numpy and scipy in float64."""
+"""Pooling of results into entries, beside numpy and scipy in float64: the runs that count, and their numbers."""
 
 import json
 import math
@@ -83,7 +83,7 @@ def test_mean_spread_and_interval_are_those_of_students_t(values: list[float]) -
 
 
 def test_a_run_that_explodes_counts_as_one_without_skill_in_score_and_in_validation() -> None:
-    """By hand: score (.8 + .1) / 2 and validation (.7 + .1) / 2; the value is what was measured."""
+    """Hand computation: score (.8 + .1) / 2 and validation (.7 + .1) / 2; the value is the measured one."""
     got = pooled(run(0, 0.8, valid_value=0.7), run(1, -8.8e18, valid_value=-8e18))
     assert got.score == pytest.approx(0.45)
     assert got.valid_value == pytest.approx(0.4)
@@ -92,7 +92,9 @@ def test_a_run_that_explodes_counts_as_one_without_skill_in_score_and_in_validat
 
 
 def test_each_metric_has_its_own_bounds_and_its_own_test_items() -> None:
-    """By hand: three equal accuracies of .65, of 50 items, are known to half an item; their error rates to nothing."""
+    """Hand computation: three equal accuracies of .65, of 50 items, are known to half an item; their error rates
+    have no resolution.
+    """
     got = pooled(run(0, 0.65), run(1, 0.65), run(2, 0.65)).values
     assert got["accuracy"].std == 0
     assert got["accuracy"].ci95 == pytest.approx((0.64, 0.66))

@@ -106,7 +106,7 @@ def test_other_text_in_a_file_of_one_name_is_another_problem(client: TestClient,
 def test_other_data_under_the_same_options_is_another_problem(
     client: TestClient, db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As Python's documentation is, of another version of Python."""
+    """Another version of Python has another documentation, and so another problem."""
     written = {"task": {"name": "char_lm", "profile": "smoke"}}
     own = measured(db, written, 3.0, "bits_per_char")
     with db.transaction() as session:

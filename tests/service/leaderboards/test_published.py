@@ -217,7 +217,7 @@ def test_the_title_of_a_papers_problem_says_how_it_differs(client: TestClient, d
 
 
 def test_every_number_that_can_be_ranked_names_a_problem_there_is(client: TestClient) -> None:
-    """Of a task that there is: the options of each must resolve."""
+    """The task of each number exists, and its options resolve."""
     for task in client.get("/v1/tasks").json()["items"]:
         if task["kind"] == "training":
             own = of_papers(board(client, task["name"], "paper", published=True))

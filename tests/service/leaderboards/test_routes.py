@@ -235,7 +235,7 @@ def test_a_baseline_that_only_diverged_is_none(client: TestClient, db: Database)
 
 
 def test_a_board_has_the_entries_of_its_own_profile_alone(client: TestClient, db: Database) -> None:
-    """Whose problem is that of another, where they have one task with the same options."""
+    """The problem is that of another profile, where both have one task with the same options."""
     result(db, "none", [0.7], [40])
     small = board(client, profile="small")
     assert (small["problem"], small["entries"]) == (OWN, [])

@@ -1,4 +1,4 @@
-"""Where an entry stands, from the board's own answer."""
+"""Standing of an entry, from the board's own answer."""
 
 from service.leaderboards.standing import Standing, standing_of
 from tests.service.leaderboards.test_verdicts import board, entry

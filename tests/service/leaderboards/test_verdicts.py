@@ -1,4 +1,4 @@
-"""What is said of a board, from values."""
+"""Verdict of a board, from values."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -48,7 +48,7 @@ class Site:
 
 @dataclass
 class Watched:
-    """What a page should not have done: messages of its console, errors, requests to other hosts."""
+    """Complaints of a page: messages of its console, errors, requests to other hosts."""
 
     complaints: list[str] = field(default_factory=list)
 
@@ -80,7 +80,7 @@ def chromium() -> Iterator[Browser]:
 
 
 def settings_in(folder: Path) -> Settings:
-    """Of a service whose data is in a folder."""
+    """Settings of a service whose data is in a folder."""
     return Settings(
         data_dir=folder,
         datasets_dir=folder / "datasets",

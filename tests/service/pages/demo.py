@@ -32,7 +32,7 @@ CONTENDED = (0.1,) * 6 + (0.5,) * 2  # seconds between evaluations, on a machine
 
 @dataclass(frozen=True)
 class Story:
-    """How the seeds of an experiment fare.
+    """Story of an experiment's seeds.
 
     Attributes:
         best: what a seed comes to in the end, ``spread`` more or less.

@@ -1,4 +1,4 @@
-"""What figures on a page show, read from Plotly."""
+"""Figures on a page, read from Plotly."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What pages of methods and sweeps show: analyses that have ended, sweeps that are done or under way.
+"""Content for the pages of methods and sweeps: analyses that have ended, sweeps that are done or under way.
 
 ``python -P -m tests.service.pages.given`` adds them to the database of the settings, to look at.
 """

@@ -60,7 +60,7 @@ def test_draws_and_values_that_do_not_compare_are_a_list_as_it_is() -> None:
 
 
 def test_cells_are_in_the_order_of_what_decides_and_those_over_the_budget_follow() -> None:
-    """By their test values these would be the other way round."""
+    """The order by test values is the reverse."""
     of_test = {0.8: 0.3, 0.9: 0.2, 0.7: 0.5, 0.6: None}
     cells = []
     for test, valid in of_test.items():

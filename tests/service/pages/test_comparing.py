@@ -1,4 +1,4 @@
-"""What is said of entries beside each other, from values."""
+"""Text on entries beside each other, from values."""
 
 import re
 from html import unescape
@@ -55,7 +55,7 @@ def entry(name: str, mean: float, difference: tuple[float, float] | None = None,
 
 
 def ranked(rank: int, *above: str) -> dict[str, Any]:
-    """Of one that is in a tie group by itself."""
+    """Fields of an entry that is in a tie group by itself."""
     return {"rank": rank, "rank_ci": (rank, rank), "tie_group": rank, "above": dict.fromkeys(above, 0.004)}
 
 
@@ -168,7 +168,7 @@ def test_dots_are_the_differences_of_single_seeds() -> None:
 
 
 def answered(client: TestClient, *fingerprints: str) -> str:
-    """What the page says before its figures."""
+    """Text of the page before its figures."""
     answer = client.get("/compare", params={"fingerprint": list(fingerprints)}, headers={"Accept": "text/html"})
     assert answer.status_code == 200, answer.text
     found = re.search(r'<p class="verdict">(.*?)</(?:section|div)>', answer.text, re.DOTALL)

@@ -1,4 +1,4 @@
-"""What an experiment comes to, in words."""
+"""Estimate of an experiment, in words."""
 
 from typing import Any
 

@@ -288,7 +288,7 @@ def test_an_attempt_that_begins_anew_takes_over_with_its_first_measurement(fresh
 
 
 def taken_over(db: Database, lease: Lease) -> Lease:
-    """Of the next attempt, which a worker has claimed and not begun."""
+    """Lease of the next attempt, which a worker has claimed and not begun."""
     with db.transaction() as session:
         lifecycle.lose(session, lease, "the worker is gone", max_attempts=3)
     again = claimed(db).lease

@@ -1,4 +1,4 @@
-"""What runs were computed with, told once where they agree."""
+"""Facts on how runs were computed, told once where all agree."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""How numbers are written."""
+"""Formats of numbers."""
 
 from datetime import UTC, datetime
 

@@ -1,5 +1,6 @@
-"""What people do on the live pages, with processes of their own: the API goes away and comes back, a worker is told to
-stop, many tabs are open."""
+"""Journeys on the live pages, with processes of their own: the API goes away and comes back, a worker is told to
+stop, many tabs are open.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -96,7 +97,7 @@ def test_seven_tabs_load_though_a_browser_has_six_connections(chromium: Browser,
 
 
 def hide(tab: Page) -> None:
-    """As the browser does when another tab is chosen; headless it takes all for shown."""
+    """Hide a tab, as the browser does when another is chosen; a headless browser shows all tabs."""
     tab.evaluate(
         """() => {
           Object.defineProperty(document, "visibilityState", { value: "hidden", configurable: true });
@@ -165,7 +166,7 @@ def test_points_that_come_while_the_figure_loads_are_drawn_once(fresh_site: Site
 
 
 def test_all_links_of_these_pages_work(site: Site, new_page: NewPage) -> None:
-    """Those to pages of other modules are theirs to test."""
+    """Links to pages of other modules are tested there."""
     page = new_page(site)
     ours = ("/experiments", "/runs/", "/workers", "/v1/", "/docs", "/static/")
     for path in (

@@ -68,7 +68,7 @@ def test_another_profile_is_chosen_by_a_click(site: Site, new_page: NewPage) -> 
 
 
 def test_the_pages_of_this_room_link_to_what_there_is(site: Site, new_page: NewPage) -> None:
-    """Of links to the pages that are here; experiments, methods and others have their own tests."""
+    """Only links to these pages are tested; experiments, methods and others have their own tests."""
     page = new_page(site)
     seen: set[str] = set()
     for path in ("/", "/boards", "/boards/permuted_mnist?profile=paper&entries=all", "/compare", "/docs"):

@@ -108,7 +108,7 @@ def test_a_link_from_another_site_leads_to_the_sign_in_for_everybody_else(locked
     ("site", "moves_on"), [("cross-site", True), ("same-site", True), ("same-origin", False), ("none", False)]
 )
 def test_a_page_that_the_service_itself_asked_for_stays_a_refusal(locked: Site, site: str, moves_on: bool) -> None:
-    """So nothing goes round in circles."""
+    """A redirect would go round in circles."""
     followed = {**HTML, "Sec-Fetch-Site": site, "Sec-Fetch-Mode": "navigate"}
     answer = httpx.get(f"{locked.url}/boards", headers=followed)
     assert answer.status_code == 401

@@ -1,4 +1,4 @@
-"""From fields to a spec and back: nothing is lost, and nothing is invented."""
+"""Translation from fields to a spec and back: nothing is lost, and nothing is invented."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ RBN = {"task": {"name": "permuted_digits", "profile": "small"}, "norm": {"method
 
 
 def sent(spec: Mapping[str, Any], changed: Mapping[str, Sequence[str]] = {}, **controls: str) -> list[tuple[str, str]]:
-    """What a browser sends of the form of a spec after fields were changed."""
+    """Fields that a browser sends of a spec's form after some were changed."""
     form = form_of(spec)
     pairs = [("shown", json.dumps(form.skeleton)), *controls.items()]
     for name, one in filled(form, spec).items():

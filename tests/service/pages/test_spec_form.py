@@ -1,4 +1,4 @@
-"""Which fields a spec has, and how each is asked for."""
+"""Fields of a spec's form, and their controls."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Who stands where."""
+"""Standings of methods."""
 
 import re
 from html import unescape
@@ -15,7 +15,7 @@ from tests.service.leaderboards.test_verdicts import board
 
 
 def read(client: TestClient, path: str) -> str:
-    """What a person reads of a page, in one line."""
+    """Text of a page as a person reads it, in one line."""
     text = client.get(path, headers={"Accept": "text/html"}).text.replace("<wbr>", "")
     return " ".join(unescape(re.sub(r"<[^>]+>", " ", text)).split())
 
@@ -45,7 +45,7 @@ def test_a_column_has_the_boards_shared_ranks() -> None:
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_pages_and_report_cards_say_what_the_board_says(client: TestClient, db: Database) -> None:
-    """By their means alone these would be first to fourth, and the one that diverged fourth of four."""
+    """The means alone would rank these first to fourth, and the diverged one fourth of four."""
     result(db, "layer_norm", [0.90, 0.901, 0.899, 0.90, 0.902], [10] * 5, training={"optimizer": {"lr": 0.004}})
     result(db, "rms_norm", [0.75, 0.70, 0.72, 0.69, 0.74], [10] * 5)
     result(db, "none", [0.70, 0.74, 0.69, 0.75, 0.70], [10] * 5)

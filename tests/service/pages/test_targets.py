@@ -1,5 +1,6 @@
-"""What is pressed is large enough to be hit: 44 pixels each way on phones (WCAG 2.5.5), 24 elsewhere (2.5.8). Only a
-link within a sentence is as high as its line."""
+"""Targets are large enough to be hit: 44 pixels each way on phones (WCAG 2.5.5), 24 elsewhere (2.5.8). Only a link
+within a sentence is as high as its line.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

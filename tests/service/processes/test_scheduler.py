@@ -1,4 +1,4 @@
-"""What was lost is noticed: silent workers, messages that never came, a database that was away."""
+"""Losses are noticed: silent workers, messages that never came, a database that was away."""
 
 import threading
 import time

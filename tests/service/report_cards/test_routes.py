@@ -120,7 +120,7 @@ def test_the_best_entry_of_each_board_is_shown(client: TestClient, db: Database)
 def test_the_best_entry_is_chosen_by_validation_and_stands_beside_other_methods_alone(
     client: TestClient, db: Database
 ) -> None:
-    """Not by the test, where luck of many settings would win."""
+    """The test's values would let luck win among many settings."""
     for gain, valid, test in ((1.0, 0.7, 0.9), (0.5, 0.8, 0.6), (0.1, 0.75, 0.95)):
         submitted(db, norm={"method": "layer_norm", "gain_init": gain})
         finished(db, claimed(db).lease, value=test, valid_value=valid)

@@ -15,7 +15,7 @@ def named(function: str) -> pytest.MarkDecorator:
 
 
 def is_as_expected(found: Any, expected: Any) -> bool:
-    """Whether a result, in named tuples, has the values that are expected; others that it has besides do not matter."""
+    """Tell if a result, in named tuples, has the expected values; its other values do not matter."""
     if isinstance(expected, dict):
         plain = found._asdict() if hasattr(found, "_asdict") else found
         return all(is_as_expected(plain[name], value) for name, value in expected.items())

@@ -17,7 +17,7 @@ def by_seed(values: Sequence[float], first: int = 0) -> dict[int, float]:
 
 
 def fresh(values: Sequence[float]) -> dict[int, float]:
-    """Of seeds that no claim here has."""
+    """Results of seeds that no claim here has."""
     return by_seed(values, 100)
 
 

@@ -22,7 +22,7 @@ def test_without_a_difference_nothing_is_known() -> None:
 
 @pytest.mark.parametrize("step", [0.1, 1e-6, 1e-9])
 def test_two_differences_decide_nothing_however_alike_they_are(step: float) -> None:
-    """Of two, E is at most 3, the root of 1 + 2 g, so p stays above 1/3."""
+    """E of two differences is at most 3, the root of 1 + 2 g, so p stays above 1/3."""
     found = anytime([1.0, 1.0 + step])
     assert 1 < found.e_value <= 3
     assert found.p_value >= 1 / 3

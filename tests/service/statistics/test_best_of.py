@@ -77,14 +77,14 @@ def test_each_number_at_once_is_each_by_itself() -> None:
 
 
 def test_low_and_high_are_the_5_and_95_per_cent_points() -> None:
-    """By hand: of one of fifteen, 1/15 lies at or below 1 and 14/15 at or below 14."""
+    """Hand computation: with one of fifteen, 1/15 lies at or below 1 and 14/15 at or below 14."""
     found = best_of([Trial(float(k), float(k)) for k in range(1, 16)], 1, "maximize")
     assert (found.low, found.high) == (1.0, 15.0)
     assert found.expected == pytest.approx(8)
 
 
 def test_what_is_beyond_half_is_counted_of_the_shorter_search() -> None:
-    """Of two trials and of six: the order flips at 2, all that the one has."""
+    """One search has two trials, the other six: the order flips at 2, which is all that the first has."""
     few, many = [BestOf(v, v, v) for v in (0.5, 0.7)], [BestOf(0.6, 0, 1)] * 6
     assert flips(few, many) == [Flip(2, True)]
     assert flips(many, few) == [Flip(2, True)]

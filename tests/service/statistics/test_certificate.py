@@ -1,4 +1,4 @@
-"""Whether seconds may be compared, against cases worked out by hand."""
+"""Certificates of time, against cases worked out by hand."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -50,7 +50,7 @@ def test_a_kernel_that_takes_a_tenth_longer_is_borne() -> None:
 
 
 def test_windows_are_slow_beyond_five_quarters_of_their_median() -> None:
-    """By hand: of twelve, whose median is 1, those of 1.3 and 100 are slow; one of 1.25 is not."""
+    """Hand computation: the median of twelve windows is 1. Those of 1.3 and 100 are slow; one of 1.25 is not."""
     assert certificate([1.0], [1.0], [], [9.0, *[1.0] * 10, 1.3, 100.0]).slow_share == pytest.approx(2 / 12)
     assert certificate([1.0], [1.0], [], [9.0, *[1.0] * 4, 1.25]).slow_share == 0
 

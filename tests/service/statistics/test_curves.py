@@ -65,7 +65,7 @@ def test_the_interval_is_values_own(rows: list[list[float]]) -> None:
 
 
 def test_bands_are_cut_to_the_bounds_of_the_metric() -> None:
-    """By hand: .3 +- 21.2049 x .1 at the first step, and .35 +- 21.2049 x .15 after one second."""
+    """Hand computation: .3 +- 21.2049 x .1 at the first step, and .35 +- 21.2049 x .15 after one second."""
     for bands in (by_steps({0: SLOW, 1: FAST}, limits=Limits(0, 1)), by_seconds({0: SLOW, 1: FAST}, 3, Limits(0, 1))):
         assert {(band.low, band.high) for band in bands} == {(0, 1)}
     below = by_steps({0: SLOW, 1: FAST}, limits=Limits(0))

@@ -144,7 +144,7 @@ def test_the_interval_holds_the_true_difference_in_95_of_100(n: int) -> None:
 
 
 def test_a_difference_of_two_shares_lies_between_minus_one_and_one() -> None:
-    """By hand, Welch: means .85 and .35, errors .15 and .05, 1.22 degrees of freedom: .5 +- 1.29."""
+    """Hand computation after Welch: means .85 and .35, errors .15 and .05, 1.22 degrees of freedom: .5 +- 1.29."""
     one, other = {0: 0.7, 1: 1.0}, {0: 0.3, 1: 0.4}
     whole, cut = pair(one, other), pair(one, other, Limits(0, 1))
     assert whole is not None

@@ -23,7 +23,7 @@ class Ordered(NamedTuple):
 
 
 def ordered(values: Mapping[str, Mapping[int, float]], direction: Direction = "maximize", **diverged: int) -> Ordered:
-    """No skill is worth 0.1, or 9 where lower is better."""
+    """Order of entries; no skill is worth 0.1, or 9 where lower is better."""
     names, no_skill = list(values), 0.1 if direction == "maximize" else 9.0
     scores = [
         value(list(own.values()), diverged.get(name, 0), direction, no_skill).score for name, own in values.items()
@@ -54,7 +54,7 @@ def test_board(case: Mapping[str, Any]) -> None:
 
 
 def test_places_do_not_depend_on_the_order_of_entries_that_are_equal() -> None:
-    """Of equal scores the scattered one ties with the first, the other does not."""
+    """One of two equal scores has a larger spread and ties with the first, the other does not."""
     values = {
         "head": dict(enumerate([0.90, 0.91, 0.92, 0.90, 0.91])),
         "scattered": dict(enumerate([0.25, 0.95, 0.95, 0.95, 0.40])),
@@ -87,7 +87,9 @@ def test_who_is_above_whom_is_told_of_each_pair_and_survivors_win_nothing() -> N
 
 
 def test_an_entry_without_a_score_is_below_nobody_who_has_one() -> None:
-    """Of seeds that diverged before levels without skill were kept: ranks are counted among the scored ones alone."""
+    """Seeds that diverged before levels without skill were stored give no score: ranks are counted among the scored
+    entries alone.
+    """
     values = [{0: 0.90, 1: 0.91, 2: 0.92}, {0: 0.905, 1: 0.915, 2: 0.925}, {0: 0.70, 1: 0.71, 2: 0.72}]
     found = board([key_of(0.91, "maximize"), key_of(0.915, "maximize"), None], "maximize", pairs(values))
     assert found.places == [Place(2, (1, 2), 1), Place(1, (1, 2), 1), Place(3, None, None)]

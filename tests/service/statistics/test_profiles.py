@@ -68,7 +68,7 @@ def test_beside_a_time_of_0_every_other_is_infinitely_far() -> None:
 
 
 def test_two_of_equal_area_are_not_turned_round() -> None:
-    """By hand: beside c both have 1/2, far too late on t and first on u. Alone b is better, 1 to 5/6."""
+    """Hand computation: beside c both have 1/2, far too late on t and first on u. Alone b is better, 1 to 5/6."""
     times = {"a": {"t": 100.0, "u": 1.0}, "b": {"t": 50.0, "u": 1.0}}
     assert {method: one.area for method, one in profiles(times, ()).items()} == {"a": pytest.approx(5 / 6), "b": 1.0}
     assert flips({**times, "c": {"t": 1.0}}) == []

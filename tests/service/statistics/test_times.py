@@ -100,7 +100,7 @@ def test_part_of_the_baselines_time_to_its_best(case: Mapping[str, Any]) -> None
 
 
 def rising(step: int, seconds: float = 1.0) -> list[Point]:
-    """To 1 at a step, in so many seconds a step; it stays there."""
+    """Curve that rises to 1 at a step and stays there, with ``seconds`` a step."""
     values = (0.0, 1.0, 1.0)
     return [Point(step * k, value, step * k * seconds) for k, value in enumerate(values)]
 
@@ -191,12 +191,12 @@ def test_times_that_do_not_differ_are_told_apart_once_in_20() -> None:
 
 
 def _risen(seconds: float) -> list[Point]:
-    """To 1 after so many seconds; it stays there."""
+    """Curve that rises to 1 after ``seconds`` and stays there."""
     return [Point(1, 0.0, 0.0), Point(2, 1.0, seconds), Point(3, 1.0, 2 * seconds)]
 
 
 def test_no_time_counts_beyond_the_first_at_which_anybody_stopped_looking() -> None:
-    """Of two that stopped at 10 and at 30, by hand: all that is known of anybody is 10 or more."""
+    """Hand computation: two stopped at 10 and at 30, so all that is known of both is 10 or more."""
     a = {0: Run(10.0, False), 1: Run(30.0, False), 2: Run(50.0, True)}
     found = time_pair(a, {seed: Run(40.0, True) for seed in range(3)})
     assert found is not None
@@ -204,7 +204,7 @@ def test_no_time_counts_beyond_the_first_at_which_anybody_stopped_looking() -> N
 
 
 def test_the_mean_of_times_ends_at_tau_whatever_comes_later() -> None:
-    """By hand: all 100 of the first half, half of the 100 that follow, and nothing of what lies beyond 200."""
+    """Hand computation: all 100 of the first half, half of the 100 that follow, and nothing beyond 200."""
     assert restricted_mean([(100.0, 0.5), (300.0, 0.0)], 200.0) == pytest.approx(150)
     assert restricted_mean([(100.0, 0.5), (200.0, 0.0)], 200.0) == pytest.approx(150)
 
@@ -214,7 +214,7 @@ def test_a_time_of_0_has_no_logarithm_and_no_interval() -> None:
 
 
 def test_a_miss_counts_as_early_for_the_lower_limit_and_as_never_for_the_upper() -> None:
-    """Of six times the interval of the median goes from the first to the last; the first here is a miss."""
+    """The interval of a median of six times goes from the first to the last; the first here is a miss."""
     at, reached = [10.0, 20.0, 30.0, 40.0, 50.0, 60.0], [False, True, True, True, True, True]
     assert times(at, reached, 60.0).ci95 == (10.0, None)
     assert times(at, [True] * 6, 60.0).ci95 == (10.0, 60.0)
@@ -241,7 +241,9 @@ def test_one_seed_that_misses_the_level_makes_a_bound_whoever_comes_after_it() -
 
 
 def test_how_long_a_level_is_held_is_as_asked() -> None:
-    """By hand, with a target of .5: touched at 20, held for two evaluations from 40 on and for three from 60 on."""
+    """Hand computation with a target of .5: touched at 20, held for two evaluations from 40 on and for three from 60
+    on.
+    """
     curve = points([(20, 0.6, 1), (30, 0.1, 2), (40, 0.5, 3), (50, 0.5, 4), (55, 0.0, 5)])
     curve += points([(60, 0.5, 6), (70, 0.5, 7), (80, 0.5, 8)])
     assert [time_to_target(curve, 0.5, "maximize", k).steps for k in (1, 2, 3)] == [20, 40, 60]

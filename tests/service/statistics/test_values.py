@@ -1,4 +1,4 @@
-"""What an entry is worth, against results worked out by hand, and in simulations."""
+"""Values of an entry, against results worked out by hand, and in simulations."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -31,7 +31,7 @@ def test_of_lower_is_better_those_that_diverged_are_the_highest() -> None:
 
 
 def test_intervals_are_cut_to_the_bounds() -> None:
-    """By hand: mean .7, s .2, t(.985, 2) = 5.642778: .7 +- .651571, cut at 1; turned round, cut at 0."""
+    """Hand computation: mean .7, s .2, t(.985, 2) = 5.642778: .7 +- .651571, cut at 1; turned round, cut at 0."""
     assert value([0.5, 0.7, 0.9], 0, "maximize", 0.1, Limits(0, 1)).ci95 == pytest.approx((0.048429, 1), abs=1e-6)
     assert value([0.1, 0.3, 0.5], 0, "minimize", 0.9, Limits(0, 1)).ci95 == pytest.approx((0, 0.951571), abs=1e-6)
     assert interval([0.5, 0.7, 0.9], 0.97, Limits(0)) == pytest.approx((0.048429, 1.351571), abs=1e-6)
@@ -97,7 +97,9 @@ def test_the_interval_holds_the_true_mean_in_95_of_100(n: int, draw: str) -> Non
 
 
 def test_no_seed_enters_the_score_below_no_skill() -> None:
-    """By hand: (.10 + .10 + .40) / 3 = .20, where .08 counts as .10; with one diverged seed (.10 + .40 + .10) / 3."""
+    """Hand computation: (.10 + .10 + .40) / 3 = .20, where .08 counts as .10; with one diverged seed (.10 + .40 +
+    .10) / 3.
+    """
     found = value([0.08, 0.10, 0.40], 0, "maximize", 0.10)
     assert found.score == pytest.approx(0.20)
     assert found.mean == pytest.approx(0.58 / 3)
@@ -105,7 +107,7 @@ def test_no_seed_enters_the_score_below_no_skill() -> None:
 
 
 def test_of_lower_is_better_no_seed_enters_the_score_above_no_skill() -> None:
-    """By hand: (3 + 4 + 7) / 3 = 14 / 3, where 8.8e18 nats count as 7."""
+    """Hand computation: (3 + 4 + 7) / 3 = 14 / 3, where 8.8e18 nats count as 7."""
     found = value([3.0, 4.0, 8.8e18], 0, "minimize", 7.0)
     assert found.score == pytest.approx(14 / 3)
     assert found.mean == pytest.approx(8.8e18 / 3)
@@ -113,7 +115,7 @@ def test_of_lower_is_better_no_seed_enters_the_score_above_no_skill() -> None:
 
 
 def test_whole_numbers_too_large_for_numpy_are_pooled() -> None:
-    """As PostgreSQL gives 1e30 back, of five seeds, from which on there is a mean of the middle half."""
+    """PostgreSQL gives 1e30 back as such a number. Five seeds have a mean of the middle half."""
     found = value([3, 4, 5, 6, 10**30], 0, "minimize", 7.0)
     assert found.iqm == found.score == pytest.approx(5.0)
     assert found.mean == pytest.approx(2e29)
@@ -146,7 +148,7 @@ def test_values_in_two_groups_have_a_gap(values: list[float], has_gap: bool) -> 
 
 
 def test_without_bounds_a_gap_is_held_beside_what_there_is_to_learn() -> None:
-    """By hand: from 6 bits without skill to 0, 5 % are .3; from 6 nats to the best seed's -14, 1."""
+    """Hand computation: from 6 bits without skill to 0, 5 % are .3; from 6 nats to the best seed's -14, 1."""
     assert value([2.0, 2.0, 2.31], 0, "minimize", 6.0, Limits(0)).gap
     assert not value([2.0, 2.0, 2.29], 0, "minimize", 6.0, Limits(0)).gap
     assert value([-14.0, -14.0, -12.9], 0, "minimize", 6.0).gap

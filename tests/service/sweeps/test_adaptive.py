@@ -24,7 +24,7 @@ def worth(spec: Mapping[str, Any], seed: int) -> float:
 
 
 def advanced(db: Database) -> int:
-    """How many runs the next step brings."""
+    """Number of runs that the next step brings."""
     with db.transaction() as session:
         return len(adaptive.advance(session))
 

@@ -1,4 +1,4 @@
-"""What cells come to: the best one, what is tried in a search, and where two methods change places."""
+"""Results of a sweep's cells: the best one, the value of a search, and the flips between two methods."""
 
 import pytest
 
@@ -33,7 +33,7 @@ def test_the_best_cell_is_chosen_by_validation_and_of_equal_ones_the_first() -> 
 
 
 def test_a_cell_that_explodes_is_as_good_as_one_that_diverged() -> None:
-    """By hand: (.8 + .1) / 2 = .45 in validation and in the test, however far the other seed went."""
+    """Hand computation: (.8 + .1) / 2 = .45 in validation and in the test, however far the other seed went."""
     exploded = cell("a", run(0, 0.8), run(1, -8.8e18))
     [[trial]] = findings.trials([exploded]).values()
     assert trial.valid == trial.test == pytest.approx(0.45)

@@ -1,4 +1,4 @@
-"""What a sweep shows of its cells, and what they come to."""
+"""Cells of a sweep and their results, as the API shows them."""
 
 from collections.abc import Mapping
 from typing import Any

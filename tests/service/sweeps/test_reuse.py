@@ -1,4 +1,4 @@
-"""What this code has measured on the same kind of device is counted, and not run again."""
+"""Reuse: runs that this code has measured on the same kind of device are counted, and not run again."""
 
 from typing import Any
 

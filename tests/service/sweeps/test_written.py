@@ -1,4 +1,4 @@
-"""What is no sweep is refused, with the field and the repair, before a single cell is made."""
+"""Invalid sweeps are refused, with the field and the repair, before a single cell is made."""
 
 import random
 import time
@@ -14,7 +14,7 @@ RATE = {"log_uniform": [1e-4, 1e-2]}
 
 
 def refused(body: Any) -> list[tuple[str, str]]:
-    """Where, and what of the message."""
+    """Errors of a refused sweep: place, and part of the message."""
     with pytest.raises(Invalid) as refusal:
         read(body)
     return [("/".join(map(str, error.loc)), error.msg) for error in refusal.value.errors]

@@ -1,4 +1,4 @@
-"""What waits, and how long it would."""
+"""Backlog of the queues, and the expected wait."""
 
 from typing import Any
 

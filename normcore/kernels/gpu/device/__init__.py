@@ -1,5 +1,5 @@
-"""What runs on the device, in Triton's language: ``cells.py`` and ``norms.py`` have the papers' equations,
-``forward.py`` and ``backward.py`` the kernels of one step, ``persistent.py`` those of a sequence.
+"""Code of the device, in Triton's language: ``cells.py`` and ``norms.py`` have the papers' equations, ``forward.py``
+and ``backward.py`` the kernels of one step, ``persistent.py`` the kernels of a sequence.
 
 A program works on a tile (R, C) of each gate: R examples, C units. Lines over features (layer norm, RMS norm) have all
 units in their tile; lines over examples (batch norm) all examples. Lanes beyond B and H load zeros and store nothing.

@@ -1,4 +1,4 @@
-"""From the gradients of the state after a step to those of its summed inputs and of the state before."""
+"""Backward of one step: from gradients of the new state to gradients of its summed inputs and of the previous state."""
 
 import triton
 import triton.language as tl
@@ -57,8 +57,7 @@ def backward_step(term, sums, h, c, mask, at_sums, at_cell, grad_y, grad_h, grad
 def gradients_before(x, a, state, d, mask, at_sums, at_cell, grad_gain, grad_shift, grad_gain_cell, grad_shift_cell,
                      tile, B, H: tl.constexpr, G: tl.constexpr, KIND_SUMS: tl.constexpr, KIND_CELL: tl.constexpr,
                      JOINT: tl.constexpr, CARRIES: tl.constexpr):  # fmt: skip
-    """Of the input's term, of the sums, and of the state before the step, of whose h that is what reaches it other than
-    through W_h.
+    """Gradients of the input term, the sums and the previous state. The part of h through W_h is not included.
 
     Args:
         x, a, state: what ``state_after`` had.

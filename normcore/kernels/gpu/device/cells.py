@@ -8,7 +8,7 @@ import triton.language as tl
 
 @triton.jit
 def tanh(x):
-    """Of small x, x + x^3 P(x^2) / Q(x^2), which keeps their last places; by the exponential of others.
+    """tanh that keeps its last places: x + x^3 P(x^2) / Q(x^2) for small x, by the exponential for others.
 
     The coefficients are those of Moshier's Cephes library, good to the last place of float64.
     """
@@ -22,7 +22,7 @@ def tanh(x):
 
 @triton.jit
 def sum_of_terms(x, r, G: tl.constexpr):
-    """Of the input's term, None if it has been added already, and the recurrent one."""
+    """Sum of the input term and the recurrent term. The input term is None if it has been added already."""
     if x is None:
         a = r
     else:
@@ -46,7 +46,7 @@ def lstm_cell(gates, c):
 
 @triton.jit
 def lstm_gradient(gates, c, dc, do):
-    """Of the summed inputs, from the gradients of c' and o."""
+    """Gradient of the summed inputs, from the gradients of c' and o."""
     i, f, g, o = gates
     return dc * g * i * (1 - i), dc * c * f * (1 - f), dc * i * (1 - g * g), do * o * (1 - o)
 
@@ -67,7 +67,7 @@ def gru_state(gates, h):
 
 @triton.jit
 def gru_gradient(gates, r, h, dh):
-    """Of the input's term and of the recurrent one, from that of h'; they differ in the candidate's."""
+    """Gradients of the input term and the recurrent term, from the gradient of h'. The two differ for the candidate."""
     reset, z, n = gates
     dn = dh * (1 - z) * (1 - n * n)
     dreset = dn * r[2] * reset * (1 - reset)

@@ -1,4 +1,4 @@
-"""From the summed inputs of a step to the state after it."""
+"""Forward of one step: from its summed inputs to the new state."""
 
 import triton
 import triton.language as tl

@@ -60,8 +60,8 @@ def scaled(n, site, tile, H: tl.constexpr, G: tl.constexpr):
 @triton.jit
 def gradient(d, n, site, of_gain, of_shift, tile, B, H: tl.constexpr, G: tl.constexpr, KIND: tl.constexpr,
              JOINT: tl.constexpr):  # fmt: skip
-    """From the gradient d of n gain + shift to that of a: rstd (gain d - mean(gain d) - n mean(gain d n)), means along
-    the lines; RMS norm has no mean(gain d). Those of the gain and the shift are added up.
+    """Gradient of a, from the gradient d of n gain + shift: rstd (gain d - mean(gain d) - n mean(gain d n)), with
+    means along the lines; RMS norm has no mean(gain d). The gradients of gain and shift are added up.
     """
     if of_shift is not None:
         add_to_parameters(of_shift, d, tile, H, G)

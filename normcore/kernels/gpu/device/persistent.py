@@ -126,7 +126,7 @@ def _load_weight(weight, H: tl.constexpr, G: tl.constexpr, C: tl.constexpr):
 
 @triton.jit
 def _measured_before(t, B, H: tl.constexpr, G: tl.constexpr, KIND: tl.constexpr):
-    """How many numbers the statistics (T, 2 or 3, G, L) of all steps have before a step."""
+    """Offset of a step in the statistics (T, 2 or 3, G, L) of all steps, in numbers."""
     lines = B if KIND == LAYER_NORM or KIND == RMS_NORM else H  # noqa: SIM109, as Triton knows no membership
     which = 3 if KIND == BATCH_NORM else 2
     return t * which * G * lines

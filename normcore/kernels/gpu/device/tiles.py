@@ -1,4 +1,4 @@
-"""Where a program's tile lies, and how its numbers are read and written.
+"""Tile of a program: its place, and how its numbers are read and written.
 
 A tuple of G tiles (R, C) holds one gate each; the state is a tuple's only tile.
 
@@ -21,7 +21,7 @@ class Tile(NamedTuple):
 
 
 class Site(NamedTuple):
-    """What stands at a place of a cell; None where there is no such thing.
+    """Parameters and statistics at a site of a cell; None for each that the site lacks.
 
     Attributes:
         gain, shift: (G H).
@@ -44,7 +44,7 @@ def own_tile(B, H: tl.constexpr, R: tl.constexpr, C: tl.constexpr):
 
 @triton.jit
 def load_gates(source, tile, H: tl.constexpr, G: tl.constexpr):
-    """Of (B, G H)."""
+    """Load a tile of (B, G H)."""
     gates = ()
     for k in tl.static_range(G):
         gates += (tl.load(source + k * H + (tile.rows * (G * H) + tile.units), tile.inside, 0.0),)
@@ -59,7 +59,7 @@ def store_gates(target, gates, tile, H: tl.constexpr, G: tl.constexpr):
 
 @triton.jit
 def load_units(source, tile, H: tl.constexpr):
-    """Of (B, H)."""
+    """Load a tile of (B, H)."""
     return tl.load(source + (tile.rows * H + tile.units), tile.inside, 0.0)
 
 

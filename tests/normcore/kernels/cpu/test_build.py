@@ -65,7 +65,7 @@ QUICKLY = 'exec /usr/bin/g++ "$@" -O0'  # what it makes is slow, and as good her
 
 
 def chosen(cwd: Path | None = None, **environment: str) -> tuple[list[str], str]:
-    """What a process chooses twice, and when it is asked for the fused kernel; and what it warns of."""
+    """Kernel that a process chooses twice, and if the fused kernel is demanded; and its warnings."""
     out, err = python(CHOOSE, cwd=cwd, **environment).communicate(timeout=120)
     return out.splitlines(), err
 
@@ -130,7 +130,7 @@ def test_without_a_compiler_the_newest_of_what_was_built_counts(fake: Path, monk
 
 
 def test_without_a_compiler_what_one_has_built_before_runs(tmp_path: Path) -> None:
-    """As on a node of a cluster that shares the folder with one that has a compiler."""
+    """A node of a cluster may share the folder with a node that has a compiler."""
     bin_ = command(tmp_path / "bin", "g++", QUICKLY)
     cache = str(tmp_path / "cache")
     out, _ = chosen(PATH=f"{bin_}:{os.environ['PATH']}", XDG_CACHE_HOME=cache)
@@ -179,7 +179,7 @@ def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path) -> None:
 
 
 def test_a_cache_where_nobody_can_look_is_told(tmp_path: Path) -> None:
-    """As one that may not be searched, which root may: here its name is too long."""
+    """A folder that may not be searched is such a cache, but root may search it. Here the name is too long."""
     cache = str(tmp_path / ("x" * 300))
     out, _ = chosen(XDG_CACHE_HOME=cache)
     assert out[0] == "reference"
@@ -272,7 +272,7 @@ def test_a_broken_object_that_was_built_beforehand_is_told_and_left_alone(
 
 
 def test_what_was_built_beforehand_needs_no_compiler(tmp_path: Path) -> None:
-    """As the Docker image does it: into the package, by a compiler that the cluster's nodes do not have."""
+    """The Docker image builds into the package, with a compiler that the cluster's nodes do not have."""
     package = tmp_path / "normcore"
     package.mkdir()
     copied = ["cp", "-r", *map(str, SOURCES.parents[2].iterdir()), str(package)]
@@ -296,7 +296,7 @@ def test_what_was_built_beforehand_needs_no_compiler(tmp_path: Path) -> None:
 def test_a_machine_of_another_kind_builds_what_it_can(
     monkeypatch: pytest.MonkeyPatch, machine: str, expected: list[str]
 ) -> None:
-    """So that the image can be built anywhere."""
+    """The image can be built on any machine."""
     asked: list[Variant] = []
 
     def note(variant: Variant, folder: Path) -> Path:

@@ -1,4 +1,4 @@
-"""What several threads give that work on one recurrence: each has four vectors of units at least, or one example."""
+"""Several threads on one recurrence: each has at least four vectors of units, or one example."""
 
 import os
 import subprocess

@@ -125,8 +125,9 @@ PADDED = cpu.load("RNN", torch.float64).normbench_padded(5)
     ],
 )
 def test_an_rnn_keeps_its_outputs_and_what_its_norms_measured(method: str, batch: int, numbers: int) -> None:
-    """Of each step a mean and a factor for each example, or for each feature; of few examples the length of the
-    longest state alone."""
+    """Each step keeps a mean and a factor for each example, or for each feature. Few examples keep the length of the
+    longest state alone.
+    """
     built = cell_of("rnn", method, {}, inputs=70, hidden=5)
     x, start = drawn(built, steps=4, batch=batch)
     given = {tensor.data_ptr() for tensor in (x, *start, *built.parameters())}
@@ -155,7 +156,7 @@ def test_products_of_several_blocks_and_gradients_of_several_chunks(method: str)
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("masked", [False, True], ids=["all", "padded"])
 def test_inputs_of_one_symbol_each(cell: str, method: str, options: dict[str, Any], masked: bool, threads: int) -> None:
-    """Which are no products; more of them than are kept, and fewer."""
+    """The symbols are no products. There are more of them than are kept, and fewer."""
     torch.set_num_threads(threads)
     built = cell_of(cell, method, options, inputs=70 if masked else 20, hidden=40)
     x, start = drawn(built, steps=9, batch=7)
@@ -211,7 +212,7 @@ def test_symbols_have_the_gradients_of_products(cell: str, method: str) -> None:
 
 
 def test_symbols_take_no_part_in_the_weights_of_others() -> None:
-    """By products all outputs would be NaN."""
+    """Products would make all outputs NaN."""
     built = cell_of("lstm", "layer_norm", {}, inputs=20, hidden=5)
     x, start = drawn(built, steps=3, batch=4)
     x = symbols(x)
@@ -260,7 +261,7 @@ def test_of_any_shape(
 
 @default
 def test_float32_over_many_steps_is_as_close_to_float64_as_eager_torch(cell: str, method: str) -> None:
-    """In single networks either is farther off by far more."""
+    """In single networks the error of either is larger by far."""
 
     def times(seed: int) -> dict[str, float]:
         built = cell_of(cell, method, {}, inputs=8, hidden=50, seed=seed)
@@ -284,7 +285,9 @@ def test_gradients_are_as_close_to_float64_where_thousands_of_terms_add_up(cell:
 
 
 def times_eager(built: Any, x: Tensor, start: Any, mask: Tensor | None = None, *, floor: float) -> dict[str, float]:
-    """How much farther from float64 a pass in float32 is than eager torch's, which is taken to be off by ``floor``."""
+    """Error of a pass in float32 against float64, as a multiple of eager torch's, which counts as at least
+    ``floor``.
+    """
     exact = everything(recurrent.unroll, built, x, start, mask)
     built, x, start = in_float32(built, x, start)
     fused, eager = (
@@ -310,7 +313,7 @@ def test_float32_over_16_steps_is_close_to_float64(cell: str, method: str) -> No
 
 
 def median_of_networks(measured: Callable[[int], dict[str, float]], count: int = 20) -> dict[str, float]:
-    """Of what is measured of each tensor in some networks, by their seeds."""
+    """Median of each tensor's measurements over some networks, by their seeds."""
     networks = [measured(seed) for seed in range(count)]
     return {name: median(network[name] for network in networks) for name in networks[0]}
 

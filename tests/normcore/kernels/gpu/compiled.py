@@ -39,7 +39,7 @@ IN_ONE_KERNEL = [
 
 
 class Away:
-    """As much of Triton's driver as compiling asks for."""
+    """Part of Triton's driver that compiling asks for."""
 
     def __init__(self, capability: int) -> None:
         self.capability = capability

@@ -1,4 +1,4 @@
-"""What Triton has no function for."""
+"""Functions that Triton lacks."""
 
 import pytest
 import torch

@@ -57,5 +57,5 @@ def test_every_kernel_becomes_machine_code(capability: int, tmp_path: Path) -> N
 
 
 def is_large(kernel: dict[str, Any]) -> bool:
-    """Whether it has W_h of more than 64 units in float32, in so many registers."""
+    """Tell if the kernel has W_h of more than 64 units in float32, in so many registers."""
     return kernel["kernel"].endswith("sequence") and kernel["C"] > 64 and not kernel["in_bfloat16"]

@@ -104,7 +104,7 @@ OPTIONS = [
 def test_networks_give_by_graphs_what_the_reference_gives(
     cell: str, method: str, options: dict[str, Any], recorder: Recorder
 ) -> None:
-    """Of other weights and inputs at each call, all at one shape."""
+    """Each call has other weights and inputs, all at one shape."""
     for seed in range(4):
         built = cell_of(cell, method, options, inputs=3, hidden=5, seed=seed)
         x, start = drawn(built, steps=3, batch=4, seed=seed)

@@ -33,7 +33,7 @@ def test_what_the_interpreter_computes_is_right_and_slower_than_torch(
 
 
 def test_of_two_sizes_the_lesser_gain_counts() -> None:
-    """Of 33 units one that does its work twice takes longer; the other size alone would be even."""
+    """One of 33 units that does its work twice takes longer; the other size alone would be even."""
 
     def slow_if_large(cell: Any, *arguments: Any) -> Unrolled:
         times = 4 if cell.weight_hh.shape[1] == 33 else 1
@@ -99,7 +99,7 @@ def test_what_is_wrong_with_lengths_alone_or_under_autocast_alone_is_found() -> 
 
 
 def test_what_goes_wrong_only_after_some_calls_is_found() -> None:
-    """As the replay of a graph would."""
+    """The replay of a graph can go wrong in this way."""
     calls = 0
 
     def wears_out(*arguments: Any) -> Unrolled:

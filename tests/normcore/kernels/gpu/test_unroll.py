@@ -69,7 +69,7 @@ def test_tiles_of_any_shape(
 def test_under_autocast_the_median_of_networks_is_as_close_to_float64_as_eager_torch(
     cell: str, method: str, of: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """To 2e-2, or as far off as eager torch; backward is outside, as in trainings."""
+    """The bound is 2e-2, or eager torch's error. Backward is outside of autocast, as in trainings."""
     choose_design(monkeypatch, of)
     autocast = torch.autocast("cpu", torch.bfloat16)
     of_fused: list[dict[str, float]] = []

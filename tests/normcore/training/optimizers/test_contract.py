@@ -1,4 +1,4 @@
-"""What every optimizer owes; tags are found by themselves."""
+"""Contract of optimizers; tags are found by themselves."""
 
 import pytest
 import torch

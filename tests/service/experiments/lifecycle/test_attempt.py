@@ -1,4 +1,4 @@
-"""What an attempt stores of its run: measurements, its lease, its end."""
+"""Storage of an attempt: measurements, its lease, its end."""
 
 import pytest
 

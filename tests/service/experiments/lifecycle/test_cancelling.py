@@ -69,7 +69,7 @@ def test_a_cancel_that_has_to_wait_for_a_finish_lets_it_be(db: Database) -> None
 
 
 def is_waited_for(db: Database) -> bool:
-    """Whether a transaction of this database waits for another's lock."""
+    """Tell if a transaction of this database waits for another's lock."""
     waiting = text(
         "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
     )

@@ -1,4 +1,4 @@
-"""What users ask for: to cancel and to retry; a cancelled run is never queued again."""
+"""Requests of users: to cancel and to retry; a cancelled run is never queued again."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime

@@ -55,7 +55,7 @@ def deferred(db: Database, lease: Lease, reason: str = "disk full") -> None:
 
 
 def pause_of(db: Database, run_id: str) -> float:
-    """How long the run still has to wait, in seconds."""
+    """Seconds that the run still has to wait."""
     with db.snapshot() as session:
         return float(session.scalars(select(Run.not_before - epoch_now()).where(Run.id == run_id)).one() or 0.0)
 

@@ -43,7 +43,7 @@ def accepted(client: TestClient, *args: Any, key: str | None = None, **parts: An
 
 
 def errors_of(client: TestClient, body: Any) -> dict[str, str]:
-    """What is said of each field of a body that is refused; nothing is stored of it."""
+    """Messages by field of a refused body; nothing of it is stored."""
     answer = client.post("/v1/results", json=body)
     assert is_problem(answer, 422)
     assert client.get("/v1/results").json()["items"] == []
@@ -248,7 +248,7 @@ def test_a_fresh_seed_that_diverged_counts_as_one_without_skill(client: TestClie
 
 
 def test_fresh_seeds_that_explode_count_as_ones_without_skill(client: TestClient, db: Database) -> None:
-    """By hand: claimed .84, fresh (.05, .06, .07), each counted as .1: .74 apart."""
+    """Hand computation: claimed .84, fresh (.05, .06, .07), each counted as .1: .74 apart."""
     got = accepted(client)
     measured(db, [0.05, 0.06, 0.07])
     found = client.get(f"/v1/results/{got['id']}").json()
@@ -264,7 +264,7 @@ def test_a_claim_without_skill_is_confirmed_by_seeds_without_skill(client: TestC
 
 
 def test_no_claimed_seed_enters_a_score_below_no_skill(client: TestClient, db: Database) -> None:
-    """By hand: (.1 + .1 + .4) / 3 = .2, beside a measured mean of .15 that it would not beat by its own, .14."""
+    """Hand computation: (.1 + .1 + .4) / 3 = .2. A measured mean of .15 is lower; the claim's own mean, .14, is not."""
     result(db, "none", [0.15, 0.15, 0.15], [10, 10, 10])
     accepted(client, [0.01, 0.01, 0.40])
     [claim, own] = board(client)["entries"]
@@ -274,7 +274,7 @@ def test_no_claimed_seed_enters_a_score_below_no_skill(client: TestClient, db: D
 
 
 def test_equal_claimed_values_are_known_to_one_test_item(client: TestClient) -> None:
-    """Of 300 test images, and of the first 100 of them."""
+    """The numbers of test images are 300, and the first 100 of them."""
     for items, task in ((300, {}), (100, {"examples": 100})):
         got = accepted(client, [0.65] * 3, task={"name": "permuted_digits", "profile": "smoke", **task})
         assert got["value"]["ci95"] == pytest.approx([0.65 - 0.5 / items, 0.65 + 0.5 / items])

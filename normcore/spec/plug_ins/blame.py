@@ -1,9 +1,8 @@
-"""Whose code failed with a spec's options: which parts other packages bring, and which of them an error comes from."""
+"""Blame for errors in plug-ins: the parts of a spec that other packages bring."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
-from traceback import walk_tb
 from typing import Any, NamedTuple
 
 from normcore.spec.analyses import ANALYSES
@@ -11,7 +10,7 @@ from normcore.spec.cells import CELLS
 from normcore.spec.errors import InvalidSpec, SpecError
 from normcore.spec.methods import METHODS
 from normcore.spec.optimizers import OPTIMIZERS
-from normcore.spec.plug_ins import in_words
+from normcore.spec.plug_ins.errors import in_words
 from normcore.spec.tasks import BENCHMARKS
 
 REGISTRIES: tuple[tuple[tuple[str, ...], Any], ...] = (
@@ -30,12 +29,11 @@ class Brought(NamedTuple):
     loc: tuple[str, ...]
     tag: str
     package: str
-    module: str
 
 
 @contextmanager
 def blamed(written: Mapping[str, Any]) -> Iterator[None]:
-    """What the code of another package raises in the block is told as an error of its part of the spec.
+    """Turn an error in the block into an error of the spec that names its plug-ins.
 
     Raises:
         InvalidSpec: instead of that. An error where no other package has a part is ours, and raised as it is.
@@ -45,12 +43,12 @@ def blamed(written: Mapping[str, Any]) -> Iterator[None]:
     except InvalidSpec:
         raise
     except (Exception, SystemExit) as error:
-        part = _at_fault(error, list(brought(written)))
-        if part is None:
+        parts = list(brought(written))
+        if not parts:
             raise
-        failed = f"{part.tag}, of {part.package}, failed with these options: {in_words(error)}"
-        told = f"{failed}; choose others, or have the package mended"
-        raise InvalidSpec([SpecError(part.loc, told, "package_failed")]) from error
+        named = " or ".join(f"{part.tag}, of {part.package}," for part in parts)
+        told = f"{named} failed with these options: {in_words(error)}; choose others, or have the package mended"
+        raise InvalidSpec([SpecError(parts[0].loc, told, "package_failed")]) from error
 
 
 def brought(written: Mapping[str, Any]) -> Iterator[Brought]:
@@ -58,13 +56,12 @@ def brought(written: Mapping[str, Any]) -> Iterator[Brought]:
     for path, registry in _with_plug_ins():
         tag = _at(written, path)
         if isinstance(tag, str) and tag not in registry.ours and tag in registry:
-            package = registry.origin(tag) or "an unknown package"
-            yield Brought(path[:-1], tag, package, registry[tag].__module__)
+            yield Brought(path[:-1], tag, registry.origin(tag) or "an unknown package")
 
 
 @cache
 def _with_plug_ins() -> tuple[tuple[tuple[str, ...], Any], ...]:
-    """Those of the registries that have any; mostly none, and every submitted spec asks."""
+    """Registries that have plug-ins. Mostly there are none, and every submitted spec asks."""
     return tuple((path, registry) for path, registry in REGISTRIES if len(registry) > len(registry.ours))
 
 
@@ -72,18 +69,3 @@ def _at(written: Any, path: tuple[str, ...]) -> Any:
     for name in path:
         written = written.get(name) if isinstance(written, Mapping) else None
     return written
-
-
-def _at_fault(error: BaseException, parts: list[Brought]) -> Brought | None:
-    """The part whose module or package the error comes from; where none is on the way, the only part."""
-    modules = [frame.f_globals.get("__name__", "") for frame, _ in walk_tb(error.__traceback__)]
-    for of in (str, _package):
-        for module in reversed(modules):
-            for part in parts:
-                if of(part.module) == of(module):
-                    return part
-    return parts[0] if len(parts) == 1 else None
-
-
-def _package(module: str) -> str:
-    return module.partition(".")[0]

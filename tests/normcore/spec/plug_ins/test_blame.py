@@ -1,0 +1,38 @@
+"""Blame: an error is told with the packages that brought parts of the spec, and an error of ours stays ours."""
+
+from typing import Any
+
+import pytest
+
+from normcore.spec.errors import InvalidSpec
+from normcore.spec.plug_ins import blame
+from normcore.spec.plug_ins.blame import Brought, blamed, brought
+
+SPEC: dict[str, Any] = {"task": {"name": "permuted_digits"}, "norm": {"method": "layer_norm"}}
+NORM = Brought(("norm",), "moody", "somebody 1.2")
+CELL = Brought(("model",), "mgu", "others 2.0")
+
+
+def test_the_package_of_the_only_part_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blame, "brought", lambda written: iter([NORM]))
+    with pytest.raises(InvalidSpec) as caught, blamed(SPEC):
+        raise ZeroDivisionError("none left")
+    [error] = caught.value.errors
+    assert error.loc == ("norm",)
+    assert error.msg == (
+        "moody, of somebody 1.2, failed with these options: ZeroDivisionError: none left; choose others, or have the"
+        " package mended"
+    )
+
+
+def test_both_packages_are_named_where_each_may_have_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blame, "brought", lambda written: iter([NORM, CELL]))
+    with pytest.raises(InvalidSpec) as caught, blamed(SPEC):
+        raise ZeroDivisionError("none left")
+    assert caught.value.errors[0].msg.startswith("moody, of somebody 1.2, or mgu, of others 2.0, failed with")
+
+
+def test_where_no_package_has_a_part_an_error_stays_what_it_is() -> None:
+    with pytest.raises(ZeroDivisionError), blamed(SPEC):
+        raise ZeroDivisionError("none left")
+    assert list(brought(SPEC)) == []

@@ -1,0 +1,1 @@
+"""Tools of those who work on normbench; the package has none of them."""

@@ -1,0 +1,110 @@
+"""Check of the language: ``python -m tools.words`` prints each fault as ``file:line: what to mend``.
+
+It holds what a machine can of docs/develop/words.md: the first word of a docstring, the length of sentences, the names
+of modules, and the subjects of commits. ``words_left.txt`` names the files with faults of before, and their number. The
+list only shrinks: more faults than it says fail, and so do fewer, until the list says so (``--update``).
+"""
+
+import ast
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parent.parent
+LEFT = Path(__file__).with_name("words_left.txt")
+MOST_WORDS = 30  # in a sentence
+SUBJECT_LENGTH = 72
+COMMITS = 20  # so many of the newest are read
+
+NO_FIRST_WORD = re.compile(
+    r"(Of|With|Without|Whose|What|Whether|Which|Who|Whom|How|The same|That|Those|From|By|To|In|For|At|On|As|If|When|"
+    r"Where|None|No|Not|Such|So|Than|Since|Beside|Beyond|Before|After|Until)\b"
+)
+# Nouns and adjectives that end like participles.
+NAMES = {"feed", "seed", "embed", "speed", "unused", "shared", "feed_forward", "advanced"}
+PARTICIPLES = {"kept", "written", "aside", "warm", "drawn", "taken", "given", "told", "seen", "made"}
+
+
+class Fault(NamedTuple):
+    """Fault of the language."""
+
+    file: str
+    line: int
+    advice: str
+
+
+def main(arguments: list[str]) -> int:
+    """Print the faults that are not on the list; returns 1 if there are any, or if the list is too long."""
+    found = list(faults())
+    counts = Counter(fault.file for fault in found)
+    if arguments == ["--update"]:
+        LEFT.write_text("".join(f"{count} {file}\n" for file, count in sorted(counts.items())))
+        return 0
+    left = {file: int(count) for count, file in (line.split(" ", 1) for line in LEFT.read_text().splitlines())}
+    new = [fault for fault in found if counts[fault.file] > left.get(fault.file, 0)]
+    for fault in new:
+        print(f"{fault.file}:{fault.line}: {fault.advice}")
+    mended = sorted(file for file, count in left.items() if counts[file] < count)
+    for file in mended:
+        print(f"{file}: fewer faults than {LEFT.name} says; python -m tools.words --update")
+    return 1 if new or mended else 0
+
+
+def faults() -> Iterator[Fault]:
+    """Faults of all files that git knows, and of the newest commits."""
+    for name in _git("ls-files", "-z", "*.py").split("\0"):
+        if name and (ROOT / name).exists():
+            yield from faults_of(name, (ROOT / name).read_text(encoding="utf-8"))
+    for subject in _git("log", f"-{COMMITS}", "--no-merges", "--format=%s").splitlines():
+        if advice := fault_of_subject(subject):
+            yield Fault("git log", 1, f"{advice}: {subject}")
+
+
+def faults_of(name: str, source: str) -> Iterator[Fault]:
+    """Faults of a module: its name, and its docstrings."""
+    stem = Path(name).stem.removeprefix("test_").strip("_")
+    last = stem.rpartition("_")[2]
+    if last in PARTICIPLES or (last.endswith("ed") and last not in NAMES):
+        yield Fault(name, 1, "a module's name is a noun, not a participle")
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        if text := ast.get_docstring(node):
+            yield from (Fault(name, node.body[0].lineno, advice) for advice in _faults_of_docstring(text))
+
+
+def _faults_of_docstring(text: str) -> Iterator[str]:
+    if found := NO_FIRST_WORD.match(text):
+        yield f"begin a docstring with a verb or a noun, not with {found[0]!r}"
+    for sentence in sentences(text):
+        if (count := len(sentence.split())) > MOST_WORDS:
+            yield f"a sentence of {count} words, of at most {MOST_WORDS}: {sentence[:60]} …"
+
+
+def sentences(text: str) -> Iterator[str]:
+    """Sentences of a docstring. Code blocks, tables and formulas on lines of their own are none."""
+    for paragraph in re.split(r"\n\s*\n", text):
+        lines = [line for line in paragraph.splitlines() if not re.match(r"\s{4}|\||[-*] ", line)]
+        yield from (part.strip() for part in re.split(r"(?<=[.:;?!])\s", " ".join(lines)) if part.strip())
+
+
+def fault_of_subject(subject: str) -> str | None:
+    """Advice on a commit's subject; None if it is well."""
+    if len(subject) > SUBJECT_LENGTH:
+        return f"a subject has at most {SUBJECT_LENGTH} characters"
+    first = subject.split(" ")[0]
+    if not first[:1].isupper() or subject.endswith(".") or re.search(r"(ed|ing)$", first):
+        return "a subject is one imperative sentence without a full stop"
+    return None
+
+
+def _git(*arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
