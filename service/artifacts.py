@@ -34,8 +34,9 @@ CHECKPOINT = re.compile(r"checkpoint-(\d{12})\.pt")  # its step
 
 
 def is_output(name: str) -> bool:
-    """Whether a file is part of the run's result: the model, its learning curves, and what else the task makes of
-    it."""
+    """Tell if a file is part of the run's result: the model, its learning curves, and what else the task makes of
+    it.
+    """
     return name not in (LOG, ENVIRONMENT) and not CHECKPOINT.fullmatch(name)
 
 
@@ -126,7 +127,7 @@ class Artifacts:
             raise NotFound(f"run {run_id} has no artifact {name!r}") from None
 
     def list(self, run_id: str) -> list[Artifact]:
-        """What a run has stored, by attempt and name, in ``figures/`` too.
+        """Artifacts of a run, by attempt and name, also those in ``figures/``.
 
         Raises:
             NotADirectoryError: a file stands where the run's folder should be.
@@ -201,8 +202,9 @@ def _limits(url: str) -> dict[str, Any]:
 
 
 def _make_folder(folder: Path) -> None:
-    """When this returns, the folder's name is on the disk, even if a process was killed between making the folder and
-    syncing it."""
+    """Make a folder. Its name is on the disk when this returns, even if a process was killed between making the
+    folder and syncing it.
+    """
     missing = list(takewhile(lambda above: not above.is_dir(), folder.parents))
     folder.mkdir(parents=True, exist_ok=True)
     for made in (folder, *missing):

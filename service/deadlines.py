@@ -16,7 +16,7 @@ Answer = TypeVar("Answer")
 
 
 class Patience:
-    """How long a call waits for the answer to one statement. It may be shortened while calls are under way."""
+    """Time limit of one statement's answer. It may be shortened while calls are under way."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds

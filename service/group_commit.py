@@ -78,8 +78,9 @@ def _tell(write: _Write, outcome: Any) -> None:
 
 
 def _commit(db: Database, group: Sequence[Work[Any]]) -> list[Any]:
-    """For each write, its result or the error that it raised. After an error of the database itself, the rest get the
-    same error."""
+    """Commit a group of writes; return the result of each, or the error that it raised. After an error of the
+    database itself, the rest get the same error.
+    """
     try:
         with db.transaction() as session:
             return [work(session) for work in group]
@@ -93,7 +94,7 @@ def _commit(db: Database, group: Sequence[Work[Any]]) -> list[Any]:
 
 
 def _is_trouble(outcome: Any) -> bool:
-    """Whether it is an error of the database itself, which every write would meet, and not of one write."""
+    """Tell if an outcome is an error of the database itself, which every write would meet."""
     if isinstance(outcome, DBAPIError):
         refused = isinstance(outcome, (IntegrityError, DataError))
         return not refused and getattr(outcome.orig, "sqlstate", None) != DEADLOCK

@@ -114,7 +114,7 @@ class Notification:
 
     @classmethod
     def of(cls, run_id: str, device: str, *, needs_fused: bool) -> Self:
-        """Of a run that asked for ``device``."""
+        """Queue of a run that asked for ``device``."""
         return cls(run_id, FUSED if needs_fused else device)
 
 

@@ -1,5 +1,5 @@
-"""What a run's end brings about beyond the run itself. Its result and all that is computed from it change in one
-transaction, so that nobody sees the one without the other.
+"""Consequences of a run's end. Its result and all that is computed from it change in one transaction, so that no
+reader sees one without the other.
 """
 
 from sqlalchemy.orm import Session

@@ -56,7 +56,7 @@ AbsolutePath = Annotated[Path, AfterValidator(_absolute)]
 
 
 class Settings(BaseSettings):
-    """Where state is stored, and after which times lost work is noticed. The defaults need no server."""
+    """Settings: where state is stored, and after which times lost work is noticed. The defaults need no server."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, frozen=True, extra="ignore")
 

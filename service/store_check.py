@@ -1,4 +1,4 @@
-"""Whether the artifact store takes files, asked without waiting for a store that hangs."""
+"""Check of the artifact store that does not wait for a store that hangs."""
 
 import threading
 from concurrent.futures import Future
@@ -19,7 +19,7 @@ class StoreCheck:
         self._asked: Future[None] | None = None
 
     def problem(self) -> str | None:
-        """What is wrong with the store, known within ``STORE_SECONDS``; None if it takes files."""
+        """Problem of the store, known within ``STORE_SECONDS``; None if it takes files."""
         with self._lock:
             if self._asked is None or self._asked.done():
                 self._asked = start(self._artifacts.check_writable)

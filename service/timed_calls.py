@@ -93,7 +93,7 @@ class StoreThreads:
             raise Unavailable(wrong, retry_after=round(self._seconds)) from None
 
     async def pieces(self, content: Iterator[bytes]) -> AsyncIterator[bytes]:
-        """What the iterator gives, each piece in time.
+        """Yield the pieces of an iterator, each within the time limit.
 
         Raises:
             Unavailable: the store does not answer in time.

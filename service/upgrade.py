@@ -48,7 +48,7 @@ def upgrade_specs(session: Session) -> None:
 
 
 def has_old_specs(session: Session) -> bool:
-    """Whether there is something to upgrade."""
+    """Tell if there are specs to upgrade."""
     kinds: tuple[SpecTable, ...] = (Experiment, SubmittedResult)
     return any(session.execute(_outdated(kind).limit(1)).first() is not None for kind in kinds)
 

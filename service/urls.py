@@ -6,7 +6,7 @@ SECRET = re.compile(r"(?<=://)[^/?#\s]*@")
 
 
 def has_password(text: str) -> bool:
-    """Whether an address in the text names a user or a password."""
+    """Tell if an address in the text names a user or a password."""
     return SECRET.search(text) is not None
 
 

@@ -24,7 +24,7 @@ class TornBundle(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """What a checkpoint holds.
+    """Content of a checkpoint.
 
     Attributes:
         state: of the training; whether it is whole, ``normcore`` checks when it reads it.
@@ -45,7 +45,7 @@ def pack(bundle: Bundle) -> bytes:
 
 
 def unpack(blob: bytes) -> Bundle:
-    """What ``pack`` was given.
+    """Unpack the arguments of ``pack``.
 
     Raises:
         TornBundle: the first line is not what ``pack`` wrote.

@@ -12,13 +12,13 @@ KEPT = 2  # if the newest is torn, the run resumes from the one before
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What the database knows of a run when an attempt starts; see ``service.experiments.lifecycle.Claim``."""
+    """Past of a run in the database when an attempt starts; see ``service.experiments.lifecycle.Claim``."""
 
     started_attempt: int
     resumed_from: int
 
     def allows(self, attempt: int, step: int) -> bool:
-        """Whether all measurements up to this checkpoint are in the database or in the checkpoint.
+        """Tell if all measurements up to this checkpoint are in the database or in the checkpoint.
 
         When an attempt starts at a step, measurements after that step are deleted. An earlier attempt that did not
         notice may have written checkpoints after that step; without those measurements, they cannot be used.
@@ -40,7 +40,7 @@ class Checkpoints:
         self._first = True
 
     def is_due(self, *, measured: bool) -> bool:
-        """Whether to write one now. ``measured``: this process has measured something."""
+        """Tell if a checkpoint is due. ``measured``: this process has measured something."""
         return (self._first and measured) or time.monotonic() - self._last >= self._every
 
     def write(self, step: int, content: bytes) -> None:

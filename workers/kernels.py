@@ -39,7 +39,7 @@ def prepare(device: str) -> str | None:
 
 
 def missing_for_triton() -> str | None:
-    """What kernels for GPUs need and do not have here; None if all is there."""
+    """Missing packages for the kernels on GPUs; None if all are there."""
     try:
         installed = version("triton")
     except PackageNotFoundError:

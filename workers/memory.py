@@ -95,7 +95,7 @@ def _says_so(error: BaseException) -> bool:
 
 
 class MemoryWatch:
-    """What a worker sees of its training's memory.
+    """Memory of a training, as its worker sees it.
 
     Args:
         pid: of the training process.
@@ -135,7 +135,7 @@ class MemoryWatch:
 
 
 def in_words(size: int) -> str:
-    """So many bytes, as 1,024 MiB."""
+    """Size as text: 1,024 MiB."""
     return f"{size / (1 << 20):,.0f} MiB"
 
 

@@ -69,7 +69,7 @@ class RunStarted:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How many updates are done, how many seconds of training they took, and what of an evaluation is going on."""
+    """Progress of a training: updates, their seconds, and the phase of an evaluation."""
 
     step: int
     seconds: float

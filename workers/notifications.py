@@ -1,4 +1,4 @@
-"""What a worker takes from its broker. What is no notification of ours is dropped, and the worker goes on."""
+"""Messages that a worker takes from its broker. A message that is not ours is dropped, and the worker goes on."""
 
 import re
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from service.transports.envelope import drop, first_fault
 
 
 class _Headers(BaseModel):
-    """What Celery reads before it looks into the body. A time would make it keep the message until then."""
+    """Headers that Celery reads before the body. A time would make it keep the message until then."""
 
     model_config = ConfigDict(strict=True)
 

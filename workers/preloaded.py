@@ -1,5 +1,5 @@
-"""What a spec can name, imported by the fork server once for all processes that it forks: classes of options, and what
-implements ours. The registries would read them in each process anew.
+"""Imports of the fork server, once for all processes that it forks: classes of options, and our implementations. The
+registries would read them in each process anew.
 """
 
 from contextlib import suppress

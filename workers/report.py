@@ -81,7 +81,7 @@ class Report:
 
     @property
     def is_due(self) -> bool:
-        """Whether it is time to write what was taken in, or to renew the lease."""
+        """Tell if it is time to write what was taken in, or to renew the lease."""
         if self._measured or self._to_start:
             patience = self._settings.flush_seconds
         elif self._dirty:
@@ -163,7 +163,7 @@ class Report:
         return self._insist(write)
 
     def _write(self, session: Session, pace: float | None) -> bool:
-        """Whether somebody asked to cancel the run."""
+        """Write to the database; tell if a user asked to cancel the run."""
         if self._to_start is not None:
             lifecycle.start(
                 session,

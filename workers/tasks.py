@@ -1,4 +1,4 @@
-"""What a notification causes: the worker claims a run, has it trained and writes how it ended."""
+"""Work on a notification: the worker claims a run, has it trained and writes how it ended."""
 
 import logging
 import threading
@@ -92,8 +92,9 @@ class Executor:
             self._execute(claim)
 
     def _is_out_of_trouble(self) -> bool:
-        """Whether there was no trouble, or the artifact store takes files and processes can be started again. Until
-        then other workers should take the runs."""
+        """Tell if there was no trouble, or if the artifact store takes files and processes can be started again.
+        Until then other workers should take the runs.
+        """
         if self._in_trouble:
             try:
                 Artifacts(self._settings.artifacts_url).check_writable(PROBE_BYTES)
@@ -175,7 +176,7 @@ class Executor:
             return self._follow(claim, trainer, report, printed)
 
     def _not_started(self, report: Report, error: OSError | EOFError) -> None:
-        """No process can be started, for want of files, memory or processes."""
+        """Give the run back: no process can be started, for want of files, memory or processes."""
         self._in_trouble = True
         report.deferred(f"its worker could not start the training: {type(error).__name__}: {error}")
 

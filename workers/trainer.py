@@ -40,13 +40,13 @@ class Trainer:
 
     @property
     def pid(self) -> int:
-        """Of the process."""
+        """Id of the process."""
         assert self._process.pid is not None
         return self._process.pid
 
     @property
     def is_gone(self) -> bool:
-        """Whether the process has ended and all its messages were read."""
+        """Tell if the process has ended and all its messages were read."""
         return self._gone
 
     def stop(self) -> None:

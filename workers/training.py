@@ -248,7 +248,7 @@ def _first(events: Iterator[Event]) -> Started:
 
 
 def _reason(error: Exception) -> str:
-    """In words, where the error was raised for that; otherwise with its class."""
+    """Reason in words: the error's own text if it was raised for that, otherwise with its class."""
     is_in_words = isinstance(error, (bundle.TornBundle, CorruptCheckpoint, OlderCode))
     return str(error) if is_in_words else f"{type(error).__name__}: {error}"
 

@@ -13,7 +13,7 @@ log = logging.getLogger(__name__)
 
 
 def write_to(path: Path) -> None:
-    """From now on, what this process and its children print goes to ``path``."""
+    """Redirect to ``path`` what this process and its children print."""
     file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     for standard in (sys.stdout, sys.stderr):
         standard.flush()

@@ -27,7 +27,7 @@ Trial = Callable[[Pair, str], "Verdict"]
 
 
 class Known(NamedTuple):
-    """What is known of the kernels on a device."""
+    """Known facts about the kernels on a device."""
 
     untried: list[Pair]
     wrong: list[Pair]
@@ -71,7 +71,7 @@ def _try(pairs: list[Pair], device: str, trial: Trial, seconds: float) -> None:
 
 
 def _why_it_broke(pair: Pair, device: str, trial: Trial, seconds: float) -> str | None:
-    """None if it found something, which is kept."""
+    """Reason why a trial broke; None if it gave a verdict, which is kept."""
     with working(_try_one, pair, device, trial) as aside:
         try:
             why: str | None = aside.told()

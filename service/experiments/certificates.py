@@ -1,4 +1,4 @@
-"""Whether a run's seconds may be compared: it was alone on its machine, by the times of the reference kernel."""
+"""Certificate of a run's seconds: it was alone on its machine, by the times of the reference kernel."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -18,7 +18,7 @@ EARLIER_RUNS = 500  # of a machine, the newest
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """What was seen of a run's machine.
+    """Certificate of a run, with the evidence.
 
     Attributes:
         contended: whether something else ran there, or nobody can tell; the run's seconds then say nothing.
@@ -62,7 +62,7 @@ def certified(session: Session, start: Start, timing: Timing) -> Certificate:
 
 
 def earlier_medians(session: Session, start: Start) -> Sequence[float]:
-    """Of the machine's newest runs with this torch."""
+    """Medians of the machine's newest runs with this torch."""
     run = rows_of(Run).c
     certificate = run.timing["certificate"]
     found = session.execute(
@@ -75,7 +75,7 @@ def earlier_medians(session: Session, start: Start) -> Sequence[float]:
 
 
 def stored(timing: Timing, certificate: Certificate) -> Mapping[str, object]:
-    """What a run keeps: its seconds by what they were spent on, and what they are worth."""
+    """Columns of a run's seconds: by purpose, and with their certificate."""
     return {**{part: getattr(timing, part) for part in PARTS}, "certificate": asdict(certificate)}
 
 

@@ -1,4 +1,4 @@
-"""What a spec has to stand before it is stored."""
+"""Checks of a spec before it is stored."""
 
 from functools import cache
 from pathlib import Path

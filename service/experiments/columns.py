@@ -64,13 +64,13 @@ RUN = (
 
 
 def runs_table(experiment: ExperimentOut) -> Table:
-    """What an experiment's runs came to, and all of each result."""
+    """Table of an experiment's runs, with all fields of each result."""
     id, *rest = RUN
     return Table(experiment.id, (id, Column("name", "text", lambda _: experiment.name), *rest), experiment.runs)
 
 
 def experiments_table(experiments: Sequence[ExperimentSummary]) -> Table:
-    """What a list shows, and all of each spec."""
+    """Table of a list of experiments, with all fields of each spec."""
     return Table("experiments", EXPERIMENT, experiments)
 
 

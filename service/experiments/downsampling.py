@@ -9,7 +9,8 @@ VALUE = itemgetter(1)
 
 
 def downsample(points: Sequence[P], max_points: int) -> list[P]:
-    """At most ``max_points`` points, in order: the first, the last, and each stretch's lowest and highest.
+    """Downsample to at most ``max_points`` points, in order: the first, the last, and each stretch's lowest and
+    highest.
 
     Args:
         max_points: at least 4.

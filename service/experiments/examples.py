@@ -1,4 +1,4 @@
-"""What the description of the API shows: an experiment of one seed, as this service answered it."""
+"""Example in the description of the API: an experiment of one seed, as this service answered it."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast

@@ -8,7 +8,7 @@ from service.fleet import registration
 
 
 def needed_by(spec: ExperimentSpec) -> bool:
-    """Whether its runs can be trained by workers with fused kernels alone."""
+    """Tell if only workers with fused kernels can train the runs of the spec."""
     return isinstance(spec, TrainingSpec) and spec.training.kernel == "fused"
 
 

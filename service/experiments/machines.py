@@ -1,4 +1,4 @@
-"""Where a run's seconds were spent: what of its environment decides with whose they compare, and how quiet it was."""
+"""Machine of a run: the part of its environment that its seconds depend on, and how quiet it was."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ def machine(environment: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What an attempt's training began on.
+    """Start of an attempt's training.
 
     Attributes:
         machine: see ``machine``.
@@ -48,5 +48,5 @@ class Start:
         return replace(self, probe=earlier.probe, moved=earlier.moved or earlier.machine != self.machine)
 
     def probed(self, seconds: Sequence[float]) -> "Start":
-        """With one more probe, of which the slower one counts."""
+        """Add a probe. The slower one counts."""
         return replace(self, probe=max(filter(None, (self.probe, seconds)), key=median))

@@ -119,7 +119,7 @@ def _most_tensors(worker: Worker) -> float:
 
 
 def in_words(size: int) -> str:
-    """So many bytes: 209.7 MB, 15.8 GB, 1,885 GB."""
+    """Size as text: 209.7 MB, 15.8 GB, 1,885 GB."""
     if size < 10**9:
         return f"{size / 10**6:,.1f} MB"
     return f"{size / 10**9:,.1f} GB" if size < 10**11 else f"{size / 10**9:,.0f} GB"

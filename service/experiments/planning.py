@@ -1,4 +1,4 @@
-"""What an experiment would cost, estimated from runs on this service."""
+"""Cost of an experiment, estimated from runs on this service."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ NEWEST = 50  # runs that an estimate is based on; older ones may be of older cod
 
 
 def plan(session: Session, spec: ExperimentSpec, heartbeat_seconds: float) -> schemas.PlanOut:
-    """What would be stored for ``spec``, and how long its runs would take."""
+    """Plan the storage of ``spec``: its runs, and how long they would take."""
     fingerprint, code = spec.fingerprint(), code_of(spec)
     measured = codes.measured(session, spec, fingerprint)
     estimate, needed = Estimates(session).of(spec, fingerprint), footprint(spec)
@@ -64,7 +64,7 @@ def _with_other_code(
 
 
 class Estimate(NamedTuple):
-    """What a run takes; nothing where nothing like it was measured.
+    """Estimate of a run's time; nothing if nothing like it was measured.
 
     Attributes:
         seconds: the median of the runs that it is based on.
@@ -131,7 +131,7 @@ def _of_one_device(runs: Sequence[Row[Any]]) -> tuple[Sequence[Row[Any]], str]:
 
 
 def _all_seconds(run: Row[Any]) -> float:
-    """Of a training with all that belongs to it; of an analysis, or where nobody kept them apart, the clock's."""
+    """Seconds of a run: all parts of a training. For an analysis, or if the parts were not stored, the clock's."""
     return sum(run.timing[part] for part in PARTS) if run.timing else cast(float, run.seconds)
 
 

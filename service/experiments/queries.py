@@ -144,7 +144,7 @@ def _has_any(*states: str) -> ColumnElement[bool]:
 
 
 def runs_by_state(session: Session, states: Sequence[schemas.State] = get_args(schemas.State)) -> dict[str, int]:
-    """How many runs there are of each of these states that some are in."""
+    """Count the runs in each of these states. States without runs are left out."""
     return dict(session.execute(select(Run.state, func.count()).where(Run.state.in_(states)).group_by(Run.state)).all())
 
 
@@ -156,7 +156,7 @@ def reached(session: Session, runs: ColumnElement[bool]) -> dict[str, tuple[int,
 
 
 def being_cancelled(session: Session, experiment_id: str) -> bool:
-    """Whether running runs of it were asked to stop, and have not yet."""
+    """Tell if running runs of the experiment were asked to stop, and have not stopped yet."""
     asked = exists().where(Run.experiment_id == experiment_id, Run.state == "running", Run.cancel_requested)
     return bool(session.scalar(select(asked)))
 
@@ -206,7 +206,7 @@ def _measured(session: Session, run_id: str) -> Sequence[str]:
 
 
 def _curve(session: Session, run_id: str, series: str) -> Sequence[_Point]:
-    """By Core, which has its points in half of the time of the ORM."""
+    """Points of a curve, read by Core in half of the ORM's time."""
     query = select(Measurement.step, Measurement.value, Measurement.seconds)
     of_series = query.where(Measurement.run_id == run_id, Measurement.series == series)
     rows = session.connection().execute(of_series.order_by(Measurement.step)).all()
@@ -214,13 +214,13 @@ def _curve(session: Session, run_id: str, series: str) -> Sequence[_Point]:
 
 
 def _metrics() -> Mapping[str, Metric]:
-    """By the name in which a series such as ``valid.accuracy`` ends."""
+    """Metrics by the name in which a series such as ``valid.accuracy`` ends."""
     known = [metric for task in BENCHMARKS.values() for metric in task.metrics]
     return {metric.name: metric for metric in (*OF_EVERY_TASK, *known)}
 
 
 def metric_of(series: str) -> Metric | None:
-    """What a series such as ``valid.accuracy`` measures; None of one that no task names."""
+    """Metric of a series such as ``valid.accuracy``; None for a series that no task names."""
     return _metrics().get(series.rpartition(".")[2])
 
 

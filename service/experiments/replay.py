@@ -1,4 +1,4 @@
-"""What it takes to run an experiment again and get the same numbers."""
+"""Recipe that runs an experiment again and gets the same numbers."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the API and the pages ask of experiments: what one would cost, and to store it."""
+"""Submission of experiments, for the API and the pages: plan it, and store it."""
 
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,7 @@ from service.queue import Notification
 
 
 def plan(parts: Parts, written: Any) -> schemas.PlanOut:
-    """What would be stored of a spec as a user wrote it, how long its runs would take, and how much memory.
+    """Plan a spec as a user wrote it: its runs, how long they would take, and how much memory.
 
     Raises:
         Invalid: fields are wrong, or what it asks for is not at hand.
@@ -52,7 +52,9 @@ def _accepted(written: Any, datasets_dir: Path | None) -> tuple[ExperimentSpec, 
 async def _stored(
     parts: Parts, spec: ExperimentSpec, request_digest: str, idempotency_key: str | None
 ) -> tuple[schemas.ExperimentOut, bool]:
-    """If two requests use one new key at the same time, the later one finds the experiment of the earlier."""
+    """Store the experiment. If two requests use one new key at the same time, the later one finds the experiment of
+    the earlier.
+    """
 
     def store(session: Session) -> tuple[schemas.ExperimentOut, bool]:
         return submission.submit(

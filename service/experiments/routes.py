@@ -125,7 +125,7 @@ def get_experiment(experiment_id: parameters.ExperimentId, db: DatabaseDep, form
 
 @router.get("/experiments/{experiment_id}/replay", responses=answers(examples.REPLAY) | refusals(NotFound))
 def get_replay(experiment_id: parameters.ExperimentId, db: DatabaseDep) -> schemas.ReplayOut:
-    """What it takes to run an experiment again and get the same numbers: exact spec, code, packages, machine, data.
+    """Recipe that runs an experiment again and gets the same numbers: exact spec, code, packages, machine, data.
 
     `normbench replay RUN` does it, and compares every curve point by point."""
     with db.snapshot() as session:

@@ -1,4 +1,4 @@
-"""What the API shows of experiments and runs."""
+"""Answer types of experiments and runs."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -51,7 +51,7 @@ UNKNOWN = PresentCode(False, None)
 
 
 class ProgressOut(BaseModel):
-    """How far a run is."""
+    """Progress of a run."""
 
     step: int
     max_steps: int
@@ -69,7 +69,7 @@ class HistoryEntry(BaseModel):
 
 
 class TimingOut(BaseModel):
-    """What a training's seconds were spent on, in all attempts that led to its end, and what they are worth."""
+    """Seconds of a training by purpose, in all attempts that led to its end, and their certificate."""
 
     training: float = Field(description="The updates, and nothing else. Curves and boards count these.")
     evaluation: float = Field(description="Population statistics, validation and test.")
@@ -117,7 +117,7 @@ class RunOut(BaseModel):
 
 
 class OfSpec(BaseModel):
-    """What is answered of a spec."""
+    """Answer that has a spec."""
 
     spec: ResolvedSpec
 
@@ -180,7 +180,7 @@ class MemoryOut(BaseModel):
 
 
 class PlanOut(OfSpec):
-    """What an experiment would be, were it submitted."""
+    """Plan of an experiment, as a dry run answers it."""
 
     fingerprint: str
     runs: int
@@ -208,7 +208,7 @@ class PlanOut(OfSpec):
 
 
 class RanWith(BaseModel):
-    """What numbers come from besides the spec; nothing where nothing has started."""
+    """Origin of numbers besides the spec; empty if no run has started."""
 
     code: dict[str, str] = Field(
         description="Version of normbench, commit of its source, and the digest of each of the spec's own parts."
@@ -220,7 +220,7 @@ class RanWith(BaseModel):
 
 
 class ReplayRunOut(RanWith):
-    """What one run ran with."""
+    """Origin of one run's numbers."""
 
     run_id: str
     seed: int
@@ -230,7 +230,7 @@ class ReplayRunOut(RanWith):
 
 
 class ReplayOut(RanWith):
-    """What it takes to run an experiment again: its own parts are those of the first run that has started."""
+    """Recipe of an experiment. Its own parts are those of the first run that has started."""
 
     experiment_id: str
     fingerprint: str

@@ -47,7 +47,7 @@ class SeedCurves:
 
 
 def seed_curves(session: Session, experiment: ExperimentOut) -> SeedCurves | None:
-    """None of an analysis, or of a task that is not installed here."""
+    """Curves of the experiment's seeds; None for an analysis, or for a task that is not installed here."""
     benchmark = BENCHMARKS.get(experiment.spec["task"]["name"])
     if benchmark is None:
         return None

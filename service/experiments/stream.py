@@ -35,7 +35,9 @@ SEEN = re.compile(r"(?:(0)|([0-9]{1,9})-(end|[0-9]{1,10}))(?:\*([0-9]{1,4}))?", 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a client has received of a run: measurements of ``attempt`` up to ``step``, and whether that was all."""
+    """Part of a run that a client has received: measurements of ``attempt`` up to ``step``, and whether that was
+    all.
+    """
 
     attempt: int = 0
     step: int = 0
@@ -52,7 +54,7 @@ def write_position(seen: Sequence[Seen]) -> str:
 
 
 def read_position(last_event_id: str | None, runs: int) -> list[Seen]:
-    """What ``Last-Event-ID`` means. An id that is not ours means the beginning."""
+    """Position that ``Last-Event-ID`` means. An id that is not ours means the beginning."""
     seen: list[Seen] = []
     for text in (last_event_id or "").split(",", MAX_SEEDS):
         match = SEEN.fullmatch(text)
@@ -74,7 +76,7 @@ def position_in_experiment(session: Session, experiment_id: str) -> str:
 
 
 def position_in_run(session: Session, run_id: str) -> str:
-    """The same of a run's stream."""
+    """Position in a run's stream."""
     return _position(session, Run.id == run_id)
 
 
@@ -91,7 +93,7 @@ def _read(run: Row[Any], reached: Mapping[str, tuple[int, int]]) -> Seen:
 
 @dataclass
 class Stream:
-    """What one client is sent of some runs, all of one experiment.
+    """Stream of some runs of one experiment to one client.
 
     Attributes:
         runs: a condition that chooses the runs.
@@ -109,7 +111,7 @@ class Stream:
         return cls(runs, read_position(last_event_id, len(_states(session, runs))))
 
     def is_over(self, session: Session) -> bool:
-        """Whether all runs have ended and the client has received all of them."""
+        """Tell if all runs have ended and the client has received their ends."""
         states = _states(session, self.runs)
         return all(_is_known(run, seen) for run, seen in zip(states, self.seen, strict=True))
 
@@ -176,7 +178,7 @@ def _states(session: Session, runs: ColumnElement[bool]) -> Sequence[Row[Any]]:
 
 
 def _is_known(run: Row[Any], seen: Seen) -> bool:
-    """Whether the run has ended and the client knows how."""
+    """Tell if the run has ended and the client has received its end."""
     return run.state in ENDED and seen.ended and seen.attempt == run.attempt
 
 

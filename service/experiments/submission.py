@@ -63,7 +63,7 @@ class New(NamedTuple):
 def experiment_row(
     spec: ExperimentSpec, *, request_digest: str, idempotency_key: str | None = None, sweep_id: str | None = None
 ) -> dict[str, Any]:
-    """What is to be stored of an experiment besides its runs and labels."""
+    """Row of an experiment, without its runs and labels."""
     return {
         "id": new_id("exp"),
         **columns_of(spec),
@@ -103,8 +103,9 @@ def store(session: Session, experiments: Sequence[New]) -> list[dict[str, Any]]:
 
 
 def columns_of(spec: ExperimentSpec) -> dict[str, Any]:
-    """What an experiment's row has of its spec. A training's problem and budget decide with which others it is ranked;
-    an analysis has none."""
+    """Columns of an experiment that its spec decides. A training's problem and budget decide which others it is
+    ranked with; an analysis has none.
+    """
     fingerprint, setting = spec.fingerprint_and_setting()
     return {
         "fingerprint": fingerprint,

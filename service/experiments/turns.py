@@ -1,4 +1,4 @@
-"""In which order queued runs are claimed: by priority, and within one priority experiments take turns.
+"""Order in which queued runs are claimed: by priority, and within one priority experiments take turns.
 
 The queue is worked off in rounds, and each experiment has one run in each round. ``turn`` counts half rounds. The first
 run of a new experiment is placed half a round after the run that is next at that moment, so it waits for at most one
@@ -165,7 +165,7 @@ def turn_behind_its_own(session: Session, run: Run) -> int:
 
 
 def queue_position(session: Session, line: Line, priority: int) -> int:
-    """Which place the first run of a new experiment would have; 1 is claimed next.
+    """Place that the first run of a new experiment would have; 1 is claimed next.
 
     Each kind of live worker has a queue of its own, of the runs that it takes: the first of the places in them.
     """

@@ -39,7 +39,7 @@ class CompressGet:
 
 
 def accepts_gzip(accept_encoding: str) -> bool:
-    """Whether the header allows gzip (RFC 9110, section 12.5.3)."""
+    """Tell if the header allows gzip (RFC 9110, section 12.5.3)."""
     codings = (coding.partition(";") for coding in accept_encoding.split(","))
     return any(name.strip().lower() == "gzip" and not REFUSED.fullmatch(weight) for name, _, weight in codings)
 

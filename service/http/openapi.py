@@ -100,7 +100,7 @@ IF_NONE_MATCH = {
 
 
 class AnalysisResult(BaseModel):
-    """What an analysis found."""
+    """Result of an analysis."""
 
     findings: list[Finding]
     seconds: float
@@ -118,7 +118,7 @@ class Code(BaseModel):
 
 
 class Environment(BaseModel):
-    """Where a run's numbers come from; null what does not apply."""
+    """Environment of a run's numbers; null for what does not apply."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -166,8 +166,9 @@ def _in_place(node: Any, parts: Mapping[str, Any]) -> Any:
 
 
 def described_as(name: str) -> WithJsonSchema:
-    """For a type that is described by a schema of this document and not validated. Pydantic would look up a ``$ref``
-    among its own schemas, so ``complete`` turns this mark into one."""
+    """Mark a type that a schema of this document describes, without validation. Pydantic would look up a ``$ref``
+    among its own schemas, so ``complete`` turns this mark into one.
+    """
     return WithJsonSchema({NAMED: name})
 
 

@@ -1,4 +1,4 @@
-"""What routes depend on: the parts of the application that ``create_app`` has put together.
+"""Dependencies of routes: the parts of the application that ``create_app`` has put together.
 
 Dependencies are ``async def``, because FastAPI runs plain functions in a thread pool. Each costs time, so a route that
 needs more than the database takes ``PartsDep``.
@@ -19,7 +19,7 @@ from service.timed_calls import StoreThreads
 
 
 class Parts(Protocol):
-    """What ``create_app`` keeps in the application's state."""
+    """Parts that ``create_app`` keeps in the application's state."""
 
     settings: Settings
     db: Database

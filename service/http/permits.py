@@ -1,4 +1,4 @@
-"""Whether a client may still have an answer that goes on for long."""
+"""Permits of clients: tell if a client may still have an answer that goes on for long."""
 
 import time
 from collections.abc import Callable
@@ -10,7 +10,7 @@ CHECK_SECONDS = 10.0  # between two looks
 
 
 class Permit:
-    """What a client was let in by.
+    """Permit of a client.
 
     Args:
         is_valid: looks whether it is so still; None if nobody asks for keys.
@@ -21,7 +21,7 @@ class Permit:
         self._looked, self._holds = time.monotonic(), True
 
     async def holds(self) -> bool:
-        """What the last look found, which is at most ``CHECK_SECONDS`` ago."""
+        """Tell if the permit held at the last look, which is at most ``CHECK_SECONDS`` ago."""
         if self._is_valid is not None and time.monotonic() - self._looked >= CHECK_SECONDS:
             self._holds = self._holds and await run_in_threadpool(self._is_valid)
             self._looked = time.monotonic()

@@ -8,8 +8,8 @@ RANGE = re.compile(r"bytes=\s*([0-9]{0,18})-([0-9]{0,18})\s*", re.ASCII | re.IGN
 
 
 def read_range(header: str | None, size: int) -> tuple[int, int] | None:
-    """Where the requested part begins and stops; None if the whole file is to be sent. That is so without the header,
-    and for values that a server may ignore: other units, several ranges, nonsense.
+    """Read the start and the stop of the requested part. None if the whole file is to be sent: without the header, and
+    for values that a server may ignore (other units, several ranges, nonsense).
 
     Raises:
         BadRange: the file ends before the part begins.

@@ -1,4 +1,4 @@
-"""How much a body may hold, whatever it says: values, levels and letters.
+"""Limits of a body's content: values, levels and letters.
 
 What reads a body takes time in the number of its values and repeats some of its texts, so that both are limited before
 anything else looks at it.
@@ -47,7 +47,7 @@ def _too_long(written: Any, text: str) -> ServiceError:
 
 
 def _path_to(written: Any, text: str) -> tuple[str | int, ...]:
-    """Where the text stands; of a name, where its object does."""
+    """Path to the place of a text; for a name, to its object."""
     left: list[tuple[tuple[str | int, ...], Any]] = [((), written)]
     while left:
         path, value = left.pop()

@@ -69,7 +69,7 @@ def interval(name: str, kind: Kind = "number") -> tuple[Column, Column]:
 
 
 def found(row: Any, names: Sequence[str]) -> Any:
-    """What these names lead to, through objects and mappings; None where one leads to nothing."""
+    """Value at these names, through objects and mappings; None where a name leads nowhere."""
     for name in names:
         if row is None:
             return None

@@ -1,4 +1,4 @@
-"""From the rows of a board to its entries, ranked. Nothing is read here."""
+"""Ranked board, from its rows to its entries. Nothing is read here."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -60,7 +60,7 @@ class Older(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """What a board was asked for.
+    """Rules of a board, as they were asked for.
 
     Attributes:
         budget: examples that a training may see to be ranked.
@@ -93,13 +93,13 @@ def _is_better(row: Row, than: Row, metric: Metric) -> bool:
 
 
 def main_hardware(rows: Sequence[Row]) -> str | None:
-    """That of most entries; of as many the first by name."""
+    """Hardware of most entries; of several with equally many entries, the first by name."""
     known = [row.pooled.hardware for row in rows if row.pooled.hardware is not None]
     return min(set(known), key=lambda name: (-known.count(name), name), default=None)
 
 
 class _Scale(NamedTuple):
-    """By what entries are put in order, and which.
+    """Sort key of a board, and the entries that it ranks.
 
     Attributes:
         tau_steps, tau_seconds: up to where times are averaged.
@@ -111,7 +111,7 @@ class _Scale(NamedTuple):
     tau_seconds: float | None
 
     def counts(self, row: Row) -> bool:
-        """Whether others are ranked against it."""
+        """Tell if others are ranked against the row."""
         return row.budget <= self.rules.budget and self.compares(row)
 
     def compares(self, row: Row) -> bool:
@@ -171,15 +171,16 @@ def ranked(rows: Sequence[Row], beside: Sequence[Entry], rules: Rules, older: Se
 
 
 def _sorted_by(entry_and_key: tuple[Entry, Key | None]) -> tuple[Any, ...]:
-    """By rank; those of no rank come last, of one rank the better comes first, and of equals those of one tie group
-    stand together."""
+    """Sort key: by rank, and entries without a rank last. Within a rank the better comes first, and of equals those
+    of one tie group stand together.
+    """
     entry, key = entry_and_key
     worth = (entry.rank is None, entry.rank or 0, key is None, key or ())
     return (*worth, entry.tie_group or 0, entry.method or "", entry.fingerprint or "")
 
 
 def _baselines(rows: Sequence[Row], rules: Rules) -> dict[str, Row]:
-    """For each setting (a spec less its norm) the best entry of the baseline method."""
+    """Best entry of the baseline method for each setting (a spec without its norm)."""
     best: dict[str, Row] = {}
     for row in rows:
         if row.method != rules.baseline or row.pooled.score is None:
@@ -191,7 +192,7 @@ def _baselines(rows: Sequence[Row], rules: Rules) -> dict[str, Row]:
 
 
 def _speedups(rows: Sequence[Row], baselines: Mapping[str, Row], rules: Rules) -> dict[str, Speedup]:
-    """Of each entry, by fingerprint, whose setting has a baseline."""
+    """Speed-ups by fingerprint, of the entries whose setting has a baseline."""
     compared = [(baselines[row.setting], row) for row in rows if row.setting in baselines]
     of_all = speedups([(spans_of(against.results), spans_of(row.results)) for against, row in compared])
     steps = {row.fingerprint: found for (_, row), found in zip(compared, of_all, strict=True)}
@@ -213,13 +214,13 @@ def _all_timed(row: Row) -> bool:
 
 
 def _timed(against: Row, row: Row) -> tuple[Mapping[int, Time], Mapping[int, Time]]:
-    """Of runs whose seconds compare."""
+    """Times of the two entries' runs whose seconds compare."""
     hardware = row.pooled.hardware
     return spans_of(on(hardware, against.results)), spans_of(on(hardware, row.results))
 
 
 def _speedup(steps: OfTimes, seconds: OfTimes | None, rules: Rules) -> Speedup:
-    """Of different runs, one of both may be a bound and the other not; then only what the board is about is shown."""
+    """Speed-up in both units. If only one of the two ratios is a bound, show only the ratio that ranks this board."""
     by_seconds = rules.rank_by == "seconds_to_target"
     of_steps, of_seconds = steps.steps, seconds.total if seconds else None
     if seconds is not None and seconds.bound != steps.bound:

@@ -69,7 +69,7 @@ def refresh(session: Session, fingerprint: str) -> None:
 
 
 class Present(NamedTuple):
-    """What an entry is of.
+    """Present state of an entry.
 
     Attributes:
         run: one of its runs; all have one code.
@@ -158,7 +158,7 @@ def refresh_missing(session: Session) -> None:
 
 
 def evidence_of(rows: Iterable[tuple[Run, Experiment]]) -> Evidence:
-    """What succeeded runs of one fingerprint come to, in the order in which they ended."""
+    """Evidence of one fingerprint, from its succeeded runs in the order in which they ended."""
     evidence = Evidence()
     for run, experiment in rows:
         evidence = evidence.and_also(_result(run, experiment))
@@ -193,7 +193,7 @@ def _result(run: Run, experiment: Experiment) -> RunResult:
 
 
 def _time_to_target(run: Run, experiment: Experiment) -> tuple[bool | None, float, float]:
-    """Whether the run reached its board's target, and when; unknown if it had another target.
+    """Time at which the run reached its board's target, and whether it did; None if the run had another target.
 
     Of a miss, when one stopped looking: at the last evaluation that was below, or, if the run diverged, which is no
     withdrawal, at the end of its budget.

@@ -1,4 +1,4 @@
-"""What the description of the API shows: a board with an entry of one seed, and one with two of a paper's numbers."""
+"""Example in the description of the API: a board with an entry of one seed, and one with two of a paper's numbers."""
 
 from normcore.problem import own_budget, own_problem
 from service.experiments.examples import EXPERIMENT_ID, FINGERPRINT

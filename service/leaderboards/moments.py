@@ -10,7 +10,7 @@ from service.db import utc_now
 
 
 def _passed(moment: datetime) -> datetime:
-    """In UTC, as databases have it.
+    """Convert a moment to UTC, as databases have it.
 
     Raises:
         PydanticCustomError: it is to come, or no year between 1 and 9999 has it there.

@@ -27,7 +27,7 @@ Times = dict[str, dict[str, float | None]]  # by method and task
 
 
 class Default(NamedTuple):
-    """What is measured of the methods' default specs on a task.
+    """Measurements of the methods' default specs on a task.
 
     Attributes:
         rows: by method.
@@ -63,7 +63,7 @@ def overall(session: Session, profile: ProfileName, rank_by: TimeBy) -> schemas.
 def overall_and_seeds(
     session: Session, profile: ProfileName, rank_by: TimeBy
 ) -> tuple[schemas.Overall, Mapping[str, int]]:
-    """The same, and of each method the fewest seeds that a time of it is of."""
+    """Overall board, and for each method the fewest seeds behind one of its times."""
     defaults = _defaults(session, profile)
     times: Times = {}
     for task, default in defaults.items():

@@ -1,4 +1,4 @@
-"""From the results of one fingerprint's runs to its entry: plain values in, plain values out.
+"""Pooling of one fingerprint's results into its entry: plain values in, plain values out.
 
 The unit of evidence is the seed. Runs that repeat a seed repeat its numbers, so one of them counts; otherwise running
 one seed ten times would look like certainty.
@@ -21,7 +21,7 @@ MIXED = "mixed"
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """What one succeeded run contributes.
+    """Contribution of one succeeded run.
 
     Attributes:
         value: the test value of the task's first metric; None where the run diverged before one was selected.
@@ -55,7 +55,7 @@ class RunResult:
 
     @property
     def numbers(self) -> Numbers:
-        """What a machine gives again if it trains this seed once more."""
+        """Numbers that a machine gives again if it trains this seed once more."""
         return self.value, self.steps
 
     @property
@@ -85,7 +85,7 @@ class Evidence:
     conflicting_seeds: Sequence[int] = ()
 
     def and_also(self, result: RunResult) -> "Evidence":
-        """With one more run: of its seed the first counts that was alone on its machine, else the first."""
+        """Add a run. For each seed one run counts: the first that ran alone on its machine, else the first."""
         counting = {known.seed: known for known in self.results}
         conflicting = set(self.conflicting_seeds)
         known = counting.setdefault(result.seed, result)
@@ -134,7 +134,7 @@ class PooledTimes:
 
 @dataclass(frozen=True, slots=True)
 class Pooled:
-    """What an entry says without looking at others.
+    """Statistics of an entry that need no other entry.
 
     Attributes:
         value: of the first metric; None if all seeds diverged.
@@ -197,7 +197,7 @@ def pool(results: Sequence[RunResult], metrics: Sequence[Metric], test_items: Te
 
 
 def main_hardware(results: Iterable[RunResult]) -> str | None:
-    """On which most seeds ran alone; of as many the first by name."""
+    """Hardware on which most seeds ran alone; of several with equally many seeds, the first by name."""
     counts: dict[str, int] = {}
     for result in results:
         if not result.contended:
@@ -243,7 +243,7 @@ def _value(results: Sequence[RunResult], metric: Metric, items: int | None) -> V
 
 
 def no_skill_of(results: Iterable[RunResult]) -> float | None:
-    """What a model gets that ignores its input, which is the same for all runs of a problem."""
+    """Value of a model that ignores its input. It is the same for all runs of a problem."""
     return next((result.no_skill for result in results if result.no_skill is not None), None)
 
 
@@ -259,7 +259,7 @@ def _times(seeds: Mapping[int, Run]) -> PooledTimes:
 
 
 def stored_pooled(stored: Mapping[str, Any]) -> Pooled:
-    """What was stored as JSON, which has no tuples."""
+    """Read the statistics that were stored as JSON, which has no tuples."""
     named = {"value", "values", "diverged_ci95", "steps", "seconds"}
     return Pooled(
         **{name: content for name, content in stored.items() if name not in named},

@@ -14,8 +14,9 @@ from service.leaderboards.schemas import Entry
 
 
 def published_entries(task: str, problem: str, metric: Metric) -> list[Entry]:
-    """What papers say of a problem: test results, and of models that have none those of validation data, which get no
-    rank, as results without the board's metric do."""
+    """Entries of the papers on a problem. They have test results; a model without them has its validation results,
+    and gets no rank, as results without the board's metric.
+    """
     results = _by_problem(task).get(problem, ())
     tested = {result.model for result in results if result.split == "test"}
     validated = {result.model: result for result in reversed(results) if result.model not in tested}  # the first stays

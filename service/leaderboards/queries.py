@@ -74,7 +74,7 @@ def version(session: Session, task: str, profile: ProfileName) -> tuple[int | st
 
 
 class Asked(NamedTuple):
-    """Which board, and how.
+    """Request for a board.
 
     Attributes:
         problem: its id; the profile's own if None.
@@ -268,7 +268,7 @@ def _row(**stored: Any) -> Row:
 
 
 def _rows_as_of(session: Session, task: str, profile: str, problem: str, moment: datetime) -> Rows:
-    """As entries would have been stored then."""
+    """Rows of entries as they would have been stored at a moment."""
     found = session.execute(
         select(Run, Experiment)
         .join(Experiment)

@@ -1,4 +1,4 @@
-"""Who is above whom on a board: plain values in, plain values out."""
+"""Ranking of a board: plain values in, plain values out."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -21,7 +21,7 @@ def placed_by_value(
 
 
 def ordered_by_value(keys: Sequence[Key | None], results: Sequence[Sequence[RunResult]], direction: Direction) -> Board:
-    """As ``placed_by_value``, with which entry is above which, and how sure that is."""
+    """Order as ``placed_by_value`` computes it, with the entries above each entry, and how sure that is."""
     values = [{run.seed: run.converged for run in own if run.converged is not None} for own in results]
     return board(keys, direction, pairs(values))
 
@@ -32,7 +32,9 @@ def placed_by_time(keys: Sequence[Key | None], results: Sequence[Sequence[RunRes
 
 
 def key_of_time(times: PooledTimes, tau: float | None) -> Key | None:
-    """By the median; those that do not reach the target in half of their seeds follow, by their restricted mean."""
+    """Sort key of an entry's times: the median. Entries that do not reach the target in half of their seeds follow,
+    by their restricted mean.
+    """
     if times.median is not None:
         return 0.0, times.median
     return (1.0, restricted_mean(times.left, tau)) if times.left and tau is not None else None

@@ -1,4 +1,4 @@
-"""What a leaderboard shows. Entries are plain dataclasses: there are thousands, and they come from our own rows."""
+"""Answer types of leaderboards. Entries are plain dataclasses: there are thousands, and they come from our own rows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -35,7 +35,7 @@ class TimeToTarget:
 
 @dataclass(slots=True)
 class Speedup:
-    """How many times sooner than the baseline an entry reaches the target; geometric means over the seeds.
+    """Speed-up to the target over the baseline; geometric means over the seeds.
 
     Attributes:
         seconds: on one hardware with one kernel, of runs that were alone on their machine.
@@ -145,7 +145,7 @@ def _name(entry: Entry) -> str:
 
 @dataclass(slots=True)
 class Problem:
-    """What the entries of a board have in common: the task's own options, and its data.
+    """Problem that the entries of a board share: the task's own options, and its data.
 
     Attributes:
         note: why its results compare with nothing published, if its data is a part of a data set.
@@ -159,7 +159,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a board shows, in words: a claim, and what it rests on."""
+    """Verdict of a board, in words: a claim, and its evidence."""
 
     claim: str
     detail: str
@@ -236,7 +236,7 @@ class LeftOut:
 
 @dataclass(slots=True)
 class MethodProfile:
-    """How often a method is within a factor of the fastest.
+    """Performance profile of a method: how often it is within a factor of the fastest.
 
     Attributes:
         rank: 1 + the methods with a larger area.

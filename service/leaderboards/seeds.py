@@ -1,4 +1,4 @@
-"""How many seeds it takes before anything is said of who is better."""
+"""Numbers of seeds that verdicts need."""
 
 from service import wording
 from service.leaderboards.ranking import RankBy
@@ -16,7 +16,7 @@ def that_count(entry: Entry, rank_by: RankBy) -> int:
 
 
 def has_too_few(entry: Entry, rank_by: RankBy = "metric") -> bool:
-    """Whether an entry is in a tie group, but has too few seeds to be ranked with reason."""
+    """Tell if an entry is in a tie group, but has too few seeds for a rank."""
     return entry.source == "measured" and entry.tie_group is not None and that_count(entry, rank_by) < FEWEST
 
 

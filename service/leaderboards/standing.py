@@ -1,4 +1,4 @@
-"""Where an entry stands on its board, for whatever tells it elsewhere: report cards, pages of all boards.
+"""Standing of an entry on its board, for report cards and for pages of all boards.
 
 Nothing is ranked here. Ranks and tie groups are those of the board's answer.
 """

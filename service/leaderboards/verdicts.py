@@ -1,4 +1,4 @@
-"""What a board says in a sentence: who wins, and how sure that is."""
+"""Verdict of a board in a sentence: the best method, and how sure that is."""
 
 from collections.abc import Mapping, Sequence
 
@@ -17,7 +17,7 @@ Seeds = Mapping[str, Sequence[RunResult]]  # by fingerprint
 
 
 def verdict(board: Leaderboard, seeds: Seeds) -> Verdict | None:
-    """What a board's measured entries show; None if it has no entry at all."""
+    """Verdict on a board's measured entries; None if it has no entry at all."""
     measured = [entry for entry in board.entries if entry.source == "measured"]
     ranked = [entry for entry in measured if entry.tie_group is not None]
     if not measured:
@@ -33,7 +33,7 @@ def verdict(board: Leaderboard, seeds: Seeds) -> Verdict | None:
 
 
 def _order(board: Leaderboard, enough: Sequence[Entry], untested: int, seeds: Seeds) -> Verdict:
-    """Who wins among the entries that have seeds enough.
+    """Verdict on the best of the entries that have enough seeds.
 
     Args:
         untested: how many others nothing was held against.
@@ -162,7 +162,7 @@ def _ranked_by(board: Leaderboard) -> str:
 
 
 def _worth(board: Leaderboard, entry: Entry) -> str:
-    """What ranks an entry, in words."""
+    """Value that ranks an entry, in words."""
     if board.rank_by == "metric":
         mean = entry.value.mean if entry.value else None
         return f"{wording.value(mean, board.metric)} test {board.metric.replace('_', ' ')}"
@@ -177,14 +177,14 @@ def _worth(board: Leaderboard, entry: Entry) -> str:
 
 
 def nobody_wins(tasks: Sequence[str]) -> Verdict:
-    """Where all entries of these tasks diverged, whatever they had reached before."""
+    """Verdict for tasks whose entries all diverged, whatever they had reached before."""
     return Verdict(
         f"All entries of {wording.listed(tasks)} diverged:", "none has a finite result, so nobody wins overall."
     )
 
 
 def overall_verdict(overall: Overall, seeds: Mapping[str, int]) -> Verdict | None:
-    """Which method is nearly the fastest most often; None without any.
+    """Verdict on the overall board: the method that is nearly the fastest most often; None without entries.
 
     Args:
         seeds: of each method the fewest that a time of it is of.

@@ -39,7 +39,7 @@ class Envelope(BaseModel):
 
 
 def is_readable(raw: bytes) -> bool:
-    """Whether kombu can open this envelope. If not, one line of the log says why the message is dropped."""
+    """Tell if kombu can open this envelope. If not, one line of the log says why the message is dropped."""
     try:
         Envelope.model_validate(loads(raw))
     except ValidationError as error:

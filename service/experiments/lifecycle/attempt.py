@@ -160,7 +160,7 @@ def finish_analysis(session: Session, lease: Lease, analysed: Analysed) -> None:
 
 
 def has_succeeded(session: Session, lease: Lease) -> bool:
-    """Whether the run has succeeded with this very attempt."""
+    """Tell if the run has succeeded with this very attempt."""
     succeeded = select(Run.id).where(Run.id == lease.run_id, Run.attempt == lease.attempt, Run.state == "succeeded")
     return session.scalar(succeeded) is not None
 

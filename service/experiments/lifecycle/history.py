@@ -11,12 +11,12 @@ MAX_HISTORY = 100  # entries; the newest stay
 
 
 def attempt_entry(lease: Lease, reason: str, *, lost: bool = False) -> dict[str, Any]:
-    """What went wrong in an attempt; ``lost`` if that ended it without warning."""
+    """History entry of an attempt that failed; ``lost`` if it ended without warning."""
     return {"attempt": lease.attempt, "at": utc_now().isoformat(), "reason": storable(reason), "lost": lost}
 
 
 def ending_entry(run: Run) -> dict[str, Any]:
-    """How the run ended, which a retry overwrites in its row."""
+    """History entry of the run's end, which a retry overwrites in its row."""
     assert run.finished_at is not None
     reason = f"{run.state}: {run.error}" if run.error else run.state
     return {"attempt": run.attempt, "at": run.finished_at.isoformat(), "reason": f"{reason}; retried", "lost": False}

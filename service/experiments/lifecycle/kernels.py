@@ -1,4 +1,4 @@
-"""Which kernels a run had: those of all attempts since it last began at the beginning.
+"""Kernels of a run: those of all attempts since it last began at the beginning.
 
 An attempt may resume on another worker, which has no fused kernels, or has them for other instructions. What was
 measured before the checkpoint is then of the one, what comes after it of the other, and the seconds are of both.
@@ -11,7 +11,7 @@ from service.experiments.tables import Run
 
 
 def had(run: Run, started: Started, *, resumes: bool) -> tuple[str | None, dict[str, Any], list[str]]:
-    """What to store of a run whose attempt has started, written as of a model that has several kernels.
+    """Columns of a run whose attempt has started: its kernels, written as of a model that has several.
 
     Returns:
         The kernels; the attempt's environment, in which ``kernels`` says what all of them were compiled for; and for

@@ -64,5 +64,5 @@ def write(session: Session, lease: Lease, **values: Any) -> None:
 
 
 def end_values() -> dict[str, Any]:
-    """What is written of every run that ends."""
+    """Columns of every run that ends."""
     return {"finished_at": utc_now(), "lease_expires_at": None, "worker_id": None}

@@ -1,4 +1,4 @@
-"""What users ask for: to cancel the runs of an experiment or of a sweep, and to retry them."""
+"""Requests of users: to cancel the runs of an experiment or of a sweep, and to retry them."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ def cancel(session: Session, experiment_id: str) -> None:
 
 
 def cancel_all(session: Session, which: ColumnElement[bool]) -> None:
-    """The same of all runs that meet a condition."""
+    """Cancel all runs that meet a condition."""
     waiting = [run.id for run in locked(session, which, Run.state.in_(WAITING))]
     is_queued = Run.state == "queued"
     session.execute(
@@ -55,7 +55,7 @@ def retry(session: Session, experiment_id: str) -> list[Notification]:
 
 
 def retry_all(session: Session, which: ColumnElement[bool]) -> list[Notification]:
-    """The same of all runs that meet a condition, which take turns with others as those of one experiment do."""
+    """Retry all runs that meet a condition. They take turns with others as the runs of one experiment do."""
     ended = locked(session, which, Run.state.in_(("failed", "cancelled")))
     if not ended:
         return []

@@ -1,4 +1,4 @@
-"""What the description of the API shows: a result of three seeds that nobody measured here yet."""
+"""Example in the description of the API: a result of three seeds that was not measured here yet."""
 
 from typing import Any
 

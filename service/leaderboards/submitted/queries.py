@@ -60,13 +60,13 @@ def results(
 
 
 def _with_entries() -> Select[SubmittedResult, list[dict[str, Any]]]:
-    """Of the tasks that are installed."""
+    """Select results of the tasks that are installed."""
     rows = select(SubmittedResult, Entry.results).where(SubmittedResult.task.in_(BENCHMARKS))
     return rows.outerjoin(Entry, Entry.fingerprint == SubmittedResult.fingerprint)
 
 
 def on_board(session: Session, task: str, profile: str, problem: str, moment: datetime | None) -> list[SubmittedResult]:
-    """Those that a board shows, the oldest first.
+    """Results that a board shows, the oldest first.
 
     Args:
         moment: whose board it is; now if None.
@@ -125,7 +125,7 @@ def estimate_of(row: SubmittedResult) -> Estimate:
 
 
 def value_of(row: SubmittedResult, no_skill: float | None) -> Value:
-    """What its values come to.
+    """Statistics of the result's values.
 
     Args:
         no_skill: what a model gets that ignores its input, if runs of this service have told.

@@ -1,4 +1,4 @@
-"""From what somebody wrote to a checked result, or to all that is wrong with it."""
+"""Reading of a submitted result: check it, or list all of its errors."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -79,7 +79,7 @@ def _wrong(error: Any) -> SpecError:
 
 
 def _form(error: Any) -> str | None:
-    """What values and provenance look like, where no list or object stands; None of any other error."""
+    """Example of values and provenance, for an error that demands a list or an object; None for any other error."""
     loc, given = error["loc"], error["input"]
     if error["type"] == "missing" and len(loc) == 1:
         return f"it is required; add {line(loc, EXAMPLE[loc[0]])}"

@@ -1,4 +1,4 @@
-"""What a submitted result says, as it is written and as it is shown."""
+"""Types of a submitted result, as it is written and as it is shown."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -40,14 +40,14 @@ Address = Annotated[str, Form(r"^https?://\S{1,2000}$", AN_ADDRESS), AfterValida
 
 
 class SeedValue(Part):
-    """What a seed came to."""
+    """Value of a seed."""
 
     seed: int = Field(ge=0, le=MAX_SEED)
     value: float = Field(description="The test value of the task's first metric.")
 
 
 class Provenance(Part):
-    """Where a result comes from."""
+    """Origin of a result."""
 
     source: Address = Field(description="Where to read about it.")
     code: Text | None = Field(None, description="What was run, as a commit.")
@@ -56,12 +56,12 @@ class Provenance(Part):
 
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> Self:
-        """What was stored, without the passwords that were accepted before they were refused."""
+        """Read stored evidence, without the passwords that were accepted before they were refused."""
         return cls(**{name: text and without_password(text) for name, text in stored.items()})
 
 
 class Evidence(Part):
-    """What stands in a submitted result beside its spec."""
+    """Evidence of a submitted result, beside its spec."""
 
     values: list[SeedValue] = Field(min_length=1, max_length=MAX_SEEDS)
     provenance: Provenance

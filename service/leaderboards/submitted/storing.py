@@ -68,7 +68,7 @@ def _content(values: Sequence[Mapping[str, Any]], provenance: Mapping[str, Any])
 
 
 def columns_of(spec: TrainingSpec) -> dict[str, Any]:
-    """What a result's row has of its spec."""
+    """Columns of a result that its spec decides."""
     columns = submission.columns_of(spec)
     del columns["setting"]
     return {**columns, "options": dict(problem_of(spec.task).options), "changes": changes(spec)}

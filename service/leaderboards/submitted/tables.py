@@ -10,7 +10,7 @@ from service.db import Base, Json, UTCDateTime
 
 
 class SubmittedResult(Base):
-    """What somebody else measured; never changes, and may be withdrawn."""
+    """Result that was measured elsewhere; it never changes, and may be withdrawn."""
 
     __tablename__ = "submitted_results"
 

@@ -383,7 +383,7 @@ def test_an_equation_that_is_off_by_a_millionth_does_not_hold(
 
 
 def test_what_is_measured_is_the_definition_and_not_the_equation(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No equation holds for another Fisher matrix."""
+    """Another Fisher matrix fulfils no equation."""
     right = matrices.fisher_matrix
     monkeypatch.setattr(geometry, "fisher_matrix", lambda *arguments: (1 + 1e-6) * right(*arguments))
     held = {finding.name: finding.holds for finding in geometry.fisher_geometry(0, 3, 3, 8)}

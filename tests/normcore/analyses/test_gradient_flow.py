@@ -233,7 +233,7 @@ def test_the_derivative_shrinks_and_spreads_as_its_input_grows() -> None:
 
 
 def test_decades_are_lost_between_the_last_step_and_step_3() -> None:
-    """Before step 3, states are alike and norms do not tell anything."""
+    """Earlier states are alike, and norms do not tell anything."""
     assert decades_lost([1e9, 1e9, 1e9, 1e-5, 1e-4, 1e-3, 1e-2]) == pytest.approx(3)
     assert decades_lost([1e9, 1e9, 1e-1, 1e-2]) == 0
     assert decades_lost([1e-5, 1e-2]) == 0

@@ -15,7 +15,7 @@ def examples(count: int = 120, size: int = 6, noise: float = 2.0, seed: int = 0)
 
 
 def test_nested_folds_are_those_of_a_grid_search_in_each_fold() -> None:
-    """On these examples, C chosen with the test fold in is another one and scores better."""
+    """The examples are such that C chosen with the test fold in is another one and scores better."""
     vectors, labels = examples(60, 20, 1.5, seed=1)
     order = np.random.RandomState(SEED).permutation(len(labels))
     vectors, labels = vectors[order], labels[order]

@@ -238,7 +238,7 @@ def test_what_is_in_the_padding_does_not_matter(method: str, cell: str) -> None:
 
 @pytest.mark.parametrize(("method", "cell"), [(m, c) for m, c in PAIRS if needs_batch(m, c)])
 def test_but_where_statistics_are_taken_over_the_batch(method: str, cell: str) -> None:
-    """Such statistics count every example at every step."""
+    """Batch statistics count every example at every step."""
     lengths = torch.tensor([STEPS, 1, 4, 3, 2])
     x = sequence(dtype=torch.float64)
     zeros = x.masked_fill((torch.arange(STEPS).unsqueeze(1) >= lengths).unsqueeze(2), 0)

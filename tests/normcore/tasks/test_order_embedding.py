@@ -138,7 +138,7 @@ def test_validation_searches_all_its_images_at_once() -> None:
 
 
 def test_no_skill_is_an_order_by_chance() -> None:
-    """In folds of 40 images one in forty is first, and five are among the first five."""
+    """Folds of 40 images have one in forty first, and five among the first five."""
     task, _ = built(smoke(folds=1), given(test=40))
     assert task.no_skill == pytest.approx((1 + 5 + 10) / 3 / 40)
 

@@ -84,7 +84,7 @@ def test_a_run_that_has_moved_is_contended_however_quiet_it_was(db: Database) ->
 
 
 def test_what_is_quiet_is_learnt_from_the_machines_earlier_runs(db: Database) -> None:
-    """Before and after are alike slow: three runs' six medians are known, and tell."""
+    """Three runs' six medians are alike slow before and after: they are known, and tell."""
     submitted(db, seeds=[0, 1, 2, 3, 4, 5, 6])
     slow = (timing_of(probe=SLOW), start(SLOW))
     assert not ended(db, *slow)["contended"], "nobody knows better yet"

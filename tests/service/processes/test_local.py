@@ -131,7 +131,7 @@ def test_a_killed_fork_server_disturbs_no_training_and_is_replaced(local: Servic
 
 
 def test_a_killed_worker_is_replaced_at_once_with_all_that_it_held(local: Service) -> None:
-    """No lease runs out here: the service knows without it that the worker is gone."""
+    """The service knows without a lease that the worker is gone."""
     up = local.up()
     victim = local.submit(**ENDLESS)
     local.wait_for_step(victim, 10)

@@ -261,7 +261,7 @@ def test_of_any_shape(
 
 @default
 def test_float32_over_many_steps_is_as_close_to_float64_as_eager_torch(cell: str, method: str) -> None:
-    """In single networks the error of either is larger by far."""
+    """Single networks can have a far larger error, of either kind."""
 
     def times(seed: int) -> dict[str, float]:
         built = cell_of(cell, method, {}, inputs=8, hidden=50, seed=seed)
