@@ -27,7 +27,7 @@ HEADER = b"X-Header: " + b"x" * 10_000 + b"\r\n"
 ENOUGH_BYTES = 100_000_000
 ENOUGH_SECONDS = 40.0
 HEAD_BYTES, HEAD_SECONDS, IDLE_SECONDS, CONNECTIONS = 65_536, 10, 5, 400  # asked of those that have a setting for it
-APPLICATION = "benchmarks.served:application"
+APPLICATION = "benchmarks.server_app:application"
 UVICORN = ["uvicorn", "--factory", APPLICATION, "--log-level=warning", "--no-access-log"]
 UVICORN += [f"--limit-concurrency={CONNECTIONS}", f"--timeout-keep-alive={IDLE_SECONDS}", "--port={port}"]
 HYPERCORN = f"""

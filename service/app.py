@@ -12,21 +12,33 @@ from service.catalogue import routes as catalogue
 from service.comparisons import routes as comparisons
 from service.db import Database
 from service.experiments import routes as experiments
-from service.experiments.checks import loaded_options
+from service.experiments.validation import loaded_options
 from service.group_commit import GroupCommit
 from service.http import openapi
+from service.http.answer_cache import KeptAnswers
 from service.http.compression import CompressGet
 from service.http.conditional import Revalidate
 from service.http.heads import BoundHeads
-from service.http.kept import KeptAnswers
 from service.http.methods import AnswerHead
+from service.http.origin_check import RefuseStrangers
 from service.http.problems import translate_errors
 from service.http.routing import refuse_parameters
-from service.http.strangers import RefuseStrangers
 from service.keys.guard import require_key
 from service.leaderboards import routes as leaderboards
 from service.leaderboards.submitted import routes as submitted_results
-from service.pages import boards, compare, experiment, methods, overview, public, run, sign_in, submit, tasks, workers
+from service.pages import (
+    boards,
+    comparison_page,
+    experiment,
+    methods,
+    overview,
+    public,
+    run,
+    sign_in,
+    submit,
+    tasks,
+    workers,
+)
 from service.pages import experiments as experiment_list
 from service.pages import sweeps as sweep_pages
 from service.pages.refusals import ShowRefusals
@@ -39,7 +51,19 @@ from service.sweeps import routes as sweeps
 from service.timed_calls import StoreThreads
 from service.workload import routes as workload
 
-PAGES = (overview, boards, compare, experiment_list, experiment, run, methods, tasks, sweep_pages, submit, workers)
+PAGES = (
+    overview,
+    boards,
+    comparison_page,
+    experiment_list,
+    experiment,
+    run,
+    methods,
+    tasks,
+    sweep_pages,
+    submit,
+    workers,
+)
 """Those that ask for a key where the API does."""
 
 

@@ -9,8 +9,8 @@ from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
 from service.errors import Unavailable
+from service.http.dependencies import PartsDep
 from service.http.openapi import answers
-from service.http.parts import PartsDep
 from service.http.routing import Router
 from service.queue import broker_problem
 

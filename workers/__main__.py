@@ -5,7 +5,7 @@ import json
 import logging
 import sys
 
-from workers import warm
+from workers import fork_server
 
 
 def main() -> int:
@@ -20,7 +20,7 @@ def main() -> int:
     parser.add_argument("--id", help=argparse.SUPPRESS)
     parser.add_argument("--follow-stdin", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    warm.start()
+    fork_server.start()
     return _serve(arguments)
 
 

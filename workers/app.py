@@ -21,7 +21,7 @@ from service.fleet import registration
 from service.fleet.registration import Code, WorkerIdentity
 from service.processes.startup import StartupError, prepare
 from service.queue import Notifier, make_celery, queue_name
-from workers import kernels, node, tasks, warm
+from workers import fork_server, kernels, node, tasks
 from workers.notifications import NotificationConsumer
 from workers.settings import WorkerSettings
 
@@ -55,7 +55,7 @@ def run_worker(settings: WorkerSettings, *, worker_id: str | None = None, follow
         is_there = identity.device == "cpu"  # a GPU may not be, and nobody should wait for a worker that ends
         if is_there:
             heartbeats.start()
-        device = warm.look_for(identity.device)
+        device = fork_server.look_for(identity.device)
         if device is None:
             raise StartupError(f"cannot train on {identity.device} here; name another with --device")
         identity = replace(identity, memory=device.memory)
@@ -138,7 +138,7 @@ class Heartbeats:
                 if gone:
                     return
             try:
-                warm.start()
+                fork_server.start()
             except OSError as error:  # of processes, files or memory
                 log.warning("no fork server: %s", error)
             self._due.wait(self._settings.heartbeat_seconds)

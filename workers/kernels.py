@@ -10,8 +10,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from normcore.spec.kernels import TRITON
-from workers.aside import working
-from workers.trials import try_all
+from workers.gpu_check import try_all
+from workers.subprocess_task import working
 
 log = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ from service.experiments import lifecycle
 from service.experiments.lifecycle import Claim, Lease, LeaseLost
 from service.fleet.registration import WorkerIdentity
 from service.queue import RUN_EXPERIMENT, Notification, Notifier
-from workers import node, outputs, training_log, warm
+from workers import fork_server, node, outputs, training_log
 from workers.memory import MemoryWatch
 from workers.messages import (
     CodeChanged,
@@ -99,7 +99,7 @@ class Executor:
             try:
                 Artifacts(self._settings.artifacts_url).check_writable(PROBE_BYTES)
                 with NamedTemporaryFile(prefix="normbench-"):
-                    warm.look_for(self._identity.device)
+                    fork_server.look_for(self._identity.device)
             except Exception as error:  # every file system has errors of its own; the scheduler sends another
                 log.warning("claiming nothing, still in trouble: %s: %s", type(error).__name__, error)
                 return False
@@ -151,7 +151,7 @@ class Executor:
             with suppress(OSError, NotImplementedError):
                 Path(cache_from_source(file)).unlink(missing_ok=True)
         with ThreadPoolExecutor(1) as pool:
-            ready = pool.submit(warm.restart, self._identity.device)
+            ready = pool.submit(fork_server.restart, self._identity.device)
             while not ready.done():
                 if report.is_due:
                     report.flush()

@@ -6,7 +6,7 @@ import signal
 import threading
 from contextlib import suppress
 
-from workers import warm
+from workers import fork_server
 from workers.messages import Job, Message, Stored
 
 
@@ -14,8 +14,8 @@ class Trainer:
     """One training process. A thread receives its messages, so that it never waits for a busy worker."""
 
     def __init__(self, job: Job) -> None:
-        self._connection, theirs = warm.context.Pipe()
-        self._process = warm.context.Process(target=warm.work, args=(job, theirs), daemon=True)
+        self._connection, theirs = fork_server.context.Pipe()
+        self._process = fork_server.context.Process(target=fork_server.work, args=(job, theirs), daemon=True)
         self._process.start()
         theirs.close()
         self._messages: queue.SimpleQueue[Message | None] = queue.SimpleQueue()

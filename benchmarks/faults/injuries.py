@@ -17,8 +17,8 @@ from sqlalchemy import make_url
 from benchmarks.faults.api import Api
 from benchmarks.faults.backends import Backend, Servers, Trainee, kill
 from benchmarks.faults.loads import Loader
+from benchmarks.faults.observations import ENDED, Injury, Sample, has_trained
 from benchmarks.faults.scenario import Fault, Kind
-from benchmarks.faults.seen import ENDED, Injury, Sample, has_trained
 from benchmarks.faults.verdict import recovery
 from benchmarks.faults.watch import Watch
 

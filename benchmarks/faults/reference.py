@@ -6,8 +6,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.faults.observations import Undisturbed
 from benchmarks.faults.scenario import Load
-from benchmarks.faults.seen import Undisturbed
 from benchmarks.faults.verdict import without_seconds
 from benchmarks.processes import ROOT
 

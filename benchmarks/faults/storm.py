@@ -12,8 +12,8 @@ from benchmarks.faults.api import Api
 from benchmarks.faults.backends import BACKENDS, Backend
 from benchmarks.faults.injuries import RECOVERY_SECONDS, NoVictim, Scene, inflict, is_over
 from benchmarks.faults.loads import Accepted, Loader, loading
+from benchmarks.faults.observations import Injury, Rows, RunSeen, Seen, Undisturbed
 from benchmarks.faults.scenario import Fault, Size, plan
-from benchmarks.faults.seen import Injury, Rows, RunSeen, Seen, Undisturbed
 from benchmarks.faults.watch import Watch, watching
 
 DRAIN_SECONDS = 240.0  # for the runs in flight to end after the last fault

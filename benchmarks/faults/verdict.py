@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from benchmarks.faults.observations import ENDED, Injury, Rows, RunSeen, Sample, Seen, Undisturbed, has_trained
 from benchmarks.faults.scenario import Kind
-from benchmarks.faults.seen import ENDED, Injury, Rows, RunSeen, Sample, Seen, Undisturbed, has_trained
 
 SECONDS = ("train_seconds", "seconds_to_target")  # of a result; no two trainings take equally long
 

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 from benchmarks.faults.api import Api
-from benchmarks.faults.seen import ENDED, Sample
+from benchmarks.faults.observations import ENDED, Sample
 from benchmarks.processes import wait_until
 
 LOOK_SECONDS = 0.02

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from benchmarks.reproductions.markdown import Row, number, table, words
-from benchmarks.reproductions.measured import Analysed
+from benchmarks.reproductions.measurements import Analysed
 
 HOLDS = {True: "yes", False: "**no**", None: ""}
 

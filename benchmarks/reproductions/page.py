@@ -11,7 +11,7 @@ from benchmarks.reproductions.carryover import judge_orders, refresh, rows_witho
 from benchmarks.reproductions.earlier import FULL_SIZE, GLANCE, Earlier
 from benchmarks.reproductions.findings import findings
 from benchmarks.reproductions.markdown import NOT_RUN, Row, number, prose, table, words
-from benchmarks.reproductions.measured import Machine, Trained, analysed, analysed_runs_of, made_by, trained
+from benchmarks.reproductions.measurements import Machine, Trained, analysed, analysed_runs_of, made_by, trained
 from benchmarks.reproductions.sections import CURVES, Citation, Section
 from benchmarks.reproductions.seeds import OfSections
 from benchmarks.reproductions.trainings import (
@@ -32,7 +32,7 @@ from normcore.spec import ExperimentSpec, TrainingSpec, resolve
 from normcore.spec.metric import Metric
 from normcore.spec.tasks import BENCHMARKS
 from service.artifacts import Artifacts
-from service.leaderboards.pooling import stored_pooled
+from service.leaderboards.entry import stored_pooled
 from service.leaderboards.tables import Entry
 
 NOTHING = Earlier()

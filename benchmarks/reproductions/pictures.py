@@ -10,7 +10,7 @@ import kaleido
 from sqlalchemy.orm import Session
 
 from benchmarks.reproductions.markdown import words
-from benchmarks.reproductions.measured import Trained, made_by, trained
+from benchmarks.reproductions.measurements import Trained, made_by, trained
 from benchmarks.reproductions.sections import CURVES, Section
 from normcore.figures.figure import Figure, themed
 from normcore.figures.mean_curves import Band, mean_curves

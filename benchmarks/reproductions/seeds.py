@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 from scipy.special import stdtrit
 
 from benchmarks.reproductions.markdown import NOT_RUN, Row, words
-from benchmarks.reproductions.measured import Trained
+from benchmarks.reproductions.measurements import Trained
 from benchmarks.reproductions.sections import Data
 from normcore.spec.training import Training
 from normcore.target import Time

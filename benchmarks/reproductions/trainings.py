@@ -5,7 +5,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from benchmarks.reproductions.markdown import NOT_RUN, Row, number, prose, table, words
-from benchmarks.reproductions.measured import Trained
+from benchmarks.reproductions.measurements import Trained
 from benchmarks.reproductions.orders import Held, Values, held
 from benchmarks.reproductions.sections import TO_THE_TARGET, Order
 from benchmarks.reproductions.verdicts import Step, describe

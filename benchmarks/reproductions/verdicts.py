@@ -9,7 +9,7 @@ from benchmarks.reproductions.markdown import number, words
 from benchmarks.reproductions.sections import TO_THE_TARGET, Order
 from benchmarks.reproductions.seeds import Seeds
 from normcore.spec.metric import Direction
-from service.leaderboards.pooling import PooledTimes
+from service.leaderboards.entry import PooledTimes
 from service.leaderboards.ranking import key_of_time
 from service.statistics.differences import Difference, pair, pairs
 from service.statistics.order import Board, board, key_of

@@ -6,7 +6,7 @@ import typer
 
 from normbench.cli import command, watching
 from normbench.cli.command import DIFFERS, FAILED, Json
-from normbench.display.replayed import replayed as display
+from normbench.display.replay import replayed as display
 
 
 def replay(

@@ -18,7 +18,7 @@ from normcore.spec.analyses.length_generalization import LengthGeneralization
 from normcore.spec.methods.recurrent_batch_norm import RecurrentBatchNorm
 from normcore.spec.tasks.char_lm import CharLM as Options
 from normcore.tasks.char_lm import CharacterModelling
-from normcore.trained import Trained
+from normcore.trained_model import Trained
 
 LENGTHS = (100, 300, 500, 1000)  # characters; those of the figure's curves
 

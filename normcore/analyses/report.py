@@ -13,7 +13,7 @@ from torch import nn
 from normcore.events import Finding
 from normcore.spec import TrainingSpec, changes
 from normcore.spec.methods.method import Method
-from normcore.trained import Trained, load
+from normcore.trained_model import Trained, load
 
 CPU = torch.device("cpu")
 NO_MATTER = frozenset({"training.kernel", "training.target"})  # fields of a spec that decide none of its numbers

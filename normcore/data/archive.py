@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, cast
 
-from normcore.data.stored import CHUNK, DatasetCorrupt
+from normcore.data.files import CHUNK, DatasetCorrupt
 
 UNREADABLE = (
     *(tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, OSError, EOFError, RuntimeError),

@@ -12,8 +12,8 @@ import numpy as np
 import torch
 
 from normcore.data.checksums import checksums
+from normcore.data.files import DatasetCorrupt
 from normcore.data.images import ImageSplits, LabelledImages
-from normcore.data.stored import DatasetCorrupt
 
 WHITE = 16
 SHAPE = (1, 8, 8)

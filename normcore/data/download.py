@@ -14,7 +14,7 @@ from pathlib import Path
 
 from normcore.data.archive import member_chunks
 from normcore.data.datasets import DataFile, Dataset
-from normcore.data.stored import DatasetCorrupt, DatasetError, by_hand, check_content, locate, verify
+from normcore.data.files import DatasetCorrupt, DatasetError, by_hand, check_content, locate, verify
 from normcore.data.transfer import DownloadFailed, Progress, download
 
 if sys.platform != "win32":

@@ -10,8 +10,7 @@ from pathlib import Path
 from normcore.data.checksums import checksums
 from normcore.data.datasets import DATASETS, DataFile, Dataset
 from normcore.data.download import DownloadFailed, Progress, fetch
-from normcore.data.pydoc import pydoc_text
-from normcore.data.stored import (
+from normcore.data.files import (
     DatasetCorrupt,
     DatasetError,
     DatasetMissing,
@@ -25,6 +24,7 @@ from normcore.data.stored import (
     status,
     verify,
 )
+from normcore.data.pydoc import pydoc_text
 from normcore.data.text_file import examine_text, split_points
 from normcore.spec import ExperimentSpec, InvalidSpec, SpecError
 from normcore.spec.messages import quoted

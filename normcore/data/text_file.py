@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from normcore.data.stored import DatasetCorrupt, DatasetMissing, chunks
+from normcore.data.files import DatasetCorrupt, DatasetMissing, chunks
 
 TEXT = ("task", "file")  # the field of a spec that names the text
 MAX_TEXT_BYTES = 1 << 30

@@ -16,7 +16,7 @@ from http.client import HTTPException, HTTPResponse
 from pathlib import Path
 from urllib.error import HTTPError
 
-from normcore.data.stored import CHUNK, DatasetError
+from normcore.data.files import CHUNK, DatasetError
 
 TIMEOUT = 60.0  # seconds without a byte
 MAX_DOWNLOAD = 1 << 30  # bytes

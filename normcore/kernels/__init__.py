@@ -11,7 +11,7 @@ from importlib.metadata import version
 import torch
 from torch import nn
 
-from normcore.kernels import cpu, trials
+from normcore.kernels import cpu, gpu_verdicts
 from normcore.recurrent.stack import Recurrent
 from normcore.recurrent.unroll import Unrolled, unroll
 from normcore.spec.cells import CELLS
@@ -96,7 +96,7 @@ def _failed_on(device: torch.device, cell: RecurrentModel, method: Method, *, ne
     Args:
         needs_trial: only those run that were tried, and were faster than the reference.
     """
-    verdict = trials.verdicts(device).get((CELLS.tag_of(cell), METHODS.tag_of(method)))
+    verdict = gpu_verdicts.verdicts(device).get((CELLS.tag_of(cell), METHODS.tag_of(method)))
     if verdict is not None and verdict.wrong is not None:
         return f"the fused kernel is wrong on this device: {verdict.wrong}"
     if needs_trial and verdict is None:

@@ -10,8 +10,8 @@ from normcore.spec import TASKS
 from normcore.spec.methods import METHODS
 from service.catalogue import descriptions, schemas
 from service.errors import NotFound
+from service.http.dependencies import PartsDep
 from service.http.openapi import answers, refusals
-from service.http.parts import PartsDep
 from service.http.routing import Router, check_found
 
 router = Router(prefix="/v1", tags=["catalogue"])

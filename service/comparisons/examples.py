@@ -13,8 +13,8 @@ from service.comparisons.schemas import (
     Split,
 )
 from service.experiments.examples import FINGERPRINT, RUN_ID
+from service.leaderboards.entry import Estimate
 from service.leaderboards.examples import PROBLEM
-from service.leaderboards.pooling import Estimate
 
 OTHER = "b1946ac92492d2347c6235b4d2611184b1946ac92492d2347c6235b4d2611184"
 POINTS = [(100, 0.55, 5.7), (200, 0.71, 10.9)]

@@ -14,15 +14,15 @@ from normcore.spec.task import ProfileName
 from normcore.spec.tasks import BENCHMARKS
 from normcore.target import Point
 from service.comparisons import schemas
-from service.comparisons.standing import Standing, standings
+from service.comparisons.outcomes import Standing, standings
 from service.errors import Invalid, NotFound
 from service.experiments.downsampling import downsample
 from service.experiments.queries import AFTER_HEX, metric_of
 from service.experiments.tables import Measurement
 from service.leaderboards import codes
 from service.leaderboards import queries as leaderboards
-from service.leaderboards.board import Row
-from service.leaderboards.pooling import MIXED, RunResult, on, spans_of, times_of
+from service.leaderboards.entry import MIXED, RunResult, on, spans_of, times_of
+from service.leaderboards.ranked_board import Row
 from service.leaderboards.tables import Entry
 from service.statistics.curves import Band, by_seconds, by_steps, means
 from service.statistics.differences import pair

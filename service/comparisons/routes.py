@@ -15,8 +15,8 @@ from service.errors import NotFound
 from service.experiments.examples import FINGERPRINT
 from service.experiments.parameters import NO_NUL, Beginning
 from service.experiments.schemas import FigureOut
+from service.http.dependencies import DatabaseDep
 from service.http.openapi import answers, refusals
-from service.http.parts import DatabaseDep
 from service.http.routing import Router, check_found, check_known
 from service.http.tables import WantedFormat, also_as_file, as_file, json_answer
 from service.leaderboards import overall

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from pydantic import TypeAdapter
 
 from normcore.spec import names
-from service.leaderboards.pooling import Estimate
+from service.leaderboards.entry import Estimate
 from service.leaderboards.schemas import Problem
 from service.statistics.speedups import Bound
 from service.statistics.values import Interval

@@ -13,25 +13,25 @@ from normcore.spec.methods import METHODS
 from service.db import Database
 from service.errors import NotFound
 from service.experiments import (
+    api,
     columns,
-    described,
     examples,
     figures,
     files,
     lifecycle,
+    openapi,
     parameters,
     queries,
     replay,
-    requests,
     schemas,
     stream,
 )
 from service.experiments.tables import Run
 from service.http.bodies import SpecBody
 from service.http.conditional import etag_matches
+from service.http.dependencies import DatabaseDep, PartsDep
 from service.http.openapi import JSON, answers, refusals
 from service.http.pages import Cursor, Limit, Page, next_page, page
-from service.http.parts import DatabaseDep, PartsDep
 from service.http.permits import permit_of
 from service.http.ranges import read_range
 from service.http.routing import Router, check_known
@@ -53,8 +53,8 @@ MEDIA_TYPES = {"json": JSON, "txt": "text/plain", "png": "image/png", "svg": "im
     "/experiments",
     status_code=201,
     response_model=schemas.ExperimentOut,
-    responses=described.SUBMITTED,
-    openapi_extra=described.SPEC_BODY,
+    responses=openapi.SUBMITTED,
+    openapi_extra=openapi.SPEC_BODY,
 )
 async def submit_experiment(
     body: SpecBody,
@@ -64,9 +64,9 @@ async def submit_experiment(
 ) -> Response:
     """Submit a spec. Anything it omits comes from the task's profile; the answer shows the resolved spec."""
     if dry_run:
-        plan = await run_in_threadpool(requests.plan, parts, body)
+        plan = await run_in_threadpool(api.plan, parts, body)
         return Response(plan.model_dump_json(), media_type=JSON)
-    experiment, is_new = await requests.submit(parts, body, idempotency_key)
+    experiment, is_new = await api.submit(parts, body, idempotency_key)
     return Response(
         experiment.model_dump_json(),
         status.HTTP_201_CREATED if is_new else status.HTTP_200_OK,
@@ -75,7 +75,7 @@ async def submit_experiment(
     )
 
 
-@router.get("/experiments", response_model=Page[schemas.ExperimentSummary], responses=described.LISTED)
+@router.get("/experiments", response_model=Page[schemas.ExperimentSummary], responses=openapi.LISTED)
 def list_experiments(
     request: Request,
     db: DatabaseDep,
@@ -113,7 +113,7 @@ def list_experiments(
 @router.get(
     "/experiments/{experiment_id}",
     response_model=schemas.ExperimentOut,
-    responses=described.ONE | refusals(NotFound),
+    responses=openapi.ONE | refusals(NotFound),
 )
 def get_experiment(experiment_id: parameters.ExperimentId, db: DatabaseDep, format: WantedFormat) -> Response:
     """An experiment with its runs."""
@@ -135,7 +135,7 @@ def get_replay(experiment_id: parameters.ExperimentId, db: DatabaseDep) -> schem
 @router.post(
     "/experiments/{experiment_id}/cancel",
     status_code=202,
-    responses=described.CANCELLED | refusals(NotFound),
+    responses=openapi.CANCELLED | refusals(NotFound),
 )
 def cancel_experiment(experiment_id: parameters.ExperimentId, db: DatabaseDep) -> schemas.ExperimentOut:
     """Cancel: queued runs stop at once, running ones within seconds. What has ended stays as it is."""
@@ -147,7 +147,7 @@ def cancel_experiment(experiment_id: parameters.ExperimentId, db: DatabaseDep) -
 @router.post(
     "/experiments/{experiment_id}/retry",
     status_code=202,
-    responses=described.RETRIED | refusals(NotFound),
+    responses=openapi.RETRIED | refusals(NotFound),
 )
 def retry_experiment(experiment_id: parameters.ExperimentId, parts: PartsDep) -> schemas.ExperimentOut:
     """Open a new attempt of each failed and cancelled run; it resumes from the last checkpoint, if there is one."""
@@ -162,7 +162,7 @@ def _as_it_is_now(db: Database, experiment_id: str) -> schemas.ExperimentOut:
         return queries.experiment(session, experiment_id)
 
 
-@router.get("/experiments/{experiment_id}/events", response_class=EventStream, responses=described.EVENTS)
+@router.get("/experiments/{experiment_id}/events", response_class=EventStream, responses=openapi.EVENTS)
 def stream_experiment(
     request: Request,
     experiment_id: parameters.ExperimentId,
@@ -212,7 +212,7 @@ def get_run(run_id: parameters.RunId, db: DatabaseDep) -> schemas.RunOut:
 @router.get(
     "/runs/{run_id}/measurements",
     response_model=schemas.MeasurementsOut,
-    responses=described.MEASURED | refusals(NotFound),
+    responses=openapi.MEASURED | refusals(NotFound),
 )
 def get_measurements(
     run_id: parameters.RunId,
@@ -252,7 +252,7 @@ def _drawn(db: Database, run_id: str, name: str, theme: Theme) -> tuple[schemas.
     return run, None if figure is None else figures.in_colours(figure, theme)
 
 
-@router.get("/runs/{run_id}/events", response_class=EventStream, responses=described.EVENTS)
+@router.get("/runs/{run_id}/events", response_class=EventStream, responses=openapi.EVENTS)
 def stream_run(
     request: Request,
     run_id: parameters.RunId,
@@ -290,7 +290,7 @@ async def list_artifacts(run_id: parameters.RunId, parts: PartsDep) -> schemas.A
     )
 
 
-@router.get("/runs/{run_id}/artifacts/{name:path}", response_class=StreamingResponse, responses=described.DOWNLOADED)
+@router.get("/runs/{run_id}/artifacts/{name:path}", response_class=StreamingResponse, responses=openapi.DOWNLOADED)
 async def get_artifact(
     run_id: parameters.RunId,
     name: parameters.FileName,

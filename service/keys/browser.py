@@ -19,7 +19,7 @@ def key_of(request: Request) -> str | None:
 
     Raises:
         Forbidden: the request changes something, and nothing proves that a page of ours asked for it. What other
-            sites' pages ask for was refused before (``service.http.strangers``).
+            sites' pages ask for was refused before (``service.http.origin_check``).
     """
     key = request.cookies.get(COOKIE)
     if key is None or request.method in READING:

@@ -9,7 +9,7 @@ from starlette.concurrency import run_in_threadpool
 
 from service.db import Database
 from service.errors import Unauthorized
-from service.http.parts import DatabaseDep
+from service.http.dependencies import DatabaseDep
 from service.http.permits import Permit
 from service.keys import browser, keyring
 

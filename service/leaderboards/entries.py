@@ -19,9 +19,9 @@ from normcore.spec.tasks.benchmark import Benchmark
 from service.experiments import codes
 from service.experiments.machines import hardware, machine
 from service.experiments.tables import Experiment, Run
-from service.leaderboards.board import Row
 from service.leaderboards.codes import Parts
-from service.leaderboards.pooling import Evidence, Pooled, RunResult, pool
+from service.leaderboards.entry import Evidence, Pooled, RunResult, pool
+from service.leaderboards.ranked_board import Row
 from service.leaderboards.tables import Entry
 
 log = logging.getLogger(__name__)

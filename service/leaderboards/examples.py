@@ -2,8 +2,8 @@
 
 from normcore.problem import own_budget, own_problem
 from service.experiments.examples import EXPERIMENT_ID, FINGERPRINT
+from service.leaderboards.entry import Estimate
 from service.leaderboards.overall import CAUTION
-from service.leaderboards.pooling import Estimate
 from service.leaderboards.schemas import (
     Entry,
     Leaderboard,

@@ -11,9 +11,9 @@ from normcore.problem import own_problem
 from normcore.spec.task import ProfileName
 from normcore.spec.tasks import BENCHMARKS
 from service.leaderboards import schemas
-from service.leaderboards.board import Row, main_hardware
 from service.leaderboards.codes import PRESENT
 from service.leaderboards.queries import older_on_board, rows_of
+from service.leaderboards.ranked_board import Row, main_hardware
 from service.leaderboards.ranking import TimeBy
 from service.leaderboards.tables import Entry
 from service.statistics.profiles import WIDEST, Profile, flips, profiles

@@ -18,7 +18,6 @@ from service.db import rows_of as table_of
 from service.errors import Invalid
 from service.experiments.tables import Experiment, Run
 from service.leaderboards import entries, schemas, tables
-from service.leaderboards.board import Older, Row, Rules, best_of_each_method, main_hardware, ranked
 from service.leaderboards.codes import (
     PRESENT,
     Digests,
@@ -29,8 +28,9 @@ from service.leaderboards.codes import (
     present_parts,
     told_older,
 )
-from service.leaderboards.pooling import RunResult, stored_pooled
-from service.leaderboards.published import published_entries
+from service.leaderboards.entry import RunResult, stored_pooled
+from service.leaderboards.papers import published_entries
+from service.leaderboards.ranked_board import Older, Row, Rules, best_of_each_method, main_hardware, ranked
 from service.leaderboards.ranking import RankBy
 from service.leaderboards.submitted import queries as submitted
 from service.leaderboards.submitted.entries import submitted_entries

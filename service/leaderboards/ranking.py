@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from normcore.spec.metric import Direction
-from service.leaderboards.pooling import By, PooledTimes, RunResult, times_of
+from service.leaderboards.entry import By, PooledTimes, RunResult, times_of
 from service.statistics.differences import pairs
 from service.statistics.order import Board, Key, Place, board
 from service.statistics.times import restricted_mean, time_pairs

@@ -10,8 +10,8 @@ from normcore.spec.methods import METHODS
 from normcore.spec.task import DEFAULT_PROFILE, ProfileName
 from normcore.spec.tasks import BENCHMARKS
 from service.errors import Invalid, NotFound
+from service.http.dependencies import DatabaseDep, PartsDep
 from service.http.openapi import JSON, answers, refusals
-from service.http.parts import DatabaseDep, PartsDep
 from service.http.routing import Router, check_found, check_known
 from service.http.tables import BY_ACCEPT, WantedFormat, also_as_file, as_file, json_answer
 from service.leaderboards import examples, overall, queries

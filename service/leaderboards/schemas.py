@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, TypeAdapter
 
 from normcore.spec import names
-from service.leaderboards.pooling import Estimate
+from service.leaderboards.entry import Estimate
 from service.leaderboards.ranking import RankBy, TimeBy
 from service.leaderboards.submitted.schemas import Provenance
 from service.statistics.agreement import Verdict as Judgement

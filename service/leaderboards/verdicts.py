@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from normcore.spec.tasks import BENCHMARKS
 from service import wording
-from service.leaderboards.pooling import By, RunResult, times_of
+from service.leaderboards.entry import By, RunResult, times_of
 from service.leaderboards.schemas import Entry, Leaderboard, Overall, Verdict
 from service.leaderboards.seeds import FEWEST, NEEDED, TESTED, counted, has_too_few, that_count
 from service.statistics.differences import pair

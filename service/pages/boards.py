@@ -17,7 +17,7 @@ from service.comparisons import queries as comparisons
 from service.comparisons.figures import AXES, By, drawn, thinned
 from service.comparisons.schemas import Curve, Curved
 from service.db import utc_now
-from service.http.parts import PartsDep
+from service.http.dependencies import PartsDep
 from service.http.routing import check_found, check_known
 from service.leaderboards import queries
 from service.leaderboards.moments import Moment
@@ -28,9 +28,9 @@ from service.leaderboards.schemas import Leaderboard, LeaderboardSummary, Overal
 from service.leaderboards.verdicts import nobody_wins, overall_verdict, ties
 from service.pages import formats
 from service.pages.board import Published, facts, table
+from service.pages.method_ranks import busiest, standings
 from service.pages.rendering import address, html, kept, page
 from service.pages.routing import PageRouter
-from service.pages.standings import busiest, standings
 
 router = PageRouter()
 

@@ -22,7 +22,7 @@ from service.experiments.figures import MOST_SEEDS
 from service.experiments.lifecycle import ENDED
 from service.experiments.schemas import ExperimentOut, HistoryEntry, RunOut
 from service.experiments.seed_curves import SeedCurves, seed_curves
-from service.http.parts import DatabaseDep, Parts, PartsDep
+from service.http.dependencies import DatabaseDep, Parts, PartsDep
 from service.pages import formats
 from service.pages.facts import facts
 from service.pages.forms import own_fields

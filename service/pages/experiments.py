@@ -20,8 +20,8 @@ from normcore.spec.tasks import BENCHMARKS
 from service.db import Database, utc_now
 from service.experiments import parameters, queries
 from service.experiments.schemas import ExperimentSummary, State
+from service.http.dependencies import DatabaseDep
 from service.http.pages import Cursor
-from service.http.parts import DatabaseDep
 from service.http.routing import check_known
 from service.pages.rendering import address, page
 from service.pages.routing import PageRouter

@@ -13,15 +13,15 @@ from normcore.spec import TASKS
 from normcore.spec.methods import METHODS
 from normcore.spec.task import ProfileName
 from service.catalogue import descriptions
-from service.http.parts import PartsDep
+from service.http.dependencies import PartsDep
 from service.http.routing import check_found
 from service.leaderboards import queries as leaderboards
 from service.leaderboards.seeds import FEWEST, NEEDED, counted
 from service.pages import formats
+from service.pages.method_ranks import busiest, standings
 from service.pages.options import options_of
 from service.pages.rendering import html, kept, page
 from service.pages.routing import PageRouter
-from service.pages.standings import busiest, standings
 from service.report_cards import figures, queries
 from service.report_cards.schemas import CellOut, MeasuredOut, ReportCard
 

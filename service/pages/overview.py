@@ -11,13 +11,13 @@ from normcore.spec.task import ProfileName
 from service.db import utc_now
 from service.experiments import queries as experiments
 from service.experiments.schemas import ExperimentOut, ExperimentSummary, State
-from service.http.parts import PartsDep
+from service.http.dependencies import PartsDep
 from service.leaderboards import queries as leaderboards
 from service.pages import formats
 from service.pages.experiments import Row, rows
+from service.pages.method_ranks import busiest, standings
 from service.pages.rendering import page
 from service.pages.routing import PageRouter
-from service.pages.standings import busiest, standings
 from service.workload.queries import live
 
 router = PageRouter()

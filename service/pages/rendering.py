@@ -12,7 +12,7 @@ from starlette.responses import HTMLResponse, Response
 
 from normcore.figures import Theme
 from normcore.figures.styles import style_of
-from service.http.parts import Parts
+from service.http.dependencies import Parts
 from service.keys.browser import TOKEN, form_token, is_signed_in
 from service.pages.formats import FILTERS
 from service.pages.outcomes import diverged_at

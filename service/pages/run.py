@@ -16,7 +16,7 @@ from service.errors import Unavailable
 from service.experiments import files, parameters, queries, stream
 from service.experiments.lifecycle import ENDED
 from service.experiments.schemas import MeasurementsOut, RunOut, TimingOut
-from service.http.parts import Parts, PartsDep
+from service.http.dependencies import Parts, PartsDep
 from service.pages import formats
 from service.pages.experiment import MOST_ROWS, Answer, CurveTable, backlog_of, no_worker, spread
 from service.pages.facts import facts

@@ -6,7 +6,7 @@ from fastapi import Depends, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse, Response
 
-from service.http.parts import PartsDep
+from service.http.dependencies import PartsDep
 from service.keys import browser, guard
 from service.pages.forms import FormFields, own_fields
 from service.pages.rendering import own_path, page

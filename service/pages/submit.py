@@ -22,10 +22,10 @@ from normcore.spec.methods import METHODS
 from normcore.spec.task import ProfileName
 from service.catalogue import descriptions
 from service.errors import Conflict, Invalid
-from service.experiments import queries, requests
+from service.experiments import api, queries
 from service.experiments.schemas import PlanOut
 from service.http.bodies import MAX_YAML_BYTES
-from service.http.parts import Parts, PartsDep
+from service.http.dependencies import Parts, PartsDep
 from service.http.readers import in_reader
 from service.http.routing import check_known
 from service.pages.estimates import Estimate, estimate
@@ -73,7 +73,7 @@ def _lacking(parts: Parts, spec: Mapping[str, Any], seeds: int) -> list[int]:
     """Seeds that are not measured yet."""
     every = list(range(seeds))
     try:
-        measured = requests.plan(parts, {**spec, "seeds": every}).measured_seeds
+        measured = api.plan(parts, {**spec, "seeds": every}).measured_seeds
     except Invalid:
         return every
     return [seed for seed in every if seed not in measured]
@@ -85,7 +85,7 @@ async def submit(request: Request, parts: PartsDep, fields: OwnSpecFields) -> Re
     draft = await in_reader(_draft, fields)  # reading YAML takes its time
     if draft.wants_submission and not draft.errors:
         try:
-            experiment, _ = await requests.submit(parts, draft.spec, draft.key)
+            experiment, _ = await api.submit(parts, draft.spec, draft.key)
             return RedirectResponse(f"/experiments/{experiment.id}", status_code=303)
         except Invalid:
             draft.status = 422
@@ -170,7 +170,7 @@ def _checked(parts: Parts, draft: Draft) -> Draft:
     if draft.errors:
         return draft
     try:
-        draft.plan = requests.plan(parts, draft.spec)
+        draft.plan = api.plan(parts, draft.spec)
     except Invalid as error:
         draft.errors = error.errors
         return draft

@@ -9,8 +9,8 @@ from starlette.responses import RedirectResponse, Response
 
 from normcore.spec.names import cell_names, option, shared
 from service.experiments.lifecycle import WAITING
+from service.http.dependencies import PartsDep
 from service.http.pages import AnId
-from service.http.parts import PartsDep
 from service.leaderboards.seeds import FEWEST, NEEDED
 from service.pages import formats
 from service.pages.cells import arranged, has_diverged
@@ -19,7 +19,7 @@ from service.pages.outcomes import diverged_in
 from service.pages.rendering import page
 from service.pages.routing import PageRouter
 from service.pages.seeds import more_seeds, too_few
-from service.sweeps import queries, requests
+from service.sweeps import api, queries
 from service.sweeps.examples import WRITTEN
 from service.sweeps.figures import metric_of, subject
 from service.sweeps.schemas import BudgetFlip, Sweep, SweepSummary
@@ -74,7 +74,7 @@ def get_sweep(request: Request, sweep_id: Annotated[str, Path()], parts: PartsDe
 def cancel(sweep_id: Annotated[str, Path()], parts: PartsDep) -> Response:
     """Cancel all of it."""
     with parts.db.transaction() as session:
-        requests.cancel(session, sweep_id)
+        api.cancel(session, sweep_id)
     return RedirectResponse(f"/sweeps/{sweep_id}", status_code=303)
 
 
@@ -82,7 +82,7 @@ def cancel(sweep_id: Annotated[str, Path()], parts: PartsDep) -> Response:
 def retry(sweep_id: Annotated[str, Path()], parts: PartsDep) -> Response:
     """Open a new attempt of what failed or was cancelled."""
     with parts.db.transaction() as session:
-        notifications = requests.retry(session, sweep_id)
+        notifications = api.retry(session, sweep_id)
     parts.notifier.notify(notifications)
     return RedirectResponse(f"/sweeps/{sweep_id}", status_code=303)
 

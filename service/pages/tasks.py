@@ -14,7 +14,7 @@ from normcore.spec.task import Need
 from normcore.spec.tasks import BENCHMARKS
 from service.catalogue import descriptions
 from service.catalogue.schemas import DatasetOut, ProfileOut
-from service.http.parts import Parts, PartsDep
+from service.http.dependencies import Parts, PartsDep
 from service.http.routing import check_found
 from service.leaderboards import queries as leaderboards
 from service.leaderboards.schemas import LeaderboardSummary

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from service.db import utc_now
 from service.experiments import queries
 from service.experiments.schemas import RunOut
-from service.http.parts import PartsDep
+from service.http.dependencies import PartsDep
 from service.pages import formats
 from service.pages.experiment import Answer
 from service.pages.rendering import page

@@ -10,8 +10,8 @@ from service.errors import NotFound
 from service.experiments import examples as experiments
 from service.experiments.parameters import FigureTheme
 from service.experiments.schemas import FigureOut
+from service.http.dependencies import DatabaseDep
 from service.http.openapi import answers, refusals
-from service.http.parts import DatabaseDep
 from service.http.routing import Router, check_found
 from service.report_cards import examples, figures, queries
 from service.report_cards.schemas import ReportCard

@@ -16,14 +16,14 @@ from normcore.spec.tasks import BENCHMARKS
 from service.experiments.lifecycle import WAITING
 from service.experiments.submission import New, experiment_row, store
 from service.experiments.tables import Experiment, Run
-from service.leaderboards.board import Row
 from service.leaderboards.queries import rows_of
+from service.leaderboards.ranked_board import Row
 from service.queue import Notification
 from service.statistics.anytime import undecided
 from service.sweeps.reuse import measured
+from service.sweeps.spec import MOST_SEEDS, OF_ALL_CELLS
 from service.sweeps.submission import notification
 from service.sweeps.tables import Sweep, SweepCell
-from service.sweeps.written import MOST_SEEDS, OF_ALL_CELLS
 
 log = logging.getLogger(__name__)
 

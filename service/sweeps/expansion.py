@@ -13,8 +13,8 @@ from sqlalchemy.orm import Session
 from normcore.spec import ExperimentSpec, SpecError, TrainingSpec
 from normcore.spec.messages import brief, quoted
 from service.errors import Invalid
-from service.experiments import checks, memory
-from service.sweeps.written import WrittenSweep
+from service.experiments import memory, validation
+from service.sweeps.spec import WrittenSweep
 
 MOST_ERRORS = 1000  # after which the other cells are not looked at
 MOST_OF_ONE = 50  # errors of one cell, after which the others are not looked at either
@@ -42,7 +42,7 @@ def cells(written: WrittenSweep, datasets_dir: Path | None) -> list[Cell]:
     found, refused = list[Cell](), list[Refused]()
     for values in all_values:
         try:
-            spec = checks.accepted(spec_of(written, values), datasets_dir)
+            spec = validation.accepted(spec_of(written, values), datasets_dir)
             found.append(Cell(values, spec, spec.fingerprint()))
         except Invalid as refusal:
             refused.append(Refused(values, refusal.errors))
@@ -193,7 +193,7 @@ def check_at_hand(session: Session, written: WrittenSweep, found: Sequence[Cell]
     refused, rooms = [], memory.Rooms()
     for cell in found:
         try:
-            checks.check_at_hand(session, cell.spec, heartbeat_seconds, rooms)
+            validation.check_at_hand(session, cell.spec, heartbeat_seconds, rooms)
         except Invalid as refusal:
             refused.append(Refused(cell.values, refusal.errors))
     if refused:

@@ -5,8 +5,8 @@ from itertools import combinations
 
 from normcore.spec.metric import Direction, Metric
 from normcore.spec.tasks import BENCHMARKS
-from service.leaderboards.board import Row
-from service.leaderboards.pooling import no_skill_of
+from service.leaderboards.entry import no_skill_of
+from service.leaderboards.ranked_board import Row
 from service.statistics.best_of import BestOf, Trial, best_of_each_number, flips
 from service.sweeps.schemas import BudgetFlip
 

@@ -9,8 +9,8 @@ from service.experiments.planning import Estimates
 from service.experiments.turns import Line, queue_position
 from service.sweeps import schemas
 from service.sweeps.expansion import Cell
+from service.sweeps.spec import WrittenSweep
 from service.sweeps.submission import plans
-from service.sweeps.written import WrittenSweep
 
 MOST_BASES = 3  # that an estimate names
 

@@ -11,11 +11,11 @@ from service.errors import NotFound
 from service.experiments.lifecycle import ENDED
 from service.experiments.schemas import State, derived_state
 from service.experiments.tables import Experiment, Run
-from service.http.kept import KeptAnswers
+from service.http.answer_cache import KeptAnswers
 from service.leaderboards.schemas import Entry
 from service.sweeps import schemas
+from service.sweeps.board_results import standings
 from service.sweeps.findings import metric_of
-from service.sweeps.standings import standings
 from service.sweeps.tables import Sweep, SweepCell
 
 

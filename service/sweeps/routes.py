@@ -18,17 +18,17 @@ from service.experiments.examples import FIGURE, SWEEP_ID
 from service.experiments.parameters import DryRun, FigureTheme, IdempotencyKey
 from service.experiments.schemas import FigureOut
 from service.http.bodies import YAML_TYPES, SpecBody
+from service.http.dependencies import DatabaseDep, Parts, PartsDep
 from service.http.openapi import JSON, Document, Responses, answers, headers, inlined, refusals, verbatim
 from service.http.pages import Cursor, Limit, Page, next_page, page
-from service.http.parts import DatabaseDep, Parts, PartsDep
 from service.http.readers import in_reader
 from service.http.routing import Router, check_found
 from service.http.tables import WantedFormat, also_as_file, as_file, json_answer
-from service.sweeps import examples, expansion, figures, planning, queries, requests, schemas, submission
+from service.sweeps import api, examples, expansion, figures, planning, queries, schemas, submission
 from service.sweeps.columns import FILE_EXAMPLE, FILE_ROW, SWEEPS_EXAMPLE, SWEEPS_ROW, sweep_table, sweeps_table
 from service.sweeps.expansion import Cell
+from service.sweeps.spec import WrittenSweep, read
 from service.sweeps.submission import Submitted
-from service.sweeps.written import WrittenSweep, read
 
 router = Router(prefix="/v1/sweeps", tags=["sweeps"])
 WRITTEN = {
@@ -174,7 +174,7 @@ def get_figure(
 def cancel_sweep(sweep_id: SweepId, parts: PartsDep) -> Response:
     """Cancel all of it: queued runs stop at once, running ones within seconds. What has ended stays as it is."""
     with parts.db.transaction() as session:
-        requests.cancel(session, sweep_id)
+        api.cancel(session, sweep_id)
     return Response(_shown(parts, sweep_id), status.HTTP_202_ACCEPTED, media_type=JSON)
 
 
@@ -187,7 +187,7 @@ def cancel_sweep(sweep_id: SweepId, parts: PartsDep) -> Response:
 def retry_sweep(sweep_id: SweepId, parts: PartsDep) -> Response:
     """Open a new attempt of each failed and cancelled run; it resumes from the last checkpoint, if there is one."""
     with parts.db.transaction() as session:
-        notifications = requests.retry(session, sweep_id)
+        notifications = api.retry(session, sweep_id)
     parts.notifier.notify(notifications)
     return Response(_shown(parts, sweep_id), status.HTTP_202_ACCEPTED, media_type=JSON)
 

@@ -13,8 +13,8 @@ from service.ids import new_id
 from service.queue import Notification
 from service.sweeps.expansion import Cell
 from service.sweeps.reuse import Measured, measured
+from service.sweeps.spec import WrittenSweep
 from service.sweeps.tables import Sweep, SweepCell
-from service.sweeps.written import WrittenSweep
 
 NEW_SWEEP = insert(rows_of(Sweep))
 NEW_CELL = insert(rows_of(SweepCell))

@@ -3,8 +3,8 @@
 from dataclasses import asdict
 from datetime import UTC, datetime
 
+from service.http.dependencies import PartsDep
 from service.http.openapi import answers
-from service.http.parts import PartsDep
 from service.http.routing import Router
 from service.workload import backlog, examples, queries
 from service.workload.schemas import QueueList, QueueOut, WorkerList, WorkerOut

@@ -12,7 +12,7 @@ import pytest
 
 from normcore.spec import ExperimentSpec, read_spec, resolve
 from service.sweeps import expansion
-from service.sweeps.written import read
+from service.sweeps.spec import read
 
 FOLDER = Path(__file__).parents[2] / "examples" / "sweeps"
 FILES = {path.relative_to(FOLDER).with_suffix("").as_posix(): path for path in sorted(FOLDER.rglob("*.yaml"))}

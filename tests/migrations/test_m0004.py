@@ -21,7 +21,7 @@ from service.db import Database
 from service.experiments import submission
 from service.experiments.tables import Experiment, Run
 from service.leaderboards.entries import refresh_missing
-from service.leaderboards.pooling import stored_pooled
+from service.leaderboards.entry import stored_pooled
 from service.leaderboards.tables import Entry
 from service.processes.migrate import migrate
 from service.settings import Settings

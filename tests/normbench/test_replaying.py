@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.console import Console
 
-from normbench.display.replayed import replayed
+from normbench.display.replay import replayed
 from normbench.replaying import compared, spec_of
 
 ENVIRONMENT = {"torch": "2.12.0", "cpu": "AMD EPYC", "gpu": None, "data": {"digits": "abc"}}

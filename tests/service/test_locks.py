@@ -23,7 +23,7 @@ from service.leaderboards.submitted.reading import read
 from service.leaderboards.tables import Entry
 from service.processes.migrate import migrate
 from service.queue import Notification
-from service.sweeps import adaptive, expansion, requests, submission, written
+from service.sweeps import adaptive, api, expansion, spec, submission
 from tests.processes import until
 from tests.service.experiments.lifecycle.test_cancelling import is_waited_for
 from tests.service.experiments.lifecycle.verbs import deferred, done
@@ -158,7 +158,7 @@ def test_a_sweep_that_another_scheduler_advances_gets_its_seeds_once(db: Databas
 
 def test_a_cancel_of_a_sweep_waits_for_its_new_seeds_and_cancels_them(db: Database) -> None:
     sweep_id = ended(db)
-    with meanwhile(db, adaptive.advance, lambda: done(db, lambda session: requests.cancel(session, sweep_id))):
+    with meanwhile(db, adaptive.advance, lambda: done(db, lambda session: api.cancel(session, sweep_id))):
         pass
     with db.snapshot() as session:
         of_sweep = select(Run.state).join(Experiment).where(Experiment.sweep_id == sweep_id)
@@ -169,7 +169,7 @@ def test_a_cancel_of_a_sweep_waits_for_its_new_seeds_and_cancels_them(db: Databa
 def test_a_sweep_that_is_being_cancelled_is_passed_over(db: Database) -> None:
     sweep_id = ended(db)
     with db.transaction() as session:
-        requests.cancel(session, sweep_id)
+        api.cancel(session, sweep_id)
         assert passing(db, adaptive.advance) == []
 
 
@@ -197,7 +197,7 @@ def test_a_result_whose_key_another_process_is_storing_is_found_by_it(db: Databa
 
 def test_a_sweep_whose_key_another_process_is_storing_is_found_by_it(db: Database, client: TestClient) -> None:
     body = posted()
-    sweep = written.read(body)
+    sweep = spec.read(body)
     with meanwhile(
         db,
         lambda session: submission.submit(

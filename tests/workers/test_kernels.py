@@ -21,7 +21,7 @@ import pytest
 
 from normcore.kernels.cpu.build import CELLS
 from tests.processes import Service, service, until
-from workers import kernels, warm
+from workers import fork_server, kernels
 from workers.kernels import missing_for_triton, prepare
 
 COMPILING = "INFO workers.kernels: compiling kernels for this processor, once on this machine; it takes some seconds"
@@ -221,7 +221,7 @@ def test_a_process_that_cannot_be_started_is_told_and_costs_no_worker(
     def fails() -> None:
         raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
 
-    monkeypatch.setattr(warm.context, "Pipe", fails)
+    monkeypatch.setattr(fork_server.context, "Pipe", fails)
     why = "BlockingIOError: [Errno 11] Resource temporarily unavailable"
     assert prepare("cpu") == f"no process to compile them can be started: {why}"
     assert "no fused kernels here" in caplog.text

@@ -13,9 +13,9 @@ import psycopg
 import pytest
 import redis
 
+from benchmarks.faults.observations import Undisturbed
 from benchmarks.faults.reference import undisturbed as train
 from benchmarks.faults.scenario import Load
-from benchmarks.faults.seen import Undisturbed
 from benchmarks.faults.verdict import without_seconds
 from tests.processes import Service, service, until
 from tests.servers import free_port, postgres_database, private_redis

@@ -21,7 +21,7 @@ from normcore.spec import resolve
 from service.artifacts import Artifacts
 from service.experiments.trained_model import OF_OLDER_CODE, Model
 from tests.service.given import written
-from workers import warm
+from workers import fork_server
 from workers.messages import Failed, Job, Message, Progress, RunFinished, RunStarted, Saved, Stopped, Stored, Troubled
 from workers.trainer import Trainer
 
@@ -354,7 +354,7 @@ def test_killed_it_is_gone_and_says_what_killed_it(tmp_path: Path, trainers: lis
 
 
 def test_it_can_be_killed_at_any_moment_of_its_end(tmp_path: Path, trainers: list[Trainer]) -> None:
-    assert warm.look_for("cpu") == warm.Device(memory=None)
+    assert fork_server.look_for("cpu") == fork_server.Device(memory=None)
     for attempt in range(1, 31):
         trainer = Trainer(job(tmp_path, attempt=attempt, **LONG))
         trainers.append(trainer)
@@ -369,7 +369,7 @@ def test_a_forked_process_finds_its_code_loaded_and_nobody_loads_torchs_compiler
     code = f"""
 import json, sys
 from importlib import import_module
-for name in {warm.WARM}:
+for name in {fork_server.WARM}:
     import_module(name)
 before = set(sys.modules)
 from pathlib import Path

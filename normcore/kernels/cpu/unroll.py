@@ -14,9 +14,9 @@ from torch.nn import functional
 from normcore import recurrent
 from normcore.cells import Cell, State
 from normcore.cells.rnn import RNN
+from normcore.kernels.cell_layout import Described, NormKind
 from normcore.kernels.cpu.load import PRECISIONS, load
 from normcore.kernels.cpu.recurrence import Recurrence, Site, address
-from normcore.kernels.described import Described, NormKind
 from normcore.kernels.gradient import taken_once
 from normcore.norms.sequence_batch_norm import SequenceBatchNormAtSite
 from normcore.recurrent.unroll import S, Unrolled

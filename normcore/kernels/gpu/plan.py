@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from normcore.kernels.described import NormKind
+from normcore.kernels.cell_layout import NormKind
 
 OVER_FEATURES = {NormKind.LAYER_NORM, NormKind.RMS_NORM}
 HIDDEN_ON_CHIP = 64  # units up to which what a program needs fits into registers

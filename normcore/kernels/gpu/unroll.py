@@ -13,7 +13,7 @@ from normcore import recurrent
 from normcore.cells import Cell, State
 from normcore.cells.gru import GRU
 from normcore.cells.rnn import RNN
-from normcore.kernels.described import Described, DescribedSite, NormKind
+from normcore.kernels.cell_layout import Described, DescribedSite, NormKind
 from normcore.kernels.gpu.plan import OVER_FEATURES, Place, Plan
 from normcore.kernels.gpu.recurrence import Recurrence
 from normcore.norms.batch_statistics import BatchStatistics

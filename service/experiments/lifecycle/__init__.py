@@ -24,9 +24,9 @@ from service.experiments.lifecycle.attempt import (
     start,
 )
 from service.experiments.lifecycle.claiming import Claim, claim
+from service.experiments.lifecycle.commands import cancel, cancel_all, retry, retry_all
 from service.experiments.lifecycle.lease import Lease, LeaseLost
 from service.experiments.lifecycle.notifying import notify_again
-from service.experiments.lifecycle.requests import cancel, cancel_all, retry, retry_all
 from service.experiments.lifecycle.returning import defer, end_pauses, lose, release, take_back, take_back_from
 from service.experiments.lifecycle.states import ENDED, WAITING
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from service.leaderboards.pooling import RunResult, no_skill_of
+from service.leaderboards.entry import RunResult, no_skill_of
 from service.leaderboards.schemas import Entry
 from service.leaderboards.submitted.queries import estimate_of, judged, value_of
 from service.leaderboards.submitted.schemas import Provenance

@@ -12,7 +12,7 @@ from normcore.problem import test_items
 from normcore.spec.tasks import BENCHMARKS
 from service.errors import NotFound
 from service.experiments.queries import AFTER_HEX
-from service.leaderboards.pooling import Estimate, RunResult, estimate, no_skill_of
+from service.leaderboards.entry import Estimate, RunResult, estimate, no_skill_of
 from service.leaderboards.submitted import schemas
 from service.leaderboards.submitted.tables import SubmittedResult
 from service.leaderboards.tables import Entry

@@ -12,9 +12,9 @@ from service.db import Database
 from service.errors import Conflict, NotFound, TooLarge
 from service.experiments import parameters
 from service.http.bodies import YAML_TYPES, SpecBody
+from service.http.dependencies import DatabaseDep
 from service.http.openapi import JSON, Document, Responses, answers, headers, reference, refusals, verbatim
 from service.http.pages import Cursor, Limit, Page, page
-from service.http.parts import DatabaseDep
 from service.http.routing import Router, check_known
 from service.leaderboards.submitted import examples, queries, storing
 from service.leaderboards.submitted.reading import Submitted, read

@@ -11,7 +11,7 @@ from normcore.spec.experiment import MAX_SEED, MAX_SEEDS
 from normcore.spec.messages import Form
 from normcore.spec.part import Part
 from service.experiments.schemas import OfSpec
-from service.leaderboards.pooling import Estimate
+from service.leaderboards.entry import Estimate
 from service.statistics.values import Interval
 from service.urls import without_password
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from benchmarks.faults.observations import Injury, RunSeen, Sample, Seen, Undisturbed
 from benchmarks.faults.scenario import BRIEF, FULL, Kind, plan
-from benchmarks.faults.seen import Injury, RunSeen, Sample, Seen, Undisturbed
 from benchmarks.faults.verdict import Verdict, Wrong, doubled, judge, ran_on, recovery, wrong_rows
 
 ROWS = {("valid.loss", step): 1.0 / step for step in (10, 20, 30, 40)}

@@ -18,7 +18,7 @@ from normcore.spec import TrainingSpec, resolve
 from normcore.spec.tasks.char_lm import CharLM
 from normcore.tasks.char_lm import CharacterModelling
 from normcore.tasks.task import Resources
-from normcore.trained import Trained
+from normcore.trained_model import Trained
 from tests.normcore.networks import recurrent
 
 RESOURCES = Resources(None, torch.device("cpu"), torch.float64)

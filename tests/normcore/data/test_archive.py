@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from normcore.data.archive import files_of_tar, member_chunks
-from normcore.data.stored import DatasetCorrupt
+from normcore.data.files import DatasetCorrupt
 
 CONTENT = bytes(range(256)) * 10_000
 

@@ -78,7 +78,7 @@ def test_a_changed_file_is_noticed_though_it_was_right_before(tmp_path: Path) ->
 def test_checking_again_does_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(tmp_path, "part.txt", CONTENT)
     registry.verify(TOY, tmp_path)
-    monkeypatch.setattr("normcore.data.stored.chunks", lambda *_: pytest.fail("read again"))
+    monkeypatch.setattr("normcore.data.files.chunks", lambda *_: pytest.fail("read again"))
     registry.verify(TOY, tmp_path)
 
 

@@ -14,7 +14,7 @@ from normcore.footprint import footprint
 from normcore.own_code import code_of, digests
 from normcore.spec import ExperimentSpec, resolve
 from service.db import Database
-from service.experiments import checks, lifecycle
+from service.experiments import lifecycle, validation
 from service.experiments.tables import Experiment, Run
 from service.fleet import registration
 from service.fleet.registration import WorkerIdentity
@@ -186,7 +186,7 @@ def test_edited_options_are_refused_until_the_service_is_restarted(
     def edited(spec: ExperimentSpec) -> dict[str, str]:
         return {"norm": "normcore/spec/methods/layer_norm.py"} if spec.norm and spec.norm.method == "layer_norm" else {}
 
-    monkeypatch.setattr(checks.loaded_options(), "edited", edited)
+    monkeypatch.setattr(validation.loaded_options(), "edited", edited)
     answer = client.post("/v1/experiments", params={"dry_run": "true"}, json=written("layer_norm"))
     assert answer.status_code == 422
     [error] = answer.json()["errors"]

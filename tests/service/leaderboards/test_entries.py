@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from service.db import Database
 from service.experiments.tables import Run
 from service.leaderboards import entries
-from service.leaderboards.pooling import Pooled, RunResult, stored_pooled
+from service.leaderboards.entry import Pooled, RunResult, stored_pooled
 from service.leaderboards.tables import Entry
 from tests.service.given import MAX_STEPS, claimed, failed, finished, measured, recorded, submitted, timing_of
 from tests.service.leaderboards.boards import board, trained_by

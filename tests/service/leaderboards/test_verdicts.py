@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from service.leaderboards.pooling import Estimate, RunResult
+from service.leaderboards.entry import Estimate, RunResult
 from service.leaderboards.schemas import (
     Entry,
     Leaderboard,

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from normcore.spec.tasks import BENCHMARKS
-from service.leaderboards.pooling import Estimate
+from service.leaderboards.entry import Estimate
 from service.pages.cells import arranged
 from service.sweeps.examples import MEASURED, RUNNING, SWEEP
 from service.sweeps.schemas import Sweep, SweepCell

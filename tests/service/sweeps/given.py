@@ -13,10 +13,10 @@ from service.db import Database
 from service.experiments import lifecycle
 from service.experiments.machines import Start
 from service.experiments.tables import Experiment, Run
-from service.http.kept import KeptAnswers
+from service.http.answer_cache import KeptAnswers
 from service.sweeps import expansion, queries, submission
 from service.sweeps.schemas import Sweep, SweepCell
-from service.sweeps.written import read
+from service.sweeps.spec import read
 from tests.service.given import ALL_QUEUES, LEASE_SECONDS, MAX_STEPS, QUIET, result_of, timing_of
 
 SPEC: dict[str, Any] = {"task": {"name": "permuted_digits", "profile": "smoke"}}

@@ -9,7 +9,7 @@ import pytest
 from service.db import Database
 from service.processes.scheduler import look
 from service.settings import Settings
-from service.sweeps import adaptive, requests
+from service.sweeps import adaptive, api
 from tests.service.given import claimed, failed, submitted
 from tests.service.sweeps.given import cell, posted, run_all, runs_of, shown, stored
 
@@ -105,11 +105,11 @@ def test_a_cell_of_which_a_run_failed_gets_no_more_and_the_others_go_on(db: Data
 def test_a_sweep_that_is_cancelled_gets_no_more_until_it_is_retried(db: Database) -> None:
     sweep_id = stored(db, posted(THREE, adaptive=True))
     with db.transaction() as session:
-        requests.cancel(session, sweep_id)
+        api.cancel(session, sweep_id)
     assert advanced(db) == 0
     assert shown(db, sweep_id).state == "cancelled"
     with db.transaction() as session:
-        assert len(requests.retry(session, sweep_id)) == 9
+        assert len(api.retry(session, sweep_id)) == 9
     run_all(db, worth)
     assert advanced(db) == 3
 
@@ -118,7 +118,7 @@ def test_a_sweep_that_is_cancelled_between_two_steps_gets_no_more(db: Database) 
     sweep_id = stored(db, posted(THREE, adaptive=True))
     run_all(db, worth)
     with db.transaction() as session:
-        requests.cancel(session, sweep_id)
+        api.cancel(session, sweep_id)
     assert advanced(db) == 0
     assert shown(db, sweep_id).state == "succeeded"
 

@@ -7,7 +7,7 @@ import pytest
 from normcore.spec import TrainingSpec, resolve
 from service.errors import Invalid
 from service.sweeps.expansion import Cell, assignments, cells
-from service.sweeps.written import read
+from service.sweeps.spec import read
 from tests.service.sweeps.given import LR, METHODS, SPEC, posted
 
 

@@ -3,11 +3,11 @@
 import pytest
 
 from normcore.spec.metric import ACCURACY, ERROR_RATE
-from service.leaderboards.board import Row
-from service.leaderboards.pooling import RunResult, pool
+from service.leaderboards.entry import RunResult, pool
+from service.leaderboards.ranked_board import Row
 from service.statistics.best_of import BestOf, Trial
 from service.sweeps import findings
-from tests.service.leaderboards.test_pooling import run
+from tests.service.leaderboards.test_entry import run
 
 
 def cell(name: str, *runs: RunResult, method: str = "none") -> Row:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from service.db import Database
-from service.http.kept import KeptAnswers
+from service.http.answer_cache import KeptAnswers
 from service.sweeps import queries
 from tests.service.given import MAX_STEPS, begun, claimed, failed, finished, measured, recorded
 from tests.service.sweeps.given import LR, METHODS, SPEC, cell, posted, run_all, shown, stored

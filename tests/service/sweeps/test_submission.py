@@ -9,9 +9,9 @@ from normcore.spec import resolve
 from service.db import Database
 from service.errors import Conflict
 from service.experiments.tables import Experiment, Run
-from service.sweeps import expansion, requests, submission
+from service.sweeps import api, expansion, submission
+from service.sweeps.spec import read
 from service.sweeps.tables import Sweep, SweepCell
-from service.sweeps.written import read
 from tests.service.given import claimed, finished, submitted
 from tests.service.sweeps.given import LR, METHODS, SPEC, posted, runs_of, shown, stored
 
@@ -75,8 +75,8 @@ def test_an_experiment_submitted_after_a_sweep_waits_for_one_run_of_it(db: Datab
 def test_a_sweep_that_is_retried_takes_one_turn_as_before(db: Database) -> None:
     sweep_id = stored(db, posted({LR: [k * 1e-5 for k in range(1, 11)]}))
     with db.transaction() as session:
-        requests.cancel(session, sweep_id)
-        assert len(requests.retry(session, sweep_id)) == 10
+        api.cancel(session, sweep_id)
+        assert len(api.retry(session, sweep_id)) == 10
     alone = submitted(db, "none").runs[0].id
     assert [claimed(db).lease.run_id for _ in range(3)].index(alone) == 1
 

@@ -7,7 +7,7 @@ block, of batch norm (RBN Eq. 9) a feature in all examples. Means and factors ar
 import triton
 import triton.language as tl
 
-from normcore.kernels.described import NormKind
+from normcore.kernels.cell_layout import NormKind
 from normcore.kernels.gpu.device.tiles import add_to_parameters, load_parameters
 
 NONE = tl.constexpr(NormKind.NONE.value)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from normcore.kernels.described import NormKind
+from normcore.kernels.cell_layout import NormKind
 
 pytest.importorskip("triton", reason="needs triton: pip install '.[gpu]'")
 from normcore.kernels.gpu.plan import shared_memory

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from normcore import recurrent
-from normcore.kernels.described import NormKind
+from normcore.kernels.cell_layout import NormKind
 from normcore.norms.population import batch_norms
 from tests.normcore.kernels.compared import (
     EXACT,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from service.errors import Invalid
-from service.sweeps.written import Distribution, read
+from service.sweeps.spec import Distribution, read
 from tests.service.sweeps.given import LR, METHODS, SPEC, posted
 
 RATE = {"log_uniform": [1e-4, 1e-2]}

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from normcore.kernels import KernelUnavailable, choose, trials
-from normcore.kernels.trials import Verdict
+from normcore.kernels import KernelUnavailable, choose, gpu_verdicts
+from normcore.kernels.gpu_verdicts import Verdict
 from normcore.recurrent import unroll
 from normcore.spec.cells.gru import GRU
 from normcore.spec.cells.lstm import LSTM
@@ -44,16 +44,18 @@ def test_what_is_right_and_faster_passes(verdict: Verdict, passed: bool, told: s
 
 
 def kept(device: torch.device, pair: tuple[str, str], verdict: Verdict) -> None:
-    with trials.alone(device):
-        trials.keep(device, pair, verdict)
+    with gpu_verdicts.alone(device):
+        gpu_verdicts.keep(device, pair, verdict)
 
 
 def test_what_is_known_is_kept_and_told_in_a_line() -> None:
-    assert trials.verdicts(CPU) == {}
+    assert gpu_verdicts.verdicts(CPU) == {}
     kept(CPU, PAIR, Verdict(None, 1.5))
     kept(CPU, ("gru", "none"), Verdict("y is off", None))
-    assert trials.verdicts(CPU) == {PAIR: Verdict(None, 1.5), ("gru", "none"): Verdict("y is off", None)}
-    assert trials.summary(CPU) == ("1 of 2 are right and faster than the reference; gru with none is wrong: y is off")
+    assert gpu_verdicts.verdicts(CPU) == {PAIR: Verdict(None, 1.5), ("gru", "none"): Verdict("y is off", None)}
+    assert gpu_verdicts.summary(CPU) == (
+        "1 of 2 are right and faster than the reference; gru with none is wrong: y is off"
+    )
 
 
 UNREADABLE = [
@@ -77,9 +79,9 @@ def test_a_file_that_cannot_be_read_knows_nothing_and_is_written_anew(cache: Pat
     kept(CPU, PAIR, Verdict(None, 1.5))
     [file] = cache.rglob("trials-*.json")
     file.write_text(content)
-    assert trials.verdicts(CPU) == {}
+    assert gpu_verdicts.verdicts(CPU) == {}
     kept(CPU, PAIR, Verdict(None, 2.0))
-    assert trials.verdicts(CPU) == {PAIR: Verdict(None, 2.0)}
+    assert gpu_verdicts.verdicts(CPU) == {PAIR: Verdict(None, 2.0)}
 
 
 def test_a_verdict_is_of_one_kind_of_device_and_says_of_what(
@@ -89,9 +91,9 @@ def test_a_verdict_is_of_one_kind_of_device_and_says_of_what(
     [file] = cache.rglob("trials-*.json")
     tried = json.loads(file.read_text())["tried"]
     assert (tried["device"], tried["torch"]) == ("NVIDIA H100", torch.__version__)
-    assert trials.verdicts(CPU) == {}
+    assert gpu_verdicts.verdicts(CPU) == {}
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda _: "NVIDIA A100")
-    assert trials.verdicts(cuda) == {}
+    assert gpu_verdicts.verdicts(cuda) == {}
 
 
 def test_auto_takes_what_has_passed_and_by_name_runs_what_is_not_known_to_be_wrong(cuda: torch.device) -> None:

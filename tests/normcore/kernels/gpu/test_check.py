@@ -11,21 +11,21 @@ from normcore.spec.kernels import FUSED_PAIRS
 
 pytest.importorskip("triton", reason="needs triton: pip install '.[gpu]'")
 from normcore.kernels import gpu
-from normcore.kernels.gpu import trial
+from normcore.kernels.gpu import check
 
 CPU = torch.device("cpu")
-TINY = trial.Sizes(steps=2, batch=20, inputs=3)
+TINY = check.Sizes(steps=2, batch=20, inputs=3)
 SMALL: dict[str, Any] = {"hidden": (20,), "exact": TINY, "timed": TINY}
-REPEATED: dict[str, Any] = {**SMALL, "timed": trial.Sizes(steps=40, batch=20, inputs=3)}
+REPEATED: dict[str, Any] = {**SMALL, "timed": check.Sizes(steps=40, batch=20, inputs=3)}
 
 
 @pytest.mark.parametrize(("cell", "method"), FUSED_PAIRS)
 def test_what_the_interpreter_computes_is_right_and_slower_than_torch(
     cell: str, method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trial, "STARTS", 1)  # by the interpreter each takes as long
-    monkeypatch.setattr(trial, "TIMED", 1)
-    verdict = trial.try_out(cell, method, CPU, gpu.unroll, **SMALL)
+    monkeypatch.setattr(check, "STARTS", 1)  # by the interpreter each takes as long
+    monkeypatch.setattr(check, "TIMED", 1)
+    verdict = check.try_out(cell, method, CPU, gpu.unroll, **SMALL)
     assert verdict.wrong is None
     assert verdict.speedup is not None
     assert verdict.speedup < 1
@@ -41,7 +41,7 @@ def test_of_two_sizes_the_lesser_gain_counts() -> None:
             done = recurrent.unroll(cell, *arguments)
         return done
 
-    verdict = trial.try_out("rnn", "none", CPU, slow_if_large, **{**REPEATED, "hidden": (20, 33)})
+    verdict = check.try_out("rnn", "none", CPU, slow_if_large, **{**REPEATED, "hidden": (20, 33)})
     assert verdict.wrong is None
     assert verdict.speedup is not None
     assert verdict.speedup < 0.8
@@ -76,7 +76,7 @@ def scaled(part: str) -> Any:
     ],
 )
 def test_what_is_wrong_is_named(part: str, told: str) -> None:
-    verdict = trial.try_out("lstm", "recurrent_batch_norm", CPU, scaled(part), **SMALL)
+    verdict = check.try_out("lstm", "recurrent_batch_norm", CPU, scaled(part), **SMALL)
     assert not verdict.passed
     assert verdict.wrong is not None
     assert verdict.wrong.startswith("of 20 units in float32, ")
@@ -92,7 +92,7 @@ def test_what_is_wrong_with_lengths_alone_or_under_autocast_alone_is_found() -> 
         return done._replace(y=done.y * (2 if torch.is_autocast_enabled("cpu") else 1))
 
     found = [
-        trial.try_out("gru", "layer_norm", CPU, by, **SMALL).wrong for by in (forgets_lengths, doubles_under_autocast)
+        check.try_out("gru", "layer_norm", CPU, by, **SMALL).wrong for by in (forgets_lengths, doubles_under_autocast)
     ]
     assert "with lengths" in str(found[0])
     assert str(found[1]).startswith("of 20 units in bfloat16, y is")
@@ -106,9 +106,9 @@ def test_what_goes_wrong_only_after_some_calls_is_found() -> None:
         nonlocal calls
         calls += 1
         done = recurrent.unroll(*arguments)
-        return done._replace(y=done.y * (2 if calls > 2 * trial.NETWORKS else 1))
+        return done._replace(y=done.y * (2 if calls > 2 * check.NETWORKS else 1))
 
-    verdict = trial.try_out("rnn", "none", CPU, wears_out, **SMALL)
+    verdict = check.try_out("rnn", "none", CPU, wears_out, **SMALL)
     assert str(verdict.wrong).startswith("of 20 units in float32, y is")
 
 
@@ -116,5 +116,5 @@ def test_a_trial_leaves_the_random_numbers_of_its_process_as_they_were() -> None
     torch.manual_seed(7)
     expected = torch.rand(1)
     torch.manual_seed(7)
-    trial.try_out("rnn", "none", CPU, recurrent.unroll, **SMALL)
+    check.try_out("rnn", "none", CPU, recurrent.unroll, **SMALL)
     assert torch.equal(torch.rand(1), expected)

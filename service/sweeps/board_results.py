@@ -12,10 +12,10 @@ from normcore.problem import own_budget
 from normcore.spec.metric import Metric
 from normcore.spec.task import ProfileName
 from normcore.spec.tasks import BENCHMARKS
-from service.http.kept import KeptAnswers
+from service.http.answer_cache import KeptAnswers
 from service.leaderboards import queries as leaderboards
 from service.leaderboards import tables
-from service.leaderboards.board import Row, Rules, ranked
+from service.leaderboards.ranked_board import Row, Rules, ranked
 from service.leaderboards.schemas import Entry
 from service.sweeps import findings
 from service.sweeps.schemas import BudgetFlip, BudgetPoint

@@ -14,7 +14,7 @@ import torch
 from normcore.events import Finished
 from normcore.recurrent import Recurrent
 from normcore.spec import TrainingSpec, resolve
-from normcore.trained import Trained, load
+from normcore.trained_model import Trained, load
 from normcore.training.loop import train
 from tests.normcore.training_specs import recurrent_model
 

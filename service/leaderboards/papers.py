@@ -9,7 +9,7 @@ from normcore.published import Result, published
 from normcore.spec import resolve
 from normcore.spec.metric import Metric
 from normcore.spec.tasks.benchmark import Benchmark
-from service.leaderboards.pooling import Estimate
+from service.leaderboards.entry import Estimate
 from service.leaderboards.schemas import Entry
 
 

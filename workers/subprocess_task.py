@@ -10,7 +10,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from workers import warm
+from workers import fork_server
 
 END_SECONDS = 3.0  # for the process to end what it started, before SIGKILL
 
@@ -45,8 +45,8 @@ def working(work: Callable[..., None], *arguments: Any) -> Iterator[Aside]:
     Raises:
         OSError, EOFError: no process can be started, for want of memory, files or processes.
     """
-    ours, theirs = warm.context.Pipe()
-    process = warm.context.Process(target=_work, args=(theirs, work, arguments), daemon=True)
+    ours, theirs = fork_server.context.Pipe()
+    process = fork_server.context.Process(target=_work, args=(theirs, work, arguments), daemon=True)
     try:
         process.start()
         theirs.close()

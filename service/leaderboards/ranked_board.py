@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from normcore.spec.metric import Metric
 from normcore.target import Time
 from service.leaderboards.codes import Parts
-from service.leaderboards.pooling import MIXED, Pooled, PooledTimes, RunResult, on, spans_of
+from service.leaderboards.entry import MIXED, Pooled, PooledTimes, RunResult, on, spans_of
 from service.leaderboards.ranking import (
     RankBy,
     key_of_time,

@@ -4,7 +4,7 @@ import pytest
 from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
-from service.http.strangers import RefuseStrangers
+from service.http.origin_check import RefuseStrangers
 
 NAMED = frozenset({"bench.example.org"})
 CURL = {"Content-Type": "application/x-www-form-urlencoded"}

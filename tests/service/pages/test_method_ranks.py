@@ -7,7 +7,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from service.db import Database
-from service.pages.standings import Column, Standing, Standings, column
+from service.pages.method_ranks import Column, Standing, Standings, column
 from tests.service.leaderboards.boards import board as board_of
 from tests.service.leaderboards.boards import result
 from tests.service.leaderboards.test_standing import FEW, FIRST, LOST, TIED

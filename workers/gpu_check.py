@@ -11,10 +11,10 @@ from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, NamedTuple
 
 from normcore.spec.kernels import FUSED_PAIRS
-from workers.aside import working
+from workers.subprocess_task import working
 
 if TYPE_CHECKING:
-    from normcore.kernels.trials import Verdict
+    from normcore.kernels.gpu_verdicts import Verdict
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ def try_all(device: str, trial: Trial | None = None, trial_seconds: float = TRIA
     """Have every cell and method tried that was not tried on such a device, and log what was found.
 
     Args:
-        trial: what is done in a process for each; that of ``normcore.kernels.gpu.trial`` by default.
+        trial: what is done in a process for each; that of ``normcore.kernels.gpu.check`` by default.
         trial_seconds: in which a trial ends that ends at all.
 
     Returns:
@@ -87,14 +87,14 @@ def _why_it_broke(pair: Pair, device: str, trial: Trial, seconds: float) -> str 
 def _try_one(worker: Connection, pair: Pair, device_name: str, trial: Trial) -> None:
     """Runs in a process of its own."""
     from normcore.environment import usable_device
-    from normcore.kernels import trials
+    from normcore.kernels import gpu_verdicts
 
     device, why = usable_device(device_name), None
     try:
-        with trials.alone(device):
+        with gpu_verdicts.alone(device):
             worker.send(BEGUN)
-            if pair not in trials.verdicts(device):
-                trials.keep(device, pair, trial(pair, device_name))
+            if pair not in gpu_verdicts.verdicts(device):
+                gpu_verdicts.keep(device, pair, trial(pair, device_name))
     except Exception as error:  # whatever torch, Triton, the compiler or the disk raise
         why = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
     worker.send(why)
@@ -113,18 +113,18 @@ def _known(device: str) -> Known:
 def _look(worker: Connection, device_name: str) -> None:
     """Runs in a process of its own."""
     from normcore.environment import usable_device
-    from normcore.kernels import trials
+    from normcore.kernels import gpu_verdicts
 
     device = usable_device(device_name)
-    verdicts = trials.verdicts(device)
+    verdicts = gpu_verdicts.verdicts(device)
     untried = [pair for pair in FUSED_PAIRS if pair not in verdicts]
     wrong = [pair for pair, verdict in verdicts.items() if verdict.wrong is not None]
-    worker.send(Known(untried, wrong, trials.summary(device)))
+    worker.send(Known(untried, wrong, gpu_verdicts.summary(device)))
 
 
 def _trial(pair: Pair, device_name: str) -> "Verdict":
     from normcore.environment import usable_device
     from normcore.kernels import gpu
-    from normcore.kernels.gpu.trial import try_out
+    from normcore.kernels.gpu.check import try_out
 
     return try_out(*pair, usable_device(device_name), gpu.unroll)

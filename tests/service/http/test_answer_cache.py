@@ -2,7 +2,7 @@
 
 from fastapi import Request, Response
 
-from service.http.kept import MOST, KeptAnswers
+from service.http.answer_cache import MOST, KeptAnswers
 
 
 def test_an_answer_is_made_anew_once_its_version_is_another() -> None:

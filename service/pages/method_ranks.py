@@ -14,7 +14,7 @@ from normcore.problem import own_problem
 from normcore.spec.methods import METHODS
 from normcore.spec.names import differences, is_of_the_problem
 from normcore.spec.task import ProfileName
-from service.http.kept import KeptAnswers
+from service.http.answer_cache import KeptAnswers
 from service.leaderboards import queries
 from service.leaderboards.queries import Asked
 from service.leaderboards.schemas import Entry, Leaderboard, LeaderboardSummary

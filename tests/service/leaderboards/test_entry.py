@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from normcore.spec.metric import ACCURACY, ERROR_RATE, Metric
-from service.leaderboards.pooling import (
+from service.leaderboards.entry import (
     Evidence,
     Pooled,
     RunResult,

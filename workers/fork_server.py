@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 WARM = (  # imported once, by the fork server; each takes a second or so
     "workers.loaded_code",  # first: it records the files that the others are imported from
     "workers.child",
-    "workers.preloaded",
+    "workers.preload",
     "normcore.data.digits",
 )
 context = multiprocessing.get_context("forkserver")

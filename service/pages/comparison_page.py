@@ -19,13 +19,13 @@ from service.comparisons.figures import AXES, By, alone
 from service.comparisons.schemas import ComparedEntry, Comparison, Ratio, Split
 from service.experiments import queries as experiments
 from service.experiments.parameters import Beginning
-from service.http.parts import PartsDep
+from service.http.dependencies import PartsDep
 from service.leaderboards import queries as leaderboards
 from service.leaderboards.queries import Asked
-from service.pages import axes, comparing, formats
+from service.pages import axes, comparison_text, formats
 from service.pages.axes import Axis
 from service.pages.boards import curves_as_table
-from service.pages.comparing import Compared, Values
+from service.pages.comparison_text import Compared, Values
 from service.pages.marks import Mark, mark
 from service.pages.rendering import address, html, kept, page
 from service.pages.routing import PageRouter
@@ -67,7 +67,7 @@ def _values(session: Session, chosen: Sequence[str], baseline: str | None, by: B
     metric = task.metric()
     named = {entry.fingerprint: entry.name for entry in entries}
     values = _values_by_seed(session, entries)
-    rows = comparing.compared(comparison, values)
+    rows = comparison_text.compared(comparison, values)
     return {
         "title": f"{formats.in_words(len(entries)).capitalize()} entries on {task.title}",
         "comparison": comparison,
@@ -80,8 +80,8 @@ def _values(session: Session, chosen: Sequence[str], baseline: str | None, by: B
             entry.fingerprint: style.hollow
             for entry, style in zip(entries, styles_of([entry.method for entry in entries]), strict=True)
         },
-        "verdict": comparing.verdict(comparison, values, named, metric),
-        "facts": comparing.facts(comparison, named),
+        "verdict": comparison_text.verdict(comparison, values, named, metric),
+        "facts": comparison_text.facts(comparison, named),
         "differences": differences(rows, metric),
         "speedups": speedups(entries),
         "others": _others(session, comparison),

@@ -12,7 +12,7 @@ from normcore.spec import ExperimentSpec, TrainingSpec
 from normcore.target import Point, Time
 from service.artifacts import Artifacts
 from service.experiments.tables import Experiment, Measurement, Run
-from service.leaderboards.pooling import Pooled, RunResult, spans_of, stored_pooled
+from service.leaderboards.entry import Pooled, RunResult, spans_of, stored_pooled
 from service.leaderboards.tables import Entry
 
 

@@ -1,7 +1,7 @@
 """Verdicts on fused kernels, from trials on the devices of this machine. They are kept in the user's cache directory.
 
 A trial is of one cell and method on one kind of device, with these versions of torch, triton and the kernels' sources.
-``normcore.kernels.gpu.trial`` makes one; this module needs no triton.
+``normcore.kernels.gpu.check`` makes one; this module needs no triton.
 """
 
 import hashlib

@@ -13,11 +13,11 @@ import psutil
 import pytest
 import torch
 
-from normcore.kernels import trials
-from normcore.kernels.trials import Verdict
+from normcore.kernels import gpu_verdicts
+from normcore.kernels.gpu_verdicts import Verdict
 from normcore.spec.kernels import FUSED_PAIRS
 from tests.processes import until
-from workers.trials import Pair
+from workers.gpu_check import Pair
 
 CPU = torch.device("cpu")
 DEAD, HANGS, RAISES, WRONG = ("lstm", "layer_norm"), ("gru", "none"), ("rnn", "none"), ("rnn", "rms_norm")
@@ -74,8 +74,8 @@ def worker(cache: Path, trial: str, seconds: float = 60) -> "subprocess.Popen[st
     """A process that has all tried by this module's function ``trial``; it prints what it logs, and what it returns."""
     program = (
         "import logging; logging.basicConfig(level='INFO', format='%(message)s');"
-        " from workers import warm; warm.start();"
-        f" from tests.workers.test_trials import {trial}; from workers.trials import try_all;"
+        " from workers import fork_server; fork_server.start();"
+        f" from tests.workers.test_trials import {trial}; from workers.gpu_check import try_all;"
         f" print(try_all('cpu', {trial}, {seconds}))"
     )
     environment = {**os.environ, "XDG_CACHE_HOME": str(cache)}
@@ -93,7 +93,7 @@ def told(process: "subprocess.Popen[str]") -> tuple[list[str], str]:
 def test_what_kills_hangs_or_raises_costs_its_own_pair_and_is_no_verdict(cache: Path) -> None:
     lines, missing = told(worker(cache, "of_all_kinds", seconds=5))
     broken = {DEAD, HANGS, RAISES}
-    assert trials.verdicts(CPU) == {
+    assert gpu_verdicts.verdicts(CPU) == {
         pair: Verdict("y is off", None) if pair == WRONG else RIGHT for pair in FUSED_PAIRS if pair not in broken
     }
     assert lines == [
@@ -111,8 +111,8 @@ def test_what_kills_hangs_or_raises_costs_its_own_pair_and_is_no_verdict(cache: 
 def test_what_broke_is_tried_again_by_the_next_worker_and_nothing_else_is(cache: Path) -> None:
     for pair in FUSED_PAIRS:
         if pair != DEAD:
-            with trials.alone(CPU):
-                trials.keep(CPU, pair, RIGHT)
+            with gpu_verdicts.alone(CPU):
+                gpu_verdicts.keep(CPU, pair, RIGHT)
     lines, missing = told(worker(cache, "right"))
     assert lines == [FIRST_TIME, "fused kernels on this device: 15 of 15 are right and faster than the reference"]
     assert missing == "None"
@@ -126,7 +126,7 @@ def test_where_nothing_can_be_tried_three_trials_are_enough(cache: Path) -> None
     broke = "broke, so it runs by the reference: CalledProcessError: Command 'gcc' returned non-zero exit status 1."
     names = [f"{cell} with {method}" for cell, method in FUSED_PAIRS]
     assert lines[1:-1] == [*(f"the trial of {name} {broke}" for name in names[:3]), "no more trials: 3 in a row broke"]
-    assert trials.verdicts(CPU) == {}
+    assert gpu_verdicts.verdicts(CPU) == {}
     assert missing == f"wrong or untried on this device: {', '.join(names)}"
 
 
@@ -145,7 +145,7 @@ def test_a_trial_ends_with_its_worker_and_so_does_what_it_started(cache: Path, e
     process.send_signal(end)
     process.communicate(timeout=30)
     until(lambda: not psutil.pid_exists(compiler), 10, lambda: "the compiler lives on")
-    assert trials.verdicts(CPU) == {}
+    assert gpu_verdicts.verdicts(CPU) == {}
 
 
 def test_where_verdicts_cannot_be_kept_nothing_runs_untried_and_the_log_says_so(cache: Path) -> None:

@@ -11,10 +11,10 @@ from starlette.testclient import TestClient
 from normcore.spec.metric import ACCURACY
 from service.comparisons.schemas import ComparedEntry, Comparison, Curve, Difference, Ratio, Split
 from service.db import Database
-from service.leaderboards.pooling import Estimate
+from service.leaderboards.entry import Estimate
 from service.leaderboards.schemas import Problem
-from service.pages.compare import differing
-from service.pages.comparing import compared, facts, verdict
+from service.pages.comparison_page import differing
+from service.pages.comparison_text import compared, facts, verdict
 from tests.service.comparisons.test_routes import trained
 from tests.service.given import MAX_STEPS
 

@@ -1,4 +1,4 @@
-"""Our application for other people's servers: ``benchmarks.served:application``."""
+"""Our application for other people's servers: ``benchmarks.server_app:application``."""
 
 from fastapi import FastAPI
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from normcore.spec.metric import Direction
 from service.comparisons.schemas import Outcome
-from service.leaderboards.board import Row
+from service.leaderboards.ranked_board import Row
 from service.leaderboards.ranking import ordered_by_value
 from service.statistics.order import Place, key_of
 

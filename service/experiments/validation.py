@@ -10,7 +10,7 @@ from normcore.data.registry import DatasetError, pin
 from normcore.own_code import LoadedOptions
 from normcore.spec import ExperimentSpec, InvalidSpec, SpecError, resolve
 from service.errors import Invalid
-from service.experiments import fused_kernels, memory, trained
+from service.experiments import fused_kernels, memory, trained_run
 
 
 def accepted(body: Any, datasets_dir: Path | None) -> ExperimentSpec:
@@ -52,6 +52,6 @@ def check_at_hand(
     Raises:
         Invalid: what the spec asks for is not there, be it a trained model, a kernel or memory.
     """
-    trained.check(session, spec)
+    trained_run.check(session, spec)
     fused_kernels.check(session, spec, heartbeat_seconds)
     memory.check(session, spec, heartbeat_seconds, rooms)

@@ -9,8 +9,8 @@ from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
 from normcore.spec import ExperimentSpec, digest
-from service.experiments import checks, fused_kernels, planning, schemas, submission
-from service.http.parts import Parts
+from service.experiments import fused_kernels, planning, schemas, submission, validation
+from service.http.dependencies import Parts
 from service.queue import Notification
 
 
@@ -20,9 +20,9 @@ def plan(parts: Parts, written: Any) -> schemas.PlanOut:
     Raises:
         Invalid: fields are wrong, or what it asks for is not at hand.
     """
-    spec = checks.accepted(written, parts.settings.datasets_dir)
+    spec = validation.accepted(written, parts.settings.datasets_dir)
     with parts.db.snapshot() as session:
-        checks.check_at_hand(session, spec, parts.settings.heartbeat_seconds)
+        validation.check_at_hand(session, spec, parts.settings.heartbeat_seconds)
         return planning.plan(session, spec, parts.settings.heartbeat_seconds)
 
 
@@ -46,7 +46,7 @@ async def submit(parts: Parts, written: Any, idempotency_key: str | None) -> tup
 
 def _accepted(written: Any, datasets_dir: Path | None) -> tuple[ExperimentSpec, str]:
     """The resolved spec, and the digest of the request."""
-    return checks.accepted(written, datasets_dir), digest(written)
+    return validation.accepted(written, datasets_dir), digest(written)
 
 
 async def _stored(
@@ -62,7 +62,7 @@ async def _stored(
             spec,
             request_digest=request_digest,
             idempotency_key=idempotency_key,
-            check=partial(checks.check_at_hand, session, spec, parts.settings.heartbeat_seconds),
+            check=partial(validation.check_at_hand, session, spec, parts.settings.heartbeat_seconds),
         )
 
     try:
