@@ -22,10 +22,11 @@ test: $(INSTALLED)  ## the whole test suite
 fast: $(INSTALLED)  ## what needs no processes, servers or long computations
 	$(PYTEST) --numprocesses 2 --dist worksteal -m 'not slow' $(PYTEST_OPTIONS)
 
-lint: $(INSTALLED)  ## style and types: ruff and mypy, changing nothing
+lint: $(INSTALLED)  ## style, types and words, changing nothing
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python -m tools.words
 
 format: $(INSTALLED)  ## ruff puts in order what it can
 	$(BIN)/ruff check --fix --exit-zero --quiet .
