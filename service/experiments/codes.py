@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Protocol, TypeVar, cast
 
-from sqlalchemy import Row, exists, select
+from sqlalchemy import Row, select
 from sqlalchemy.orm import Session
 
 from normcore.own_code import present_code
@@ -36,7 +36,7 @@ OF_CODE = (Run.id, Run.code, Run.code_at, Run.started_at, Run.created_at)
 
 
 def started(run: HasCode) -> datetime:
-    """When the training began that gave a run its result."""
+    """Start of the training that gave a run its result."""
     return run.code_at or run.started_at or run.created_at
 
 
@@ -60,16 +60,7 @@ def measured_by(present: str, runs: Sequence[R]) -> list[R]:
 
 
 def measured(session: Session, spec: ExperimentSpec, fingerprint: str) -> list[Row[Any]]:
-    """The runs of a spec that need not be run again. Runs that do not tell their code are not among them once a run of
-    their board tells its own, as on the board."""
-    runs = select(Run.seed, *OF_CODE, Experiment.problem, Experiment.task, Experiment.profile).join(Experiment)
+    """The runs of a spec that need not be run again."""
+    runs = select(Run.seed, *OF_CODE).join(Experiment)
     found = session.execute(runs.where(Experiment.fingerprint == fingerprint, Run.state == "succeeded")).all()
-    counted = measured_by(present_code(spec), cast(Sequence[Row[Any]], found))
-    has_board = any(run.code is None and run.problem is not None for run in counted)
-    return [] if has_board and _others_tell(session, counted[0]) else counted
-
-
-def _others_tell(session: Session, run: Row[Any]) -> bool:
-    board = (Experiment.task == run.task, Experiment.profile == run.profile, Experiment.problem == run.problem)
-    tells = exists().where(Run.experiment_id == Experiment.id, Run.state == "succeeded", Run.code.is_not(None))
-    return session.scalar(select(Experiment.id).where(*board, tells).limit(1)) is not None
+    return measured_by(present_code(spec), cast(Sequence[Row[Any]], found))

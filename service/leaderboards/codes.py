@@ -72,7 +72,8 @@ def code_of(parts: Parts) -> str:
 def older_parts(entries: Iterable[Coded], present: Digests) -> dict[str, list[str]]:
     """Parts of a spec of which the board has newer code, by fingerprint; entries without such parts are left out.
 
-    Of each part of one tag counts the present code if an entry has it, else that of the entry that was trained last.
+    For each part of one tag the present code counts if an entry has it, else that of the entry that was trained last.
+    An entry whose runs do not tell their code has no older parts: nothing shows that its code was another.
 
     Args:
         present: the code of this machine's files; empty for the board of a moment.
@@ -113,6 +114,6 @@ def _older(own: Parts, counts: Mapping[tuple[str, str], str]) -> list[str]:
     found = []
     for part in PARTS:
         tag, code = own.get(part, (None, None))
-        if counts.get((part, str(tag)), code) != code:
+        if code is not None and counts.get((part, str(tag)), code) != code:
             found.append(part)
     return found

@@ -82,14 +82,13 @@ def test_settings_of_one_method_have_one_code(client: TestClient, db: Database) 
     assert board(client)["set_aside"]["detail"] == "1 entry of an older method is set aside; submit it again."
 
 
-def test_entries_that_do_not_tell_their_code_are_ranked_until_a_newer_one_tells_its_own(
-    client: TestClient, db: Database
-) -> None:
+def test_entries_that_do_not_tell_their_code_stay_ranked_beside_one_that_does(client: TestClient, db: Database) -> None:
     trained(db, "layer_norm", 0.5, None)
     trained(db, "none", 0.9, None)
     assert [row[:2] for row in shown(client)] == [("none", 1), ("layer_norm", 2)]
     trained(db, "layer_norm", 0.4, of("layer_norm"))
-    assert shown(client) == [("layer_norm", 1, 0.4, [])]
+    assert shown(client) == [("none", 1, 0.9, []), ("layer_norm", 2, 0.4, [])]
+    assert board(client)["set_aside"] is None
 
 
 def test_a_file_has_what_the_answer_has(client: TestClient, db: Database) -> None:
