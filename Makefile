@@ -8,7 +8,7 @@ PYTEST = TMPDIR=$(SCRATCH) OMP_NUM_THREADS=1 $(BIN)/pytest
 export NORMBENCH_DATA_DIR ?= $(CURDIR)/.normbench
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help demo test fast lint format bench clean
+.PHONY: help demo test fast lint format guide bench clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,6 +32,9 @@ format: $(INSTALLED)  ## ruff puts in order what it can
 	$(BIN)/ruff check --fix --exit-zero --quiet .
 	$(BIN)/ruff format .
 
+guide: $(INSTALLED)  ## the documents as a site, which the service shows at /guide
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+
 bench: $(INSTALLED)  ## the numbers of benchmarks/README.md, measured here
 	$(BIN)/pip install --quiet -e '.[bench]'
 	$(BIN)/python -m benchmarks
@@ -43,4 +46,4 @@ $(INSTALLED): pyproject.toml
 	touch $@
 
 clean:  ## remove environment, data directory and what was built
-	rm -rf .venv .normbench build *.egg-info
+	rm -rf .venv .normbench build *.egg-info service/pages/built_guide

@@ -30,6 +30,7 @@ from service.pages import (
     boards,
     comparison_page,
     experiment,
+    guide,
     methods,
     overview,
     public,
@@ -124,7 +125,7 @@ def create_app(settings: Settings, *, require_keys: bool) -> FastAPI:
     app.include_router(comparisons.of_boards, dependencies=guard)
     for page in PAGES:
         app.include_router(page.router, dependencies=guard)
-    for for_everybody in (health, public, sign_in):
+    for for_everybody in (health, public, guide, sign_in):
         app.include_router(for_everybody.router)
     refuse_parameters(app)
     translate_errors(app)

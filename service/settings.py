@@ -60,26 +60,46 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, frozen=True, extra="ignore")
 
-    data_dir: AbsolutePath = Field(default_factory=user_data_dir)
-    datasets_dir: AbsolutePath = Field(default_factory=lambda before: before["data_dir"] / "datasets")
-    database_url: Annotated[str, AfterValidator(_database)] = Field(
-        default_factory=lambda before: f"sqlite:///{before['data_dir'] / 'normbench.db'}"
+    data_dir: AbsolutePath = Field(
+        default_factory=user_data_dir, description="Directory of everything that a service on one machine keeps."
     )
-    broker_url: Annotated[str, AfterValidator(_broker)] = "filesystem://localhost"
-    artifacts_url: str = Field(default_factory=lambda before: str(before["data_dir"] / "artifacts"))
+    datasets_dir: AbsolutePath = Field(
+        default_factory=lambda before: before["data_dir"] / "datasets",
+        description="Directory of the data sets; `datasets` in the data directory if it is not set.",
+    )
+    database_url: Annotated[str, AfterValidator(_database)] = Field(
+        default_factory=lambda before: f"sqlite:///{before['data_dir'] / 'normbench.db'}",
+        description="`sqlite:///FILE` or `postgresql://USER@HOST/NAME`; a file in the data directory if it is not set.",
+    )
+    broker_url: Annotated[str, AfterValidator(_broker)] = Field(
+        "filesystem://localhost",
+        description="`redis://HOST:PORT/NUMBER` for several machines; else files in the data directory.",
+    )
+    artifacts_url: str = Field(
+        default_factory=lambda before: str(before["data_dir"] / "artifacts"),
+        description="A directory that all machines share, or `s3://…`; `artifacts` in the data directory if not set.",
+    )
 
     # A run whose worker died in a cluster is claimed again after at most lease + scheduler = 13 s and the time of a
     # message. A connection that falls silent costs no lease: heartbeat + call + 1 s until the next try = 10 s.
-    lease_seconds: PositiveFloat = 12.0  # a run belongs to its worker for this time after a heartbeat
-    heartbeat_seconds: PositiveFloat = 3.0
-    database_call_seconds: PositiveFloat = 6.0  # a statement without an answer by then has failed
-    max_attempts: PositiveInt = 5  # a run that is lost this often without a new checkpoint fails
-    scheduler_seconds: PositiveFloat = 1.0  # between two looks at what was lost
-    notify_again_seconds: PositiveFloat = 5.0  # after so long a queued run's message counts as lost
-    broker_polling_seconds: PositiveFloat = 0.05  # of the broker in the data directory
-    max_body_bytes: PositiveInt = 1_000_000
-    allowed_hosts: Annotated[str, AfterValidator(_hosts)] = (
-        ""  # host names that clients may use, separated by commas; * allows all
+    lease_seconds: PositiveFloat = Field(
+        12.0, description="A run belongs to its worker for this time after a heartbeat."
+    )
+    heartbeat_seconds: PositiveFloat = Field(3.0, description="Time between two heartbeats of a worker.")
+    database_call_seconds: PositiveFloat = Field(
+        6.0, description="A statement that has no answer after this time has failed."
+    )
+    max_attempts: PositiveInt = Field(5, description="A run that is lost this often without a new checkpoint fails.")
+    scheduler_seconds: PositiveFloat = Field(1.0, description="Time between two looks at what was lost.")
+    notify_again_seconds: PositiveFloat = Field(
+        5.0, description="The message of a run that has waited this long in the queue counts as lost."
+    )
+    broker_polling_seconds: PositiveFloat = Field(
+        0.05, description="Time between two looks at the broker in the data directory."
+    )
+    max_body_bytes: PositiveInt = Field(1_000_000, description="Largest body of a request.")
+    allowed_hosts: Annotated[str, AfterValidator(_hosts)] = Field(
+        "", description="Host names that clients may use, with commas between them; `*` allows all."
     )
 
     @property

@@ -10,7 +10,7 @@ import yaml
 
 ROOT = Path(__file__).parent.parent
 MAKEFILE = (ROOT / "Makefile").read_text()
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 CHANGELOG = ROOT / "CHANGELOG.md"
 FOLDERS = {path.name for path in ROOT.iterdir() if path.is_dir()}
 TO_BE_WRITTEN = {"tests/normcore/norms/test_scale_norm.py"}  # by whoever follows README's recipe
@@ -46,7 +46,7 @@ def test_the_licence_goes_into_packages_and_image() -> None:
     assert "!LICENSE" in (ROOT / ".dockerignore").read_text().splitlines()
 
 
-@pytest.mark.parametrize("document", [*DOCUMENTS, CHANGELOG], ids=lambda path: path.name)
+@pytest.mark.parametrize("document", [*DOCUMENTS, CHANGELOG], ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_path_that_is_named_exists(document: Path) -> None:
     """A path is what stands in backquotes and begins with a folder of ours; ``<tag>`` may be any."""
     quoted = re.findall(r"`([^`\s]+)`", document.read_text())
@@ -62,14 +62,15 @@ def test_paths_are_found_in_documents() -> None:
     assert {"normcore", "service", "tests", "docs", ".ci"} <= FOLDERS
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_links_between_documents_lead_somewhere(document: Path) -> None:
+@pytest.mark.parametrize("document", DOCUMENTS[:2], ids=lambda path: path.name)
+def test_links_of_documents_outside_the_site_lead_somewhere(document: Path) -> None:
+    """A strict build follows those of the site."""
     links = re.findall(r"\]\(([^)#]+)[^)]*\)", document.read_text())
     assert [link for link in links if "://" not in link and not (document.parent / link).exists()] == []
 
 
 def test_the_glossary_has_each_word_once() -> None:
-    rows = re.findall(r"^\| (\*\*.*?) \| (.+) \|$", (ROOT / "docs/glossary.md").read_text(), re.MULTILINE)
+    rows = re.findall(r"^\| (\*\*.*?) \| (.+) \|$", (ROOT / "docs/develop/glossary.md").read_text(), re.MULTILINE)
     words = [word for head, _ in rows for word in re.findall(r"\*\*(.+?)\*\*", head)]
     assert len(words) == len(set(words))
     assert set(WORDS) <= set(words)

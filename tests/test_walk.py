@@ -1,4 +1,4 @@
-"""The walk from POST to board in ``docs/architecture.md`` is the one that a spec takes."""
+"""The walk from POST to board in ``docs/develop/architecture.md`` is the one that a spec takes."""
 
 import re
 import sys
@@ -53,7 +53,7 @@ def entered(stops: list[str]) -> Iterator[list[str]]:
 
 
 def test_a_spec_walks_from_post_to_board_as_the_page_says(tmp_path: Path, settings: Settings, db: Database) -> None:
-    stops = STOP.findall((ROOT / "docs/architecture.md").read_text())
+    stops = STOP.findall((ROOT / "docs/develop/architecture.md").read_text())
     assert 2 < len(stops) <= MOST
     assert len(set(stops)) == len(stops)
     of_worker = read_settings(WorkerSettings, data_dir=tmp_path)

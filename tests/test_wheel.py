@@ -12,7 +12,11 @@ ROOT = Path(__file__).parent.parent
 PARTS = ("pyproject.toml", "README.md", "LICENSE", "normbench", "normcore", "service", "workers", "migrations")
 
 
-def test_the_wheel_holds_what_the_kernels_are_compiled_from(tmp_path: Path) -> None:
+GUIDE = {"index.html", "assets/javascripts/bundle.js", "results/reproductions/a/curves.svg"}
+"""As `make guide` writes them."""
+
+
+def test_the_wheel_holds_the_kernels_sources_and_the_guide(tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     tree.mkdir()
     for part in PARTS:
@@ -20,11 +24,18 @@ def test_the_wheel_holds_what_the_kernels_are_compiled_from(tmp_path: Path) -> N
             shutil.copytree(ROOT / part, tree / part, ignore=shutil.ignore_patterns("__pycache__", "prebuilt"))
         else:
             shutil.copy(ROOT / part, tree)
+    guide = tree / "service/pages/built_guide"
+    shutil.rmtree(guide, ignore_errors=True)
+    for page in GUIDE:
+        (guide / page).parent.mkdir(parents=True, exist_ok=True)
+        (guide / page).write_text(page)
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir"]
     subprocess.run([*command, str(tmp_path), str(tree)], check=True, capture_output=True)
     (wheel,) = tmp_path.glob("normbench-*.whl")
     with ZipFile(wheel) as packed:
+        pages = {name.partition("built_guide/")[2] for name in packed.namelist() if "built_guide/" in name}
         inside = {name: packed.read(name) for name in packed.namelist() if name.startswith("normcore/kernels/cpu/src/")}
+    assert pages == GUIDE
     sources = {f"normcore/kernels/cpu/src/{path.name}": path.read_bytes() for path in SOURCES.iterdir()}
     assert "normcore/kernels/cpu/src/kernel.cpp" in sources
     assert inside == sources, "all of them, byte for byte: objects go by their digest"

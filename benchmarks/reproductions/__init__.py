@@ -1,1 +1,1 @@
-"""Reproductions of the papers' results: ``python -m benchmarks.reproductions`` writes docs/reproductions.md."""
+"""Reproductions of the papers' results: ``python -m benchmarks.reproductions`` writes docs/results/reproductions.md."""

@@ -1,4 +1,4 @@
-"""``python -m benchmarks.reproductions``: the page of docs/reproductions.md, from a database of runs."""
+"""``python -m benchmarks.reproductions``: the page of docs/results/reproductions.md, from a database of runs."""
 
 import argparse
 import sys

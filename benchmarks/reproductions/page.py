@@ -57,7 +57,7 @@ This page is printed by a program, numbers, verdicts and all. To make it anew, s
 commands that stand there to a `normbench up`, whose data directory the program then reads:
 
 ```sh
-python -m benchmarks.reproductions --output docs/reproductions.md
+python -m benchmarks.reproductions --output docs/results/reproductions.md
 ```
 
 A section or a row of which that service has no run keeps its numbers. The pictures beside this page are drawn by Chrome
@@ -87,7 +87,7 @@ section above stands in for one, it has data of its own. LN's figures 1 to 5 hav
 
 
 def page(session: Session, artifacts: Artifacts, sections: Sequence[Section], before: Earlier = NOTHING) -> str:
-    """Everything, as docs/reproductions.md has it.
+    """Everything, as docs/results/reproductions.md has it.
 
     Args:
         artifacts: of the database's runs.

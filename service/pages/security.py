@@ -7,7 +7,10 @@ POLICY = "default-src 'self'; object-src 'none'; base-uri 'none'; frame-ancestor
 
 
 class ProtectBrowsers:
-    """Nothing is loaded from elsewhere, no script or style stands in a page, no page is framed, no type is guessed."""
+    """Nothing is loaded from elsewhere, no script or style stands in a page, no page is framed, no type is guessed.
+
+    An answer may bring a policy of its own: the guide does (``service.pages.guide``).
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -20,7 +23,7 @@ class ProtectBrowsers:
         async def protected(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(raw=message["headers"])
-                headers["Content-Security-Policy"] = POLICY
+                headers.setdefault("Content-Security-Policy", POLICY)  # the guide has one of its own
                 headers["X-Content-Type-Options"] = "nosniff"
                 headers["Referrer-Policy"] = "same-origin"
             await send(message)

@@ -2,7 +2,7 @@
 
 ``src/`` has one source per concern, from ``vector.hpp`` (vectors, tanh, sigmoid) and ``product.hpp`` (products of
 matrices) over ``cells.hpp`` and ``norms.hpp`` (the papers' equations) to ``forward.hpp`` and ``backward.hpp``.
-``docs/kernels.md`` tells why they are as they are.
+``docs/develop/kernels.md`` tells why they are as they are.
 """
 
 from normcore.kernels.cpu.load import KernelsMissing, built_by, load

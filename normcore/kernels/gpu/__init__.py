@@ -2,7 +2,7 @@
 
 ``device/`` has what runs there. ``steps.py`` launches one product and one kernel a step; ``sequence.py`` one kernel for
 all steps, where W_h fits on the chip. ``unroll.py`` is the door, ``recurrence.py`` what it gives to autograd.
-``docs/kernels-gpu.md`` tells why they are as they are.
+``docs/develop/kernels-gpu.md`` tells why they are as they are.
 """
 
 import triton

@@ -2,7 +2,7 @@
 
 They were computed by an interpreter and compiled without a device. So where they run for the first time, each cell and
 method is tried: in float32 and under autocast to bfloat16, with W_h on the chip and step by step, without lengths and
-with them, and again once CUDA graphs replay them. ``docs/kernels-gpu.md`` says by which bounds.
+with them, and again once CUDA graphs replay them. ``docs/develop/kernels-gpu.md`` says by which bounds.
 """
 
 import math

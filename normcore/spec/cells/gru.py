@@ -1,4 +1,10 @@
-"""The gated recurrent unit."""
+r"""The gated recurrent unit.
+
+$$(r, z) = N_h(W_h h_{t-1}) + N_x(W_x x_t) + b$$
+
+$$n = \tanh(N_x(W_{xn} x_t) + b_n + \sigma(r) \odot N_h(W_{hn} h_{t-1})) \qquad
+h_t = \sigma(z) \odot h_{t-1} + (1 - \sigma(z)) \odot n$$
+"""
 
 from typing import ClassVar, Literal
 

@@ -1,4 +1,9 @@
-"""Long short-term memory."""
+r"""Long short-term memory.
+
+$$(i, f, g, o) = N_h(W_h h_{t-1}) + N_x(W_x x_t) + b$$
+
+$$c_t = \sigma(f) \odot c_{t-1} + \sigma(i) \odot \tanh(g) \qquad h_t = \sigma(o) \odot \tanh(N_c(c_t))$$
+"""
 
 from typing import ClassVar, Literal
 

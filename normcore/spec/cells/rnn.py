@@ -1,4 +1,7 @@
-"""The recurrent network of one tanh layer."""
+r"""The recurrent network of one tanh layer.
+
+$$h_t = \tanh(N(W_h h_{t-1} + W_x x_t) + b)$$
+"""
 
 from typing import ClassVar, Literal
 

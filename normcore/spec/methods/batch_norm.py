@@ -1,4 +1,9 @@
-"""Batch normalization."""
+r"""Batch normalization.
+
+$$N(a) = \gamma \odot \frac{a - \mathrm{E}[a]}{\sqrt{\mathrm{Var}[a] + \epsilon}} + \beta$$
+
+Mean and variance are those of one feature, or one channel, over the minibatch.
+"""
 
 from typing import ClassVar, Literal
 

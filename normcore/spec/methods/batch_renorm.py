@@ -1,4 +1,13 @@
-"""Batch renormalization."""
+r"""Batch renormalization.
+
+$$N(a) = \gamma \odot \left( \frac{a - \mu_B}{\sigma_B} \, r + d \right) + \beta$$
+
+$$r = \mathrm{clip} \left( \frac{\sigma_B}{\sigma} \right)$$
+
+$$d = \mathrm{clip} \left( \frac{\mu_B - \mu}{\sigma} \right)$$
+
+B marks the minibatch; the other statistics are running averages. No gradient goes through r and d.
+"""
 
 from typing import ClassVar, Literal
 

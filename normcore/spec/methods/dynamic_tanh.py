@@ -1,4 +1,7 @@
-"""Dynamic tanh."""
+r"""Dynamic tanh.
+
+$$N(a) = \gamma \odot \tanh(\alpha a) + \beta$$
+"""
 
 from typing import ClassVar, Literal
 

@@ -1,4 +1,9 @@
-"""Group normalization."""
+r"""Group normalization.
+
+$$N(a) = \gamma \odot \frac{a - \mu_G}{\sqrt{\sigma_G^2 + \epsilon}} + \beta$$
+
+Mean and variance are those of one group G of channels of one image.
+"""
 
 from typing import ClassVar, Literal
 

@@ -1,4 +1,9 @@
-"""Instance normalization."""
+r"""Instance normalization.
+
+$$N(a) = \gamma \odot \frac{a - \mu_C}{\sqrt{\sigma_C^2 + \epsilon}} + \beta$$
+
+Mean and variance are those of one channel C of one image.
+"""
 
 from typing import ClassVar, Literal
 

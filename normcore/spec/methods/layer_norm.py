@@ -1,4 +1,10 @@
-"""Layer normalization."""
+r"""Layer normalization.
+
+$$\mu = \frac{1}{H} \sum_{i=1}^{H} a_i \qquad \sigma^2 = \frac{1}{H} \sum_{i=1}^{H} (a_i - \mu)^2 \qquad
+N(a) = \gamma \odot \frac{a - \mu}{\sqrt{\sigma^2 + \epsilon}} + \beta$$
+
+H is the number of features that are taken together, of one case.
+"""
 
 from typing import Any, ClassVar, Literal
 

@@ -1,4 +1,7 @@
-"""Method without normalization."""
+r"""Method without normalization.
+
+$$N(a) = a$$
+"""
 
 from typing import ClassVar, Literal
 

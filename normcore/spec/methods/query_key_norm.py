@@ -1,4 +1,7 @@
-"""Query-key normalization."""
+r"""Query-key normalization.
+
+$$\mathrm{score}(q, k) = g \, \frac{q \cdot k}{\lVert q \rVert \, \lVert k \rVert}$$
+"""
 
 from typing import ClassVar, Literal
 

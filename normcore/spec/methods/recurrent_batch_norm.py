@@ -1,4 +1,9 @@
-"""Recurrent batch normalization."""
+r"""Recurrent batch normalization.
+
+$$N(a_t) = \gamma \odot \frac{a_t - \mathrm{E}[a_t]}{\sqrt{\mathrm{Var}[a_t] + \epsilon}} + \beta$$
+
+Mean and variance are those of one feature over the minibatch, at each time step t by itself.
+"""
 
 from typing import ClassVar, Literal, Self
 

@@ -1,4 +1,7 @@
-"""Root mean square layer normalization."""
+r"""Root mean square layer normalization.
+
+$$N(a) = \gamma \odot \frac{a}{\sqrt{\frac{1}{H} \sum_{i=1}^{H} a_i^2 + \epsilon}}$$
+"""
 
 from typing import ClassVar, Literal
 

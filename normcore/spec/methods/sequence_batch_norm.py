@@ -1,4 +1,9 @@
-"""Sequence-wise batch normalization."""
+r"""Sequence-wise batch normalization.
+
+$$N(W_x x_t) = \gamma \odot \frac{W_x x_t - \mathrm{E}[W_x x]}{\sqrt{\mathrm{Var}[W_x x] + \epsilon}}$$
+
+Mean and variance are those of one feature over the minibatch and all time steps.
+"""
 
 from typing import ClassVar, Literal
 

@@ -1,4 +1,9 @@
-"""Weight normalization."""
+r"""Weight normalization.
+
+$$w = \frac{g}{\lVert v \rVert} \, v$$
+
+w is one row of a matrix of weights; g and v are trained.
+"""
 
 from typing import Any, ClassVar, Literal
 

@@ -24,7 +24,7 @@ from service.db import Database
 from service.experiments import lifecycle
 from tests.service.given import analysed, begun, claimed, finished, measured, recorded, submitted, written
 
-PAGE = Path(__file__).parents[3] / "docs" / "reproductions.md"
+PAGE = Path(__file__).parents[3] / "docs/results/reproductions.md"
 SEEDS = PAGE.with_suffix("") / "seeds.json"
 NO_ARTIFACTS = Artifacts("memory://")
 RBN_TABLE_1 = Citation(task="permuted_mnist", where="Table 1")

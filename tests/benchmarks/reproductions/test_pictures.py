@@ -116,7 +116,7 @@ def test_curves_stay_where_not_all_of_their_specs_were_run_again(
 
 
 def test_every_picture_that_the_page_shows_is_there() -> None:
-    page = Path(__file__).parents[3] / "docs" / "reproductions.md"
+    page = Path(__file__).parents[3] / "docs/results/reproductions.md"
     shown = [line.rpartition("(")[2].removesuffix(")") for line in page.read_text().splitlines() if line[:2] == "!["]
     assert shown
     assert [name for name in shown if not (page.parent / name).is_file()] == []

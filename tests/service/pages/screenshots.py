@@ -1,4 +1,4 @@
-"""``python -m tests.service.pages.screenshots docs/pages``: what pages look like, with what tests measured."""
+"""``python -m tests.service.pages.screenshots docs/pictures``: what pages look like, with what tests measured."""
 
 import sys
 import tempfile

@@ -1,0 +1,44 @@
+"""The hooks of MkDocs for this site. A warning of theirs ends a strict build."""
+
+import logging
+import re
+from pathlib import Path
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+from guide.formulas import typeset
+from guide.reference import PAGES
+
+LOG = logging.getLogger("mkdocs.plugins.guide")  # MkDocs counts the warnings below its own name
+ROOT = Path(__file__).parent.parent
+LINK = re.compile(r"(?<!!)\[(?P<text>[^\]]+)\]\((?P<path>(?:\.\./)+[^)#\s]+)(?:#[^)]*)?\)")
+TITLE = re.compile(r"^# \S", re.MULTILINE)
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the generated pages."""
+    for name, write in PAGES.items():
+        files.append(File.generated(config, f"reference/{name}.md", content=write()))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Ask for a title, and name files outside of the site by their paths in the repository."""
+    if not TITLE.search(markdown):
+        LOG.warning("%s has no title; begin it with a line '# Title'", page.file.src_uri)
+    folder = (Path(config.docs_dir) / page.file.src_uri).parent
+    return LINK.sub(lambda found: _named(found, folder, Path(config.docs_dir)), markdown)
+
+
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Typeset the formulas."""
+    return typeset(html)
+
+
+def _named(found: re.Match[str], folder: Path, docs: Path) -> str:
+    target = (folder / found["path"]).resolve()
+    if target.is_relative_to(docs) or not target.exists():  # MkDocs warns of what is not there
+        return found[0]
+    return f"{found['text']} (`{target.relative_to(ROOT)}`)"
