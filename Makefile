@@ -32,8 +32,9 @@ format: $(INSTALLED)  ## ruff puts in order what it can
 	$(BIN)/ruff check --fix --exit-zero --quiet .
 	$(BIN)/ruff format .
 
+# Without --quiet, which drops the warnings before they are counted.
 guide: $(INSTALLED)  ## the documents as a site, which the service shows at /guide
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 bench: $(INSTALLED)  ## the numbers of benchmarks/README.md, measured here
 	$(BIN)/pip install --quiet -e '.[bench]'

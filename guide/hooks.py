@@ -12,7 +12,6 @@ from guide.formulas import typeset
 from guide.reference import PAGES
 
 LOG = logging.getLogger("mkdocs.plugins.guide")  # MkDocs counts the warnings below its own name
-ROOT = Path(__file__).parent.parent
 LINK = re.compile(r"(?<!!)\[(?P<text>[^\]]+)\]\((?P<path>(?:\.\./)+[^)#\s]+)(?:#[^)]*)?\)")
 TITLE = re.compile(r"^# \S", re.MULTILINE)
 
@@ -28,8 +27,9 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     """Ask for a title, and name files outside of the site by their paths in the repository."""
     if not TITLE.search(markdown):
         LOG.warning("%s has no title; begin it with a line '# Title'", page.file.src_uri)
-    folder = (Path(config.docs_dir) / page.file.src_uri).parent
-    return LINK.sub(lambda found: _named(found, folder, Path(config.docs_dir)), markdown)
+    docs = Path(config.docs_dir)
+    folder = (docs / page.file.src_uri).parent
+    return LINK.sub(lambda found: _named(found, folder, docs), markdown)
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
@@ -41,4 +41,4 @@ def _named(found: re.Match[str], folder: Path, docs: Path) -> str:
     target = (folder / found["path"]).resolve()
     if target.is_relative_to(docs) or not target.exists():  # MkDocs warns of what is not there
         return found[0]
-    return f"{found['text']} (`{target.relative_to(ROOT)}`)"
+    return f"{found['text']} (`{target.relative_to(docs.parent)}`)"

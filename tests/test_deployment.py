@@ -16,6 +16,7 @@ import yaml
 
 from normbench.cli import app
 from normcore.kernels.cpu.load import CAPABILITIES
+from tests.documents import PAGES, blocks
 from workers.settings import WorkerSettings
 
 ROOT = Path(__file__).parent.parent
@@ -127,8 +128,10 @@ def test_the_gpu_workers_image_has_what_triton_needs_and_keeps_what_it_compiles(
     assert stage.rindex("USER normbench") > stage.rindex("apt-get")
 
 
-def test_the_readme_names_only_commands_that_there_are() -> None:
+def test_documents_name_only_commands_that_there_are() -> None:
     known = set(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
-    named = set(re.findall(r"(?<!from )normbench ([a-z]+(?:-[a-z]+)*)\b", (ROOT / "README.md").read_text()))
+    shown = "\n".join(block.text for page in PAGES for block in blocks(page) if block.language == "sh")
+    code = [shown, *(text for page in PAGES for text in re.findall(r"`([^`\n]+)`", page.read_text()))]
+    named = {name for text in code for name in re.findall(r"(?<![\w/] )\bnormbench ([a-z]+(?:-[a-z]+)*)\b", text)}
     assert named >= {"up", "submit", "keys", "worker"}
     assert named <= known

@@ -13,7 +13,7 @@ MAKEFILE = (ROOT / "Makefile").read_text()
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 CHANGELOG = ROOT / "CHANGELOG.md"
 FOLDERS = {path.name for path in ROOT.iterdir() if path.is_dir()}
-TO_BE_WRITTEN = {"tests/normcore/norms/test_scale_norm.py"}  # by whoever follows README's recipe
+TO_BE_WRITTEN = {"tests/normcore/norms/test_scale_norm.py"}  # by whoever follows docs/extend/method.md
 WORDS = (
     *("task", "profile", "method", "cell", "model", "place", "spec", "fingerprint", "setting", "problem", "budget"),
     *("experiment", "run", "sweep", "measurement", "entry", "lease", "attempt", "claim", "notification"),

@@ -1,4 +1,7 @@
-"""A method, a cell and a task are added to a copy of the tree by README's recipes alone, and are like any other."""
+"""A method, a cell and a task are added to a copy of the tree by the recipes of docs/extend alone.
+
+They are like any other.
+"""
 
 import json
 import os
@@ -14,8 +17,8 @@ import pytest
 from normcore.spec.cells import CELLS
 from normcore.spec.methods import METHODS
 from normcore.spec.tasks import BENCHMARKS
+from tests.documents import README, ROOT, recipes
 from tests.examples.installed import events
-from tests.readme import ROOT, TEXT, recipes
 
 PACKAGES = ("normbench", "normcore", "service", "workers", "migrations", "tests")
 CONTRACT = "tests/normcore/norms/test_contract.py"
@@ -23,7 +26,7 @@ CONTRACT = "tests/normcore/norms/test_contract.py"
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the tree, with the files that README's recipes show and no other change."""
+    """A copy of the tree, with the files that the recipes of docs/extend show and no other change."""
     tree = tmp_path_factory.mktemp("tree")
     for package in PACKAGES:
         copytree(ROOT / package, tree / package, ignore=ignore_patterns("__pycache__"))
@@ -56,7 +59,7 @@ def passed(tree: Path, *arguments: str) -> int:
     return int(found[1])
 
 
-def test_readme_shows_all_files_of_its_recipes() -> None:
+def test_the_pages_show_all_files_of_their_recipes() -> None:
     assert list(recipes()) == [
         "normcore/spec/methods/scale_norm.py",
         "normcore/norms/scale_norm.py",
@@ -65,7 +68,7 @@ def test_readme_shows_all_files_of_its_recipes() -> None:
         "normcore/spec/tasks/resampled_digits.py",
     ]
     assert not {"scale_norm", "mgu", "resampled_digits"} & {*METHODS, *CELLS, *BENCHMARKS}
-    assert len(TEXT.splitlines()) < 300
+    assert len(README.read_text().splitlines()) < 120
 
 
 def test_what_they_add_is_known_without_torch(tree: Path) -> None:

@@ -1,4 +1,4 @@
-"""A cell of another package, written by README's recipe and installed beside normbench, is a cell like any other.
+"""A cell of another package, written by the recipe in docs/extend/cell.md and installed, is like any other.
 
 It is the minimal gated unit (Zhou, Wu, Zhang, Zhou 2016, arXiv:1603.09420, Eq. 4-6).
 """
@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from normcore.spec.methods import METHODS
+from tests.documents import recipes
 from tests.examples import installed
-from tests.readme import recipes
 
 PYPROJECT = """
 [build-system]

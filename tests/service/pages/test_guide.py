@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[3]
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site, built as ``make guide`` does it but for its place."""
     site = tmp_path_factory.mktemp("guide")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(site)]
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(site)]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,4 +1,4 @@
-"""README's example of the Python client, run as it stands."""
+"""The example of the Python client in ``docs/use/notebook.md``, run as it stands."""
 
 import threading
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ import pytest
 from service.db import Database
 from service.experiments import lifecycle
 from service.settings import Settings
-from tests.readme import example
+from tests.documents import example
 from tests.service.given import ALL_QUEUES, LEASE_SECONDS, begun, finished, measured, recorded
 from tests.service.live import live_api
 

@@ -1,0 +1,35 @@
+"""The blocks of code in README and in the site of ``docs/``."""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parent.parent
+README = ROOT / "README.md"
+PAGES = (README, *sorted((ROOT / "docs").rglob("*.md")))
+BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.DOTALL | re.MULTILINE)
+
+
+class Block(NamedTuple):
+    """A block of code; one that has a title is a file of that name."""
+
+    language: str
+    title: str
+    text: str
+
+
+def blocks(page: Path) -> Iterator[Block]:
+    """The blocks of a page whose language is named."""
+    return (Block(*found) for found in BLOCK.findall(page.read_text(encoding="utf-8")))
+
+
+def recipes() -> Mapping[str, str]:
+    """The Python files that the pages on extending tell how to write: content by path."""
+    pages = (ROOT / "docs/extend" / f"{name}.md" for name in ("method", "cell", "task"))
+    return {block.title: block.text for page in pages for block in blocks(page) if block.title.endswith(".py")}
+
+
+def example() -> str:
+    """The example of the Python client."""
+    return next(block.text for block in blocks(ROOT / "docs/use/notebook.md") if block.language == "python")

@@ -1,0 +1,178 @@
+"""Every command and every snippet of README and of the site runs.
+
+Each page is run from top to bottom in an empty folder, as a reader does it, beside a service whose runs end at once.
+Files are the blocks that have a title. ``exp_…`` stands for the newest experiment, and so do other ids.
+"""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from normbench import Client
+from service.db import Database
+from service.experiments import lifecycle
+from service.processes.migrate import migrate
+from service.settings import Settings
+from tests.documents import PAGES, ROOT, Block, blocks
+from tests.service.given import ALL_QUEUES, LEASE_SECONDS, begun, finished, measured, recorded
+from tests.service.live import live_api
+
+DEFAULT_URL = "http://127.0.0.1:8000"
+PLACEHOLDER = re.compile(r"\b(exp|run|swp|res|key)_…")
+ID = re.compile(r"\b(exp|run|swp|res|key)_[0-9A-Z]{26}\b")
+NOT_RUN_PAGES = {
+    "docs/develop/kernels-gpu.md": "needs a GPU, or compiles for minutes",
+    "docs/develop/kernels.md": "compiles and measures for minutes",
+    "docs/extend/method.md": "tests/test_recipes.py adds the files to a copy of the tree",
+    "docs/extend/cell.md": "tests/test_recipes.py adds the files to a copy of the tree",
+    "docs/extend/package.md": "tests/examples/test_mean_absolute_norm.py installs the package",
+    "docs/results/reproductions.md": "trains for hours; tests/benchmarks/reproductions resolves its specs",
+}
+NOT_RUN = {
+    "git clone": "downloads this repository",
+    "python3 -m venv": "makes another environment",
+    "pip install": "installs packages",
+    "make": "make's targets are what CI runs; tests/normbench/cli/test_demo.py runs the demo",
+    "normbench up": "tests/normbench/cli/test_background.py starts and stops it",
+    "normbench api": "serves until it is stopped; tests/normbench/cli/test_servers.py runs it",
+    "normbench scheduler": "runs until it is stopped; tests/normbench/cli/test_servers.py runs it",
+    "normbench worker": "runs until it is stopped; tests/normbench/cli/test_servers.py runs it",
+    "normbench data fetch": "downloads from elsewhere",
+    "normbench report-card": "needs workers that measure; tests/normbench/test_terminal.py runs it",
+    "echo": "submits an analysis, which needs a worker that measures; tests/normcore/analyses run them",
+    "normbench open": "opens a browser",
+    "docker compose": "needs Docker; tests/test_deployment.py reads its files",
+    "export NORMBENCH_": "names another machine",
+    "normbench submit spec.yaml": "submits to another machine",
+}
+"""Beginnings of commands that no test of documents runs, and why."""
+
+
+class Reader(NamedTuple):
+    """A service, its folder of data sets, and how a reader's shell reaches them."""
+
+    url: str
+    environment: dict[str, str]
+    ids: dict[str, str]
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
+    """One service for all pages. Somebody ends every run that is submitted, with two measurements."""
+    folder = tmp_path_factory.mktemp("documents")
+    settings = Settings(
+        data_dir=folder,
+        datasets_dir=folder / "datasets",
+        database_url=f"sqlite:///{folder / 'normbench.db'}",
+        broker_url="filesystem://localhost",
+        artifacts_url=str(folder / "artifacts"),
+    )
+    db = Database(settings.database_url)
+    migrate(db)
+    stop = threading.Event()
+    thread = threading.Thread(target=work, args=(db, stop))
+    with live_api(settings) as url:
+        thread.start()
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        of_service = {"NORMBENCH_DATA_DIR": str(folder), "NORMBENCH_DATASETS_DIR": str(folder / "datasets")}
+        yield Reader(url, {**os.environ, **of_service, "PATH": path, "NORMBENCH_URL": url}, {})
+        stop.set()
+        thread.join()
+    db.close()
+
+
+def work(db: Database, stop: threading.Event) -> None:
+    while not stop.is_set():
+        with db.transaction() as session:
+            claim = lifecycle.claim(session, queues=ALL_QUEUES, worker_id="wrk_1", lease_seconds=LEASE_SECONDS)
+        if claim is None:
+            stop.wait(0.05)
+            continue
+        begun(db, claim.lease)
+        recorded(db, claim.lease, measured(10), measured(20))
+        finished(db, claim.lease)
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def commands(text: str) -> Iterator[str]:
+    """The commands of a block of shell: lines, of which several belong together where a quotation goes on."""
+    command = ""
+    for line in text.splitlines(keepends=True):
+        command += line
+        try:
+            shlex.split(command, comments=True)
+        except ValueError:  # no closing quotation
+            continue
+        yield command
+        command = ""
+    assert command == "", f"the quotation does not end: {command}"
+
+
+def as_typed(text: str, reader: Reader) -> str:
+    """The text with this service's address, and with ids that there are."""
+    return PLACEHOLDER.sub(lambda found: reader.ids[found[1]], text.replace(DEFAULT_URL, reader.url))
+
+
+def run(block: Block, reader: Reader, folder: Path) -> None:
+    """Run a block as it stands, but for the commands that are not run."""
+    if block.language == "python":
+        run_one([sys.executable, "-c"], block.text, reader, folder)
+        return
+    for command in commands(block.text):
+        if not command.startswith(tuple(NOT_RUN)):
+            run_one(["bash", "-euo", "pipefail", "-c"], command, reader, folder)
+
+
+def run_one(program: list[str], text: str, reader: Reader, folder: Path) -> None:
+    """Run a text, and notice the ids that it prints."""
+    command = [*program, as_typed(text, reader)]
+    done = subprocess.run(command, cwd=folder, env=reader.environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, f"{text}\n{done.stdout}\n{done.stderr}"
+    reader.ids.update({found[1]: found[0] for found in ID.finditer(done.stdout + done.stderr)})
+    if "exp" in reader.ids:
+        with Client(reader.url) as client:
+            reader.ids["run"] = client.experiment(reader.ids["exp"])["runs"][0]["id"]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if name_of(page) not in NOT_RUN_PAGES], ids=name_of)
+def test_every_block_of_a_page_runs(page: Path, reader: Reader, tmp_path: Path) -> None:
+    if all(block.title or block.language not in ("sh", "python") for block in blocks(page)):
+        return
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    for block in blocks(page):
+        if block.title:
+            (tmp_path / block.title).write_text(block.text, encoding="utf-8")
+        elif block.language in ("sh", "python"):
+            run(block, reader, tmp_path)
+
+
+def test_nothing_is_left_out_that_is_not_there() -> None:
+    """Each entry of the two lists is of a page, and of a command on one."""
+    assert set(NOT_RUN_PAGES) <= {name_of(page) for page in PAGES}
+    lines = [
+        line for page in PAGES for block in blocks(page) if block.language == "sh" for line in block.text.splitlines()
+    ]
+    assert [beginning for beginning in NOT_RUN if not any(line.startswith(beginning) for line in lines)] == []
+
+
+def test_each_page_has_its_title_first() -> None:
+    texts = {name_of(page): page.read_text(encoding="utf-8") for page in PAGES}
+    assert [name for name, text in texts.items() if not re.match(r"# \S", text)] == []
+
+
+def test_a_block_that_fails_is_told(reader: Reader, tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match="no leaderboard of"):
+        run(Block("sh", "", "normbench leaderboard permuted_digist\n"), reader, tmp_path)
+    with pytest.raises(AssertionError, match="ModuleNotFoundError"):
+        run(Block("python", "", "import normbench.nothing"), reader, tmp_path)
