@@ -81,8 +81,9 @@ def _set_data_limit(size: int) -> None:
 
 
 def ran_out(error: BaseException) -> bool:
-    """Whether an error says that there is no memory, or was raised because of one that does: Python's, torch's, the
-    kernel's or CUDA's."""
+    """Tell if an error says that there is no memory, or was raised because of one that does: Python's, torch's, the
+    kernel's or CUDA's.
+    """
     return _says_so(error) or any(ran_out(cause) for cause in (error.__cause__, error.__context__) if cause)
 
 
@@ -118,12 +119,14 @@ class MemoryWatch:
         return self._compared(taken) if taken > self._limit else None
 
     def killed_by_kernel(self) -> str | None:
-        """What the training took, if the kernel has killed a process for want of memory since it began; else None."""
+        """Memory that the training took, if the kernel has killed a process for want of memory since it began; else
+        None.
+        """
         return self._compared(self.peak) if self._kernel_kills() > self._kills else None
 
     @property
     def is_to_blame(self) -> bool:
-        """Whether it took about what it may; if it took far less, others have filled the machine."""
+        """Tell if the training took about what it may; if it took far less, other processes have filled the machine."""
         return self.peak >= TO_BLAME * self._limit
 
     def _compared(self, taken: int) -> str:

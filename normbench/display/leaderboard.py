@@ -84,7 +84,7 @@ def _note(board: Leaderboard) -> str | None:
 
 
 def _set_aside(board: Leaderboard) -> str | None:
-    """How many entries are of an older task, model, optimizer or method, and how to see them."""
+    """Number of entries of an older task, model, optimizer or method, and how to see them."""
     found = board.get("set_aside")
     if not found:
         return None

@@ -1,5 +1,6 @@
-"""What a training needs in memory beside what the workers have: what fits nowhere is refused, and what fits a larger
-worker alone is left to it."""
+"""Memory of a training beside the memory of the workers. A training that fits nowhere is refused; one that fits a
+larger worker alone is left to it.
+"""
 
 import math
 from collections.abc import Iterable
@@ -94,8 +95,9 @@ def _refusal(spec: TrainingSpec, needed: Footprint, room: Room) -> SpecError:
 
 
 def fitting(session: Session, worker_id: str, lines: Iterable[Line]) -> dict[Line, ColumnElement[bool] | None]:
-    """For each line, the condition that a worker may take a run: it gives the run enough memory, or no other worker
-    that takes runs of this line gives it more. None if it may take all."""
+    """Condition for each line that a worker may take a run: it gives the run enough memory, or no other worker of
+    this line gives it more. None if it may take all.
+    """
     workers = registration.registered(session)
     own = next((worker for worker in workers if worker.id == worker_id), None)
     others = [worker for worker in workers if worker.id != worker_id]

@@ -25,5 +25,5 @@ class Model(NamedTuple):
 
 
 def is_of_older_code(trained: ExperimentSpec, code: str | None) -> bool:
-    """Whether a model was trained by other code than that on this machine; not if its run does not tell its code."""
+    """Tell if a model was trained by other code than this machine's; False if its run does not tell its code."""
     return code not in (None, present_code(trained))

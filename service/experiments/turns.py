@@ -112,8 +112,9 @@ def _turn_behind(takers: Sequence[Kind], turns: Fronts) -> int:
 
 
 def _takers_and_turns(session: Session, line: Line, priority: int) -> tuple[Sequence[Kind], Fronts]:
-    """Which kinds of live worker take runs from a line (all that could, if none is live), and the smallest turns at
-    this priority in each line from which these take runs."""
+    """Kinds of live worker that take runs from a line (all that could, if none is live), and the smallest turns at
+    this priority in each line from which they take runs.
+    """
     kinds = tuple(kind for kind, lines in TAKEN_BY.items() if line in lines)
     lines = tuple(sorted({competing for kind in kinds for competing in TAKEN_BY[kind]}))
     found = session.connection().execute(_waiting(lines, kinds), {"priority": priority}).one()

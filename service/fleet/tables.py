@@ -32,5 +32,5 @@ class Worker(Base):
         return self.device.partition(":")[0]
 
     def takes(self, queue: str) -> bool:
-        """Whether it takes runs that asked for this device."""
+        """Tell if the worker takes runs that asked for this device."""
         return queue in self.queues.split(",")

@@ -95,7 +95,7 @@ def differing_parts(one: Parts | None, other: Parts | None) -> list[str]:
 
 
 def told_older(entries: Sequence[Sequence[str]]) -> str:
-    """How many entries are of older code, in words.
+    """Number of entries of older code, in words.
 
     Args:
         entries: the older parts of each; the first names it.

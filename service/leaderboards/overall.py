@@ -98,7 +98,9 @@ def _counted(row: Row, rank_by: TimeBy) -> int:
 
 
 def _defaults(session: Session, profile: ProfileName) -> dict[str, Default]:
-    """Of each task with a target; those that departed from the profile, or are of older code, are not read in full."""
+    """Default entries of each task with a target. Rows that departed from the profile, or are of older code, are not
+    read in full.
+    """
     columns = select(Entry.fingerprint, Entry.task, Entry.problem, Entry.changes).where(Entry.profile == profile)
     of_tasks: dict[str, list[str]] = {}
     for fingerprint, task, problem, changes in session.execute(columns.order_by(Entry.n_runs, Entry.fingerprint)):

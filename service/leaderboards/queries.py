@@ -180,7 +180,7 @@ def older_on_board(session: Session, task: str, profile: str, problem: str) -> d
 
 
 class _Code(NamedTuple):
-    """What an entry tells of its code."""
+    """Code that an entry tells."""
 
     fingerprint: str
     code: str | None

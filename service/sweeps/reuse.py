@@ -62,7 +62,7 @@ def measured(
 
 
 def _is_of(run: Row[Any], spec: ExperimentSpec, project: CodeVersion) -> bool:
-    """Whether a run that does not tell the code of its spec's own parts is of these versions."""
+    """Tell if a run that does not tell the code of its spec's own parts is of these versions."""
     versions = versions_of(spec, project)
     return {name: (run.environment or {}).get(name) for name in versions} == versions
 

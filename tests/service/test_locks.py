@@ -1,4 +1,4 @@
-"""Who waits for whom on PostgreSQL, and who passes over what another transaction holds."""
+"""Locks on PostgreSQL: transactions wait for each other, or pass over the rows that another holds."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -51,7 +51,7 @@ def meanwhile(
 
 
 def passing(db: Database, verb: Callable[[Session], Any]) -> Any:
-    """What a verb gives that must not wait."""
+    """Result of a verb that must not wait."""
 
     def at_once(session: Session) -> Any:
         session.execute(text("SET LOCAL lock_timeout = '2s'"))

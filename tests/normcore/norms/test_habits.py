@@ -1,4 +1,4 @@
-"""What every norm owes to its options and to those who call it. One that forgets one of these does less than its name
+"""Contract between norms, their options and their callers. A norm that forgets one of these does less than its name
 says, unnoticed.
 """
 
@@ -72,7 +72,7 @@ class Stands:
         return y
 
     def everything(self) -> list[Tensor]:
-        """What it gives and keeps, in training and afterwards."""
+        """Outputs and buffers of the norm, in training and afterwards."""
         found = [self(self.a), self(10 * self.a + 3)]
         found += [buffer.clone() for buffer in self.module.buffers()]
         with torch.no_grad(), population_statistics(self.module):
@@ -155,7 +155,7 @@ def without_effect(make: Make, kind: type[Method]) -> Iterator[str]:
 
 
 def forgotten(make: Make, kind: type[Method]) -> Iterator[str]:
-    """What a norm does not do that it owes to its options and its callers."""
+    """Duties to its options and its callers that a norm neglects."""
     yield from without_effect(make, kind)
     has_sites = "sites" in kind.model_fields
     switches = [
@@ -300,7 +300,7 @@ FORGETFUL = [(m, h) for m in METHODS.ours for h, (p, _) in HABITS.items() if re.
 
 @pytest.mark.parametrize(("method", "habit"), FORGETFUL)
 def test_a_norm_that_forgets_one_thing_is_found(method: str, habit: str) -> None:
-    """By what it gives, or because it cannot be called."""
+    """The contract finds it by its outputs, or because it cannot be called."""
     try:
         found = next(forgotten(without(method, habit), METHODS[method]), "")
     except (RuntimeError, ValueError) as error:

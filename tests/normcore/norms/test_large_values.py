@@ -63,7 +63,7 @@ def hold_against_float64(norm: nn.Module, a: Tensor, exactly: float = 1e-5) -> N
 
 @pytest.mark.parametrize(("method", "size"), SIZES)
 def test_what_is_large_or_small_is_normalized_in_float32_as_in_float64(method: str, size: float) -> None:
-    """From 1.8e19 on squares are more than float32 holds."""
+    """Squares of values of 1.8e19 or more do not fit into float32."""
     for norm, a in norms_and_inputs(method, normal(size)):
         hold_against_float64(norm, a)
 

@@ -104,7 +104,7 @@ def test_after_the_database_was_away_leases_are_given_time_to_be_renewed(tmp_pat
 
 
 def test_an_entry_that_its_worker_could_not_pool_is_pooled(db: Database, settings: Settings) -> None:
-    """As a worker that started before the options were edited: it cannot read the spec of a run that it has trained."""
+    """A worker that started before the options were edited cannot read the spec of a run that it has trained."""
     experiment = submitted(db, seeds=[0])
 
     def write(norm: Mapping[str, Any]) -> None:

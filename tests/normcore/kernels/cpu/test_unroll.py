@@ -60,7 +60,7 @@ class TestCompiled(Twin):
 def test_inputs_whose_squares_overflow_are_normalized_in_float32(
     cell: str, method: str, options: dict[str, Any], size: float
 ) -> None:
-    """From 1.8e19 on."""
+    """Squares overflow for values of 1.8e19 or more."""
     built = cell_of(cell, method, options, inputs=3, hidden=21)
     x, start = drawn(built, steps=5, batch=9)
     exact = everything(recurrent.unroll, built, size * x, start)
