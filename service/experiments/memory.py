@@ -4,7 +4,7 @@ larger worker alone is left to it.
 
 import math
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from sqlalchemy import ColumnElement, or_
 from sqlalchemy.orm import Session
@@ -15,7 +15,6 @@ from service.errors import Invalid
 from service.experiments.tables import Run
 from service.experiments.turns import Line
 from service.fleet import registration
-from service.fleet.tables import Worker
 
 NO_MACHINE_HAS = 16 << 40  # bytes; the bound while no worker says how much it has
 
@@ -104,7 +103,22 @@ def fitting(session: Session, worker_id: str, lines: Iterable[Line]) -> dict[Lin
     return {line: None if own is None else _fitting(own, others, line) for line in lines}
 
 
-def _fitting(own: Worker, others: list[Worker], line: Line) -> ColumnElement[bool] | None:
+class Worker(Protocol):
+    """A registered worker: its device, and the memory that it gives a training, in bytes."""
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def memory_bytes(self) -> int | None: ...
+
+    @property
+    def fused(self) -> bool | None: ...
+
+    def takes(self, queue: str) -> bool: ...
+
+
+def _fitting(own: Worker, others: Iterable[Worker], line: Line) -> ColumnElement[bool] | None:
     if own.memory_bytes is None:
         return None
     taking = [worker for worker in others if worker.takes(line.queue) and (worker.fused or not line.needs_fused)]
