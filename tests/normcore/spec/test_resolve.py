@@ -29,7 +29,7 @@ written_specs = st.fixed_dictionaries(
         ),
         "norm": st.fixed_dictionaries({"method": st.sampled_from(RECURRENT)}),
         "training": st.fixed_dictionaries(
-            {}, optional={"max_steps": st.integers(1, 10**6), "optimizer": st.fixed_dictionaries({"lr": st.just(0.25)})}
+            {}, optional={"max_steps": st.integers(1, 10**5), "optimizer": st.fixed_dictionaries({"lr": st.just(0.25)})}
         ),
     },
 )
