@@ -58,7 +58,10 @@ class RecurrentCell(nn.Module):
         self.weight_ih = nn.Parameter(torch.empty(gates * hidden_size, input_size))
         self.weight_hh = nn.Parameter(torch.empty(gates * hidden_size, hidden_size))
         init_weights_(self.weight_ih, self.weight_hh, options.recurrent_init, identity)
-        self.bias = nn.Parameter(torch.tensor(bias or gates * [0.0]).repeat_interleave(hidden_size))
+        first_bias = torch.zeros(gates, hidden_size)
+        for gate, value in enumerate(bias or ()):
+            first_bias[gate] = value
+        self.bias = nn.Parameter(first_bias.flatten())
         spread_bias_(self.bias, norm.bias_init, options.recurrent_init, hidden_size)
         add_first_state(self, "h0", hidden_size, options.first_state)
         self.norm_x = norm.norm(hidden_size, "input", blocks=blocks)
