@@ -178,6 +178,13 @@ def test_after_an_undo_of_a_task_what_was_set_aside_is_back(client: TestClient, 
     assert {one["method"] for one in found["methods"]} == {"none", "layer_norm"}
 
 
+def test_an_entry_of_an_undone_edit_alone_is_set_aside(client: TestClient, db: Database) -> None:
+    trained(db, "none", 0.7, now("none"))
+    trained(db, "layer_norm", 0.9, {**now("layer_norm"), "task": "edited"})
+    assert shown(client) == [("none", 1, 0.7, [])]
+    assert board(client)["set_aside"]["n_entries"] == 1
+
+
 def test_runs_of_the_undone_code_are_marked(client: TestClient, db: Database) -> None:
     trained(db, "layer_norm", 0.5, now("layer_norm"))
     trained(db, "layer_norm", 0.9, {**now("layer_norm"), "norm": "edited"})
