@@ -137,9 +137,11 @@ def p_value(number: float | None) -> str:
 
 
 def size(number: int) -> str:
-    """Size as text: 512 B, 179 kB, 2.3 MB."""
+    """Size as text: 512 B, 179 kB, 2.3 MB, 1,885 GB."""
     if number < 1000:
         return f"{number} B"
+    if number >= 1e11:
+        return f"{number / 1e9:,.0f} GB"
     for unit, of in (("GB", 1e9), ("MB", 1e6)):
         if number >= of * 0.9995:
             return f"{number / of:.1f} {unit}"

@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 
 from normcore.footprint import Footprint, excess, footprint, needed_on
 from normcore.spec import ExperimentSpec, SpecError, TrainingSpec
+from service import wording
 from service.errors import Invalid
 from service.experiments.tables import Run
 from service.experiments.turns import Line
@@ -89,7 +90,8 @@ def _refusal(spec: TrainingSpec, needed: Footprint, room: Room) -> SpecError:
         else "the largest live worker gives it"
     )
     repair = "use less" if blamed.most is None else f"use {blamed.most:,} or less"
-    wrong = f"a run needs at least {in_words(needed.on(room.kind))} of memory, and {whose} {in_words(bound)}; {repair}"
+    needs = wording.size(needed.on(room.kind))
+    wrong = f"a run needs at least {needs} of memory, and {whose} {wording.size(bound)}; {repair}"
     return SpecError(blamed.field, wrong, "memory")
 
 
@@ -132,10 +134,3 @@ def _fitting(own: Worker, others: Iterable[Worker], line: Line) -> ColumnElement
 def _most_tensors(worker: Worker) -> float:
     """The most bytes of tensors that fit a worker."""
     return math.inf if worker.memory_bytes is None else worker.memory_bytes - needed_on(worker.kind, 0)
-
-
-def in_words(size: int) -> str:
-    """Size as text: 209.7 MB, 15.8 GB, 1,885 GB."""
-    if size < 10**9:
-        return f"{size / 10**6:,.1f} MB"
-    return f"{size / 10**9:,.1f} GB" if size < 10**11 else f"{size / 10**9:,.0f} GB"

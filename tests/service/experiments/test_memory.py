@@ -8,9 +8,10 @@ from starlette.testclient import TestClient
 
 from normcore.footprint import footprint
 from normcore.spec import resolve
+from service import wording
 from service.db import Database
 from service.experiments import lifecycle
-from service.experiments.memory import NO_MACHINE_HAS, in_words
+from service.experiments.memory import NO_MACHINE_HAS
 from service.experiments.tables import Run
 from service.fleet import registration
 from service.fleet.registration import WorkerIdentity
@@ -50,8 +51,8 @@ def test_the_size_is_named_with_what_it_needs_what_there_is_and_what_fits(
     assert refusals(client, dry_run=dry_run, model={"hidden_size": 5200}) == [
         {
             "loc": ["model", "hidden_size"],
-            "msg": f"a run needs at least {in_words(too_much)} of memory, and the largest live worker gives it 2.0 GB;"
-            f" use {most:,} or less",
+            "msg": f"a run needs at least {wording.size(too_much)} of memory, and the largest live worker gives it"
+            f" 2.0 GB; use {most:,} or less",
             "type": "memory",
         }
     ]
@@ -109,7 +110,7 @@ def test_on_a_gpu_python_and_torch_are_not_charged(client: TestClient, db: Datab
     assert (answer["memory_bytes"], answer["worker_memory_bytes"]) == (needed, needed)
     join(db, "wrk_1", needed - 1, device)
     (refused,) = refusals(client, **LARGE)
-    assert f"a run needs at least {in_words(needed)} of memory" in refused["msg"]
+    assert f"a run needs at least {wording.size(needed)} of memory" in refused["msg"]
 
 
 def taken(db: Database, worker_id: str, queues: tuple[str, ...] = ("auto", "cpu")) -> str | None:
@@ -183,10 +184,3 @@ def test_cells_of_a_sweep_that_fit_nowhere_are_named(client: TestClient, db: Dat
     (refused,) = answer.json()["errors"]
     assert "4096" in refused["msg"]
     assert "of memory, and the largest live worker gives it 1.0 GB" in refused["msg"]
-
-
-@pytest.mark.parametrize(
-    ("size", "words"), [(209_715_200, "209.7 MB"), (15_800_000_000, "15.8 GB"), (1_884_776_000_000, "1,885 GB")]
-)
-def test_sizes_in_words(size: int, words: str) -> None:
-    assert in_words(size) == words
