@@ -8,8 +8,8 @@ from normbench.display.numbers import bounds, interval
 from normbench.display.table import Column, Table
 
 NOTE = (
-    "* the baseline; speed-ups: its time over the own, to the board's target; rank: among these, in brackets the ranks"
-    " that an entry may truly have"
+    "* the baseline. Speed-up: the baseline's time to the target, divided by this entry's. Rank: among these entries;"
+    " [1, 3]: the true rank is between 1 and 3."
 )
 BOUNDS = {"at least": "≥ ", "at most": "≤ ", None: ""}
 

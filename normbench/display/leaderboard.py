@@ -59,7 +59,7 @@ def _note(board: Leaderboard) -> str | None:
     verdict = f"{found['claim']} {found['detail']}" if found else None
     of_problem = board["problem"]["note"]
     uncertain = any(entry["rank_ci"] and entry["rank_ci"][0] < entry["rank_ci"][1] for entry in board["entries"])
-    of_ranks = "In brackets the ranks that an entry may truly have, 95% for all at once." if uncertain else None
+    of_ranks = "[1, 3]: the true rank is between 1 and 3 (95%, all rows together)." if uncertain else None
     conflicts = [
         f"Seeds {', '.join(map(str, entry['conflicting_seeds']))} of {entry['name']} ({entry['fingerprint'][:8]})"
         " gave different numbers on one machine."

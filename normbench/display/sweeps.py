@@ -145,7 +145,7 @@ def _budgets(curves: Mapping[str, Sequence[Sequence[float]]]) -> Table:
         (method, *(f"{curve[k - 1][1]:.3f}" if k <= len(curve) else None for k in shown))
         for method, curve in curves.items()
     ]
-    return Table("Test value to expect of the best of so many cells", columns, rows)
+    return Table("Expected test value if you had tried only k settings", columns, rows)
 
 
 def _flip(flip: Mapping[str, Any]) -> str:

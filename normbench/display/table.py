@@ -64,7 +64,7 @@ class Table:
         yield _grid([self.columns[k] for k in kept], [[row[k] for k in kept] for row in cells], options.max_width)
         left_out = [column.name for k, column in enumerate(self.columns) if k not in kept]
         if left_out:
-            yield Text(f"Too narrow for: {', '.join(left_out)}. --json has everything.", "dim")
+            yield Text(f"Widen the terminal to see: {', '.join(left_out)}. --json shows everything.", "dim")
 
 
 def _text(cell: Any) -> Text:

@@ -208,7 +208,7 @@ def _check_size(root: yaml.Node | None) -> None:
 
     def size(node: yaml.Node) -> float:
         if id(node) not in sizes:
-            sizes[id(node)] = float("inf")  # of an alias to what it stands in
+            sizes[id(node)] = float("inf")  # an alias to its own ancestor is a cycle
             inner = [] if isinstance(node, yaml.ScalarNode) else node.value
             nodes = [part for item in inner for part in (item if isinstance(item, tuple) else (item,))]
             sizes[id(node)] = 1 + sum(map(size, nodes))

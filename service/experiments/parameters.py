@@ -62,7 +62,11 @@ MethodName = Annotated[
     Query(description="A method's name.", json_schema_extra={"enum": sorted(METHODS)}, examples=["layer_norm"]),
 ]
 Beginning = Annotated[
-    str, Form("^[0-9a-f]{8,64}$", "give 8 to 64 characters out of 0-9 and a-f, with which the fingerprint begins")
+    str,
+    Form(
+        "^[0-9a-f]{8,64}$",
+        "give the first 8 or more characters of a fingerprint; `normbench leaderboard TASK` lists them",
+    ),
 ]
 Fingerprint = Annotated[
     Beginning | None,

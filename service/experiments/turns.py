@@ -6,7 +6,7 @@ run of every other experiment. Newcomers are never placed before the run that is
 experiments of a sweep take one turn together, so that nobody waits behind all of it.
 
 Which run is next depends on who asks: workers differ in their kind of device, in whether they have fused kernels and
-in their memory, and each kind takes other runs. Runs that no live worker takes, for want of a device or of kernels, are
+in their memory, and each kind takes other runs. Runs that no live worker can take are
 ignored here.
 
 A run that its worker gives back goes before all others, as it has had its turn. A run that waits for trouble to pass is

@@ -27,9 +27,9 @@ class RunResult:
         value: the test value of the task's first metric; None where the run diverged before one was selected.
         values: of all of its metrics.
         valid_value: the validation value of the model that was tested.
-        no_skill: what a model gets that ignores its input; None of runs of before it was kept.
+        no_skill: value of a model that ignores its input; None for runs that are older than this field.
         reached: whether it reached the board's target; None where it had none, or another one.
-        steps, seconds: when it did; else when one stopped looking.
+        steps, seconds: time to the target, or the length of the run if it was not reached.
         max_steps: updates that it might have had.
         machine, hardware: see ``machines``.
         contended: whether something else kept its machine busy, or nobody can tell, so that its seconds say nothing.

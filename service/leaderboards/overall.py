@@ -39,7 +39,7 @@ class Default(NamedTuple):
     hardware: str | None
 
     def time(self, method: str, rank_by: TimeBy) -> float | None:
-        """The median; in seconds that on the hardware of most methods."""
+        """Median time. Seconds count only on the hardware that most methods ran on."""
         pooled = self.rows[method].pooled
         if rank_by == "steps_to_target":
             return pooled.steps.median

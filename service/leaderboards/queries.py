@@ -48,7 +48,14 @@ def leaderboards(session: Session) -> list[schemas.LeaderboardSummary]:
         )
     )
     boards: dict[tuple[str, str, str], schemas.LeaderboardSummary] = {}
-    for task, profile, id, options, n_entries, n_runs in rows:  # a problem's once more if an option was added since
+    for (
+        task,
+        profile,
+        id,
+        options,
+        n_entries,
+        n_runs,
+    ) in rows:  # a problem can fill two rows, because older entries lack newer options
         if task in BENCHMARKS:
             board = boards.setdefault((task, profile, id), _without_entries(task, profile, id, options))
             board.n_entries += n_entries

@@ -156,9 +156,9 @@ def _ranked_by(board: Leaderboard) -> str:
         return "time"
     ranked = [entry for entry in board.entries if entry.rank is not None]
     if any(entry.n_diverged for entry in ranked):
-        return "mean, diverged seeds counted as no skill"
+        return "mean (a diverged seed counts as chance level)"
     capped = any(entry.value is not None and entry.score != entry.value.mean for entry in ranked)
-    return "mean, no seed counted as worse than no skill" if capped else "mean"
+    return "mean (no seed counts as worse than chance level)" if capped else "mean"
 
 
 def _worth(board: Leaderboard, entry: Entry) -> str:

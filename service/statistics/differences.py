@@ -239,7 +239,7 @@ def _two_sided(t: Floats, freedom: Floats) -> Floats:
 
 
 def holm(p: Floats) -> Floats:
-    """p-values of as many tests, so that one of 20 families has any false alarm (Holm 1979).
+    """Holm-adjusted p-values. Rejecting at 0.05 keeps the family-wise error rate at 5% (Holm 1979).
 
     Raises:
         ValueError: one is NaN; leave out who is not tested.

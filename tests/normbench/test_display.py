@@ -183,7 +183,7 @@ def shown(*entries: dict[str, Any], **parts: Any) -> tuple[Table, list[str]]:
 def test_beside_a_rank_stand_those_that_it_may_truly_be() -> None:
     table, _ = shown(entry(1, rank_ci=[1, 2]), entry(2, rank_ci=[1, 2]), entry(3, rank_ci=[3, 3]), entry(4))
     assert [row[0] for row in table.rows] == ["1 [1, 2]", "2 [1, 2]", "3", "4"]
-    assert table.note == "In brackets the ranks that an entry may truly have, 95% for all at once."
+    assert table.note == "[1, 3]: the true rank is between 1 and 3 (95%, all rows together)."
     assert shown(entry(1, rank_ci=[1, 1]))[0].note is None
 
 

@@ -50,12 +50,12 @@ def test_a_wide_table_has_a_line_for_each_row() -> None:
 
 
 def test_the_least_important_columns_go_first_and_are_named() -> None:
-    assert "Too narrow" not in shown(TABLE, 95)
+    assert "Widen the terminal" not in shown(TABLE, 95)
     without_time = shown(TABLE, 85)
     assert "12.5 s" not in without_time
     assert "2 running" in without_time
-    assert "Too narrow for: time. --json has everything." in without_time
-    assert "Too narrow for: runs, time." in shown(TABLE, 76)
+    assert "Widen the terminal to see: time. --json shows everything." in without_time
+    assert "Widen the terminal to see: runs, time." in shown(TABLE, 76)
 
 
 def test_where_even_that_is_too_wide_each_row_becomes_a_block_with_everything() -> None:
@@ -73,7 +73,7 @@ def test_a_list_breaks_between_its_words_alone(width: int) -> None:
     text = shown(Table("T", columns, [(1, "none", None, "0.5"), (2, "none", " ".join(words), "0.5")]), width)
     assert [word for word in text.split() if word in words] == words
     assert max(map(len, text.splitlines())) <= width
-    assert ("Too narrow for: test." in text) == (width < 45)
+    assert ("Widen the terminal to see: test." in text) == (width < 45)
 
 
 def test_an_empty_table_says_so() -> None:

@@ -87,7 +87,7 @@ def test_in_a_pipe_each_row_is_one_line_whatever_the_columns(
         lines = result.stdout.splitlines()
         for name in names:
             assert any(name in line for line in lines), f"{name} in {command}:\n{result.stdout}"
-        assert "Too narrow" not in result.stdout
+        assert "Widen the terminal" not in result.stdout
         if command == "methods":
             assert sum(line.split()[:1] == ["layer_norm"] for line in lines) == 1
             assert any("layer_norm" in line and "arXiv:1607.06450" in line for line in lines)

@@ -96,7 +96,7 @@ def test_size_and_licence_fit_a_terminal_of_80_columns(environment: dict[str, st
     given = {name: value for name, value in environment.items() if name != "COLUMNS"}
     shown = on_a_terminal([sys.executable, "-P", "-m", "normbench", "data", "list"], 80, given)
     assert max(map(len, shown.splitlines())) <= 80
-    assert "Too narrow" not in shown
+    assert "Widen the terminal" not in shown
     (text8,) = (line for line in shown.splitlines() if line.startswith("text8 "))
     assert text8.split()[1:4] == ["missing", "100.0", "MB"]
     assert "CC BY-SA and GFDL" in text8

@@ -74,7 +74,7 @@ def test_cells_are_a_table_of_eighty_columns_with_the_best_one_marked(
     narrow = normbench("status", id)
     assert max(map(len, narrow.splitlines())) <= 80
     assert "method layer_norm, lr 0.01 *" in narrow
-    assert "Too narrow for: experiment" in narrow
+    assert "Widen the terminal to see: experiment" in narrow
 
 
 def test_waiting_shows_progress_then_the_cells(api: str, sweep_file: Path, db: Database) -> None:

@@ -64,14 +64,16 @@ def said(shown: Verdict | None) -> str:
 def test_where_seeds_diverged_it_is_said_that_they_count_in_the_mean() -> None:
     first, second = entry("none", 1.1, 1, rank=1), entry("layer_norm", 1.5, 1, rank=2, n_diverged=3)
     told = said(verdict(board(first, second), {}))
-    assert told.startswith("none has the best mean, diverged seeds counted as no skill, and layer_norm ties with it:")
+    assert told.startswith(
+        "none has the best mean (a diverged seed counts as chance level), and layer_norm ties with it:"
+    )
 
 
 def test_where_a_seed_is_worse_than_no_skill_it_is_said_how_it_counts() -> None:
     first, second = entry("none", 1.1, 1, rank=1), replace(entry("layer_norm", 8.8e18, 1, rank=2), score=4.0)
     told = said(verdict(board(first, second), {}))
     assert told.startswith(
-        "none has the best mean, no seed counted as worse than no skill, and layer_norm ties with it:"
+        "none has the best mean (no seed counts as worse than chance level), and layer_norm ties with it:"
     )
 
 

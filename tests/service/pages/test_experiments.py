@@ -75,7 +75,11 @@ def test_a_filter_that_cannot_be_is_refused_by_name(shared_client: TestClient, n
     ("name", "content", "said"),
     [
         ("label", "team", "Give key:value, as team:vision."),
-        ("fingerprint", "xyz", "Give 8 to 64 characters out of 0-9 and a-f, with which the fingerprint begins."),
+        (
+            "fingerprint",
+            "xyz",
+            "Give the first 8 or more characters of a fingerprint; `normbench leaderboard TASK` lists them.",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_typed_filter_stands_at_its_field_and_the_rest_is_kept(

@@ -34,8 +34,8 @@ struct Sums {
     }
 };
 
-// What lines read and write: gradients of W_h h and W_x x, and of the state that a step begins with. Where a product was
-// not kept it stands, computed anew, where its gradient will.
+// What lines read and write: gradients of W_h h and W_x x, and of the state that a step begins with. Products that
+// were not saved are recomputed into the buffer of their gradient.
 struct Gradients {
     Steps recurrents, inputs, h, c;
 };
