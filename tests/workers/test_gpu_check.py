@@ -75,7 +75,7 @@ def worker(cache: Path, trial: str, seconds: float = 60) -> "subprocess.Popen[st
     program = (
         "import logging; logging.basicConfig(level='INFO', format='%(message)s');"
         " from workers import fork_server; fork_server.start();"
-        f" from tests.workers.test_trials import {trial}; from workers.gpu_check import try_all;"
+        f" from {__name__} import {trial}; from workers.gpu_check import try_all;"
         f" print(try_all('cpu', {trial}, {seconds}))"
     )
     environment = {**os.environ, "XDG_CACHE_HOME": str(cache)}
