@@ -45,7 +45,8 @@ def main() -> int:
     start.add_argument("--port", type=int, default=8800)
     stop = commands.add_parser("stop", help="give the runs back and end")
     stop.add_argument("--why", required=True, help="for the ledger")
-    commands.add_parser("watch", help="write the ledger until the service ends")
+    watch = commands.add_parser("watch", help="write the ledger until the service ends; start begins this, too")
+    watch.add_argument("pid", type=int, help="of the service")
     arguments = parser.parse_args()
     folder = Path(os.environ["NORMBENCH_DATA_DIR"])
     if arguments.command == "start":
@@ -53,7 +54,7 @@ def main() -> int:
     elif arguments.command == "stop":
         return _stop(folder, arguments.why)
     else:
-        _watch(folder)
+        _watch(folder, arguments.pid)
     return 0
 
 
@@ -65,7 +66,9 @@ def _start(folder: Path, workers: int, port: int) -> None:
         service = subprocess.Popen(command, preexec_fn=_at_the_lowest_priority, **options)
         _note(folder, "start", pid=service.pid, commit=code_version().git, workers=workers)
         subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.standing", "watch"], preexec_fn=_at_the_lowest_priority, **options
+            [sys.executable, "-m", "benchmarks.standing", "watch", str(service.pid)],
+            preexec_fn=_at_the_lowest_priority,
+            **options,
         )
 
 
@@ -87,15 +90,21 @@ def _stop(folder: Path, why: str) -> int:
     return 0
 
 
-def _watch(folder: Path) -> None:
+def _watch(folder: Path, pid: int) -> None:
+    """Lower the priority of each new training, and write samples, until the process ``pid`` ends.
+
+    The process is told by its number: for some seconds after ``start`` no file names it.
+    """
     due = time.monotonic()
-    while (service := _service(folder)) is not None:
-        for process in [service, *service.children(recursive=True)]:
-            _give_way(process)
-        if time.monotonic() >= due:
-            _note(folder, "sample", **_sample(folder, service))
-            due += EVERY_SECONDS
-        time.sleep(LOOK_SECONDS)
+    with suppress(psutil.NoSuchProcess):
+        service = psutil.Process(pid)
+        while service.is_running() and service.status() != psutil.STATUS_ZOMBIE:
+            for process in [service, *service.children(recursive=True)]:
+                _give_way(process)
+            if time.monotonic() >= due and (folder / "normbench.db").exists():
+                _note(folder, "sample", **_sample(folder, service))
+                due += EVERY_SECONDS
+            time.sleep(LOOK_SECONDS)
 
 
 def _give_way(process: psutil.Process) -> None:
