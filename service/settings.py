@@ -97,6 +97,11 @@ class Settings(BaseSettings):
     broker_polling_seconds: PositiveFloat = Field(
         0.05, description="Time between two looks at the broker in the data directory."
     )
+    stand_by: bool = Field(
+        False,
+        description="Under `normbench up` a worker waits, with all imported, to take the place of one that dies: 350 MB"
+        " for some 2 seconds a death.",
+    )
     max_body_bytes: PositiveInt = Field(1_000_000, description="Largest body of a request.")
     allowed_hosts: Annotated[str, AfterValidator(_hosts)] = Field(
         "", description="Host names that clients may use, with commas between them; `*` allows all."

@@ -29,7 +29,7 @@ def for_training(limit: int | None, workers: Iterable[int]) -> int:
     if limit is not None:
         return limit
     there_is = min([os.sysconf("SC_PHYS_PAGES") * PAGE, *cgroup_limits()])
-    least, most = RESERVE  # an API, a worker and one that stands by take 620 MiB
+    least, most = RESERVE  # an API and workers, one that stands by included, take 620 MiB
     reserve = min(max(there_is // 8, least), most, 2 * there_is // 3)
     sharing = {os.getpid(), *(pid for pid in workers if _is_alive(pid))}
     return (there_is - reserve) // len(sharing)

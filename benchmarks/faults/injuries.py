@@ -25,7 +25,7 @@ from benchmarks.faults.watch import Watch
 VICTIM_SECONDS = 90.0  # until some run trains that can be hit
 CHECKPOINT_SECONDS = 5.0  # until a run that trains writes its next checkpoint; else it is hit without
 RECOVERY_SECONDS = 90.0
-QUIET_SECONDS = 15.0  # in which the stand-by of `up` becomes warm, whatever happened before
+QUIET_SECONDS = 15.0  # in which nothing is left of the fault before
 BURST = 3
 LOOK_SECONDS = 0.002
 

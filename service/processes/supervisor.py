@@ -24,7 +24,7 @@ CANNOT_WORK = 2  # a worker's exit status
 
 
 class Supervisor:
-    """Runs the scheduler and the workers. A worker that dies is replaced by the one that stands by.
+    """Runs the scheduler and the workers. A worker that dies is replaced, by the one that stands by if there is one.
 
     Args:
         device: see ``service.processes.local.up``.
@@ -83,9 +83,9 @@ class Supervisor:
             first = False
 
     def _watch(self, worker: WorkerProcess) -> None:
-        """Wait until the worker ends or all is to stop; once it has settled, keep another one standing by."""
+        """Wait until the worker ends or all is to stop. Start the stand-by once it has settled, if one is asked for."""
         while not worker.has_ended and not self._stop.wait(NOTICE_SECONDS):
-            if worker.age > SETTLED_SECONDS:
+            if self._settings.stand_by and worker.age > SETTLED_SECONDS:
                 self._stand_by.fill()
 
     def _take_back_from(self, worker_id: str) -> bool:

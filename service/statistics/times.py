@@ -3,16 +3,17 @@
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import itemgetter
 from typing import Literal, NamedTuple
 
-from scipy.stats import CensoredData, binomtest, ecdf, quantile_test
+from scipy.special import bdtr
 
 from normcore.spec.metric import Direction
 from normcore.target import HELD, Aim, Point, Time
 from service.statistics.differences import Pairs, pair, pairs
 from service.statistics.spread import LEVEL, check_numbers, check_points, check_times, gain, has_spread
-from service.statistics.values import Interval, interval, of_exp
+from service.statistics.values import Interval, interval, of_exp, share_interval
 
 RANKS_FROM = 6  # times, whose order alone gives an interval of their median
 HALF, ROUNDING = 0.5, 1e-12
@@ -105,9 +106,10 @@ def times(times: Sequence[float], reached: Sequence[bool], tau: float) -> Times:
 
 
 def survival(left: int, n: int) -> tuple[float, float, float]:
-    """The share of seeds that have not reached the target yet, and its interval (Clopper and Pearson 1934)."""
-    low, high = binomtest(left, n).proportion_ci(LEVEL, "exact")
-    return left / n, float(low), float(high)
+    """The share of ``n`` seeds, one or more, that have not reached the target yet, and its interval."""
+    interval = share_interval(left, n)
+    assert interval is not None
+    return left / n, *interval
 
 
 def time_pair(a: Mapping[int, Run], b: Mapping[int, Run]) -> TimeDifference | None:
@@ -147,10 +149,18 @@ def _first_miss(runs: Mapping[int, Run]) -> float:
 
 
 def kaplan_meier(times: Sequence[float], reached: Sequence[bool]) -> list[tuple[float, float]]:
-    """The share that has not reached the target after each time (Kaplan and Meier 1958)."""
-    missed = [not one for one in reached]
-    sf = ecdf(CensoredData.right_censored(list(times), missed)).sf
-    return list(zip(map(float, sf.quantiles), map(float, sf.probabilities), strict=True))
+    """The share that has not reached the target after each time (Kaplan and Meier 1958).
+
+    Of those who were at risk just before a time, some reached the target then: S(t) = prod (at risk - reached) / at
+    risk, over all times up to t.
+    """
+    curve, at_risk, left = [], len(times), 1.0
+    for time, runs in groupby(sorted(zip(times, reached, strict=True)), key=itemgetter(0)):
+        of_this_time = [arrived for _, arrived in runs]
+        left *= (at_risk - sum(of_this_time)) / at_risk
+        at_risk -= len(of_this_time)
+        curve.append((float(time), left))
+    return curve
 
 
 def _median(curve: Sequence[tuple[float, float]]) -> float | None:
@@ -178,9 +188,14 @@ def _interval_of_median(times: Sequence[float], reached: Sequence[bool]) -> tupl
             return None
         return of_exp(interval([math.log(time) for time in times], LEVEL))
     latest = [time if known else math.inf for time, known in zip(times, reached, strict=True)]
-    low = float(quantile_test(list(times), q=0, p=HALF).confidence_interval(LEVEL).low)
-    high = float(quantile_test(latest, q=0, p=HALF).confidence_interval(LEVEL).high)
-    return low, high if math.isfinite(high) else None
+    k = _fewest_below_the_median(len(times))
+    low, high = sorted(times)[k - 1], sorted(latest)[len(times) - k]
+    return float(low), float(high) if math.isfinite(high) else None
+
+
+def _fewest_below_the_median(n: int) -> int:
+    """The least k for which k or fewer of n values are below their median with a probability of 2.5% or more."""
+    return next(k for k in range(n) if bdtr(k, n, HALF) >= (1 - LEVEL) / 2)
 
 
 def best_held(points: Sequence[Point], direction: Direction, k: int = HELD) -> float | None:

@@ -7,7 +7,6 @@ from itertools import pairwise
 from typing import NamedTuple, Self
 
 from scipy.special import betaincinv, stdtrit
-from scipy.stats import trim_mean
 
 from normcore.spec.metric import Direction, Metric
 from service.statistics.spread import LEVEL, check_numbers, gain, has_spread
@@ -112,7 +111,7 @@ def value(
     values = list(map(float, values))  # PostgreSQL's JSON gives 1e30 back as a whole number, too large for numpy
     n = len(values)
     if not values:
-        return Value(None, None, None, 0, None, None, _share(n_diverged, n_diverged), gap=False)
+        return Value(None, None, None, 0, None, None, share_interval(n_diverged, n_diverged), gap=False)
     return Value(
         mean=mean(values),
         std=statistics.stdev(values) if n > 1 else None,
@@ -120,7 +119,7 @@ def value(
         n=n,
         iqm=_iqm(values, n_diverged, direction),
         score=_score(values, n_diverged, direction, no_skill),
-        diverged_ci95=_share(n_diverged, n + n_diverged),
+        diverged_ci95=share_interval(n_diverged, n + n_diverged),
         gap=_has_gap(values, _range(values, direction, no_skill, limits)),
     )
 
@@ -164,8 +163,10 @@ def _iqm(values: Sequence[float], n_diverged: int, direction: Direction) -> floa
     if len(values) + n_diverged < IQM_FROM:
         return None
     worst = gain(-math.inf, direction)
-    mean = float(trim_mean([*values, *[worst] * n_diverged], 0.25))
-    return mean if math.isfinite(mean) else None
+    ordered = sorted([*values, *[worst] * n_diverged])
+    quarter = len(ordered) // 4
+    found = mean(ordered[quarter : len(ordered) - quarter])
+    return found if math.isfinite(found) else None
 
 
 def _score(values: Sequence[float], n_diverged: int, direction: Direction, no_skill: float | None) -> float | None:
@@ -203,7 +204,8 @@ def _range(values: Sequence[float], direction: Direction, no_skill: float | None
     return abs(no_skill - best)
 
 
-def _share(count: int, of: int) -> Interval | None:
+def share_interval(count: int, of: int) -> Interval | None:
+    """Interval of a share (Clopper and Pearson 1934); None of nothing."""
     if not of:
         return None
     tail = (1 - LEVEL) / 2

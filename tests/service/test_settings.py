@@ -49,6 +49,7 @@ GOOD: list[tuple[str, str, Any]] = [
     ("scheduler_seconds", "0.5", 0.5),
     ("notify_again_seconds", "3", 3.0),
     ("broker_polling_seconds", "0.01", 0.01),
+    ("stand_by", "true", True),
     ("max_body_bytes", "1000", 1000),
     ("allowed_hosts", "bench.example.org, api", "bench.example.org, api"),
 ]

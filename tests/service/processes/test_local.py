@@ -144,22 +144,33 @@ def test_a_killed_worker_is_replaced_at_once_with_all_that_it_held(local: Servic
     assert len(local.get("/v1/workers")["items"]) == 1, "the dead ones are not shown"
 
 
-def test_a_stand_by_takes_the_place_of_a_killed_worker_has_one_itself_and_ends_with_all(local: Service) -> None:
-    up = local.up()
-    victim = local.submit(**ENDLESS)
-    local.wait_for_step(victim, 10)
-    waiting = stand_by(local, up)
-    psutil.Process(local.worker_pid()).kill()
-    local.wait_for(victim, lambda run: run["attempt"] == 2 and run["state"] == "running")
-    assert local.worker_pid() == waiting.pid
-    stand_by(local, up).kill()
-    psutil.Process(local.worker_pid()).kill()
-    local.wait_for(victim, lambda run: run["attempt"] == 3 and run["state"] == "running")
-    stand_by(local, up)
-    below = psutil.Process(up.pid).children(recursive=True)
-    up.terminate()
-    assert up.wait(60) == 0, local.logs()
-    assert [process for process in below if is_alive(process)] == []
+def test_a_stand_by_takes_the_place_of_a_killed_worker_has_one_itself_and_ends_with_all(tmp_path: Path) -> None:
+    with service(tmp_path, checkpoint_seconds=0.5, lease_seconds=NEVER, heartbeat_seconds=0.5, stand_by=True) as local:
+        up = local.up()
+        victim = local.submit(**ENDLESS)
+        local.wait_for_step(victim, 10)
+        waiting = stand_by(local, up)
+        psutil.Process(local.worker_pid()).kill()
+        local.wait_for(victim, lambda run: run["attempt"] == 2 and run["state"] == "running")
+        assert local.worker_pid() == waiting.pid
+        stand_by(local, up).kill()
+        psutil.Process(local.worker_pid()).kill()
+        local.wait_for(victim, lambda run: run["attempt"] == 3 and run["state"] == "running")
+        stand_by(local, up)
+        below = psutil.Process(up.pid).children(recursive=True)
+        up.terminate()
+        assert up.wait(60) == 0, local.logs()
+        assert [process for process in below if is_alive(process)] == []
+
+
+def test_where_nobody_asks_for_it_no_worker_stands_by(
+    supervised: "Supervised", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor, "SETTLED_SECONDS", 0.0)
+    monkeypatch.setattr(StandBy, "fill", lambda self: pytest.fail("none was asked for"))
+    supervised.supervisor.start(1)
+    os.kill(supervised.next_worker(), signal.SIGKILL)
+    supervised.next_worker()
 
 
 def test_a_second_one_in_the_same_directory_names_the_first_and_ends(local: Service) -> None:

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import t
+from scipy.stats import CensoredData, binomtest, ecdf, quantile_test, t
 
 from normcore.target import Point
 from service.statistics.times import (
     By,
     Run,
     best_held,
+    kaplan_meier,
     restricted_mean,
     survival,
     time_pair,
@@ -75,6 +76,34 @@ def test_all_pairs_at_once_are_what_each_pair_is(entries: list[dict[int, Run]]) 
             assert np.isnan(found.p_value[j, k])
         else:
             assert (found.mean[j, k], found.p_value[j, k]) == pytest.approx((alone.mean, alone.p_value))
+
+
+arrivals = st.lists(st.tuples(st.integers(1, 9).map(float), st.booleans()), min_size=1, max_size=30)
+
+
+@given(arrivals)
+def test_the_share_left_after_each_time_is_what_scipy_says(runs: list[tuple[float, bool]]) -> None:
+    found = kaplan_meier([time for time, _ in runs], [reached for _, reached in runs])
+    missed = [not reached for _, reached in runs]
+    scipys = ecdf(CensoredData.right_censored([time for time, _ in runs], missed)).sf
+    assert [time for time, _ in found] == scipys.quantiles.tolist()
+    assert [left for _, left in found] == pytest.approx(scipys.probabilities.tolist(), abs=1e-12)
+
+
+@given(arrivals.filter(lambda runs: len(runs) >= 6))
+def test_the_interval_of_the_median_is_what_scipy_says_with_misses_at_infinity(runs: list[tuple[float, bool]]) -> None:
+    found = times([time for time, _ in runs], [reached for _, reached in runs], 10.0).ci95
+    assert found is not None
+    latest = [time if reached else math.inf for time, reached in runs]
+    assert found[0] == quantile_test([time for time, _ in runs], q=0, p=0.5).confidence_interval(0.95).low
+    high = quantile_test(latest, q=0, p=0.5).confidence_interval(0.95).high
+    assert found[1] == (None if math.isinf(high) else high)
+
+
+@given(st.integers(1, 40).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
+def test_the_interval_of_the_share_left_is_what_scipy_says(left_of: tuple[int, int]) -> None:
+    scipys = binomtest(*left_of).proportion_ci(0.95, "exact")
+    assert survival(*left_of)[1:] == pytest.approx((scipys.low, scipys.high), abs=1e-9)
 
 
 @pytest.mark.parametrize("n", [3, 5, 6, 10])

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import trim_mean
 
 from service.statistics.values import Limits, interval, value
 from tests.service.statistics.cases import is_as_expected, named
@@ -28,6 +29,12 @@ def test_what_is_no_number_is_refused() -> None:
 def test_of_lower_is_better_those_that_diverged_are_the_highest() -> None:
     assert value([1.0, 2.0, 3.0, 4.0], 1, "minimize", 9.0).iqm == pytest.approx(3.0)
     assert value([1.0, 2.0, 3.0, 4.0], 1, "maximize", 0.0).iqm == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("n", range(5, 13))
+def test_the_interquartile_mean_is_what_scipy_says(n: int) -> None:
+    values = np.random.default_rng(n).normal(size=n).tolist()
+    assert value(values, 0, "maximize", -9.0).iqm == pytest.approx(trim_mean(values, 0.25))
 
 
 def test_intervals_are_cut_to_the_bounds() -> None:
