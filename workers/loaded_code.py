@@ -17,6 +17,7 @@ from normcore.source_files import State, sources_of_package, state_of
 
 KINDS = ("methods", "tasks", "cells", "models", "analyses", "optimizers")
 INSTALLED = ("site-packages", "dist-packages")
+STANDARD_LIBRARY = (sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"))
 
 Files = dict[str, State | None]  # by path; None for a file that is not there
 
@@ -67,9 +68,7 @@ def _digest(path: str) -> str | None:
 
 
 def _is_installed(path: str) -> bool:
-    standard = sysconfig.get_paths()
-    folders = (standard["stdlib"], standard["platstdlib"])
-    return path.startswith(folders) or any(name in path.split(os.sep) for name in INSTALLED)
+    return path.startswith(STANDARD_LIBRARY) or any(name in path.split(os.sep) for name in INSTALLED)
 
 
 LOADED = LoadedCode()

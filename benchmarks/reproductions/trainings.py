@@ -12,11 +12,11 @@ from benchmarks.reproductions.verdicts import Step, describe
 from normcore.spec import TrainingSpec
 from normcore.spec.metric import Metric
 from normcore.target import HELD
-from service.statistics.times import By, Fraction, to_baselines_best
+from service.statistics.times import Fraction, TimeUnit, to_baselines_best
 
 Runs = Mapping[str, Trained | None]
 """By the name of the spec; None where nothing was run."""
-TIMES: tuple[By, ...] = ("steps", "seconds")
+TIMES: tuple[TimeUnit, ...] = ("steps", "seconds")
 UNRESOLVED = "at or before the first evaluation, {} updates: not resolved"
 NOT_AT_HAND = "**Verdict not computed**: the results of each seed are not at hand; `{}` measures them."
 NOT_COUNTED = "not counted seed by seed"

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import cast
 
 import torch
-from scipy.stats import binom
 from torch import Tensor
 
 from normcore.analyses.report import Report, Resources, Work
 from normcore.clock import Clock
 from normcore.events import Finding
+from normcore.ranks import rank_below_median
 from normcore.recurrent import Recurrent
 from normcore.seeding import reproducible
 from normcore.spec import AnalysisSpec
@@ -140,16 +140,13 @@ def cost_of_pairs(timed: Sequence[tuple[float, float]]) -> StepCost:
 def median_interval(samples: Sequence[float]) -> tuple[float, float]:
     """A 95 % confidence interval of the median that assumes no distribution: two of the samples.
 
-    The k-th least of n independent samples is above the median if fewer than k fall below it, whose number is
-    binomial with p = 1/2; likewise from above. k is the greatest for which both together have at most 5 %.
-
     Raises:
         ValueError: there are too few samples, so that not even their range reaches 95 %.
     """
     n = len(samples)
     if n < FEWEST_PAIRS:
         raise ValueError(f"expected {FEWEST_PAIRS} or more samples, received {n}; a smaller range is below 95 %")
-    k = int(binom.ppf((1 - LEVEL) / 2, n, 0.5))  # fewer than k: at most 2.5 %; k or fewer: at least
+    k = rank_below_median(n, LEVEL)
     ordered = sorted(samples)
     return ordered[k - 1], ordered[n - k]
 

@@ -7,11 +7,9 @@ Shapes: N sentences, D numbers of a vector.
 """
 
 import warnings
+from collections.abc import Iterator
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import KFold
 from threadpoolctl import threadpool_limits
 
 FOLDS = 10
@@ -28,7 +26,7 @@ def nested_accuracy(vectors: np.ndarray, labels: np.ndarray) -> float:
     """
     vectors, labels = _shuffled(vectors, labels)
     with _one_thread():
-        scores = [_chosen_accuracy(vectors, labels, train, test) for train, test in KFold(FOLDS).split(vectors)]
+        scores = [_chosen_accuracy(vectors, labels, train, test) for train, test in _folds(vectors)]
     return float(np.mean(scores))
 
 
@@ -49,14 +47,22 @@ def _chosen_accuracy(vectors: np.ndarray, labels: np.ndarray, train: np.ndarray,
     return _accuracy(vectors, labels, train, test, STRENGTHS[int(np.argmax(inner))])
 
 
+def _folds(vectors: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    from sklearn.model_selection import KFold
+
+    yield from KFold(FOLDS).split(vectors)
+
+
 def _mean_accuracy(vectors: np.ndarray, labels: np.ndarray, strength: float) -> float:
-    splits = KFold(FOLDS).split(vectors)
-    return float(np.mean([_accuracy(vectors, labels, train, test, strength) for train, test in splits]))
+    return float(np.mean([_accuracy(vectors, labels, train, test, strength) for train, test in _folds(vectors)]))
 
 
 def _accuracy(vectors: np.ndarray, labels: np.ndarray, train: np.ndarray, test: np.ndarray, strength: float) -> float:
     if len(set(labels[train])) < 2:
         return float(np.mean(labels[test] == labels[train][0]))
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = LogisticRegression(C=strength, max_iter=100).fit(vectors[train], labels[train])

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from scipy.stats import pearsonr, spearmanr
 from torch import Tensor
 from torch.nn import functional
 
@@ -41,6 +40,8 @@ def relatedness(train: Pairs, valid: Pairs, test: Pairs) -> Relatedness:
 
     Deviation: there are at most ``MOST_ROUNDS`` rounds; the authors' code has no such end.
     """
+    from scipy.stats import pearsonr, spearmanr
+
     features = [_features(pairs) for pairs in (train, valid, test)]
     predicted = _fitted(
         features[0], soft_labels(train.scores), lambda w: _correlated(pearsonr, _expected(w, features[1]), valid.scores)

@@ -38,7 +38,7 @@ CELLS = (LSTM, GRU, RNN)
 """Those that have kernels. A subclass may compute something else, and so may a subclass of a norm."""
 
 
-class DescribedSite(NamedTuple):
+class SiteLayout(NamedTuple):
     """A place of a cell, and what stands there.
 
     Attributes:
@@ -62,7 +62,7 @@ class DescribedSite(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class CellLayout:
     """A cell's normalization.
 
     Attributes:
@@ -76,7 +76,7 @@ class Described:
 
     kind: NormKind
     gates: int
-    sites: tuple[DescribedSite, DescribedSite, DescribedSite]
+    sites: tuple[SiteLayout, SiteLayout, SiteLayout]
     over_all_steps: SequenceBatchNormAtSite | None
     together: bool
     per_gate: bool
@@ -85,7 +85,7 @@ class Described:
     bias_outside: bool
 
     @classmethod
-    def of(cls, cell: Any) -> "Described | None":
+    def of(cls, cell: Any) -> "CellLayout | None":
         """Layout of a cell. None if the cell or one of its norms has no kernels, or if only some norms use the
         minibatch's statistics.
         """
@@ -119,7 +119,7 @@ class Described:
         )
 
     @classmethod
-    def of_pass(cls, cell: Any, x: Tensor, state: Iterable[Tensor], mask: Tensor | None) -> "Described | None":
+    def of_pass(cls, cell: Any, x: Tensor, state: Iterable[Tensor], mask: Tensor | None) -> "CellLayout | None":
         """Layout of a cell in a pass over x (T, B, F). None if no fused kernel computes the pass: no steps, gradients
         through population statistics, population statistics that float32 cannot hold, norms of which only some use the
         minibatch's statistics, or shapes that do not fit (the reference raises a clearer error).
@@ -127,16 +127,16 @@ class Described:
         Raises:
             ValueError: there is one example, and the minibatch decides.
         """
-        described = cls.of(cell)
-        if described is None or x.numel() == 0 or not _fits(cell, x, state, mask):
+        layout = cls.of(cell)
+        if layout is None or x.numel() == 0 or not _fits(cell, x, state, mask):
             return None
-        if described.kind is NormKind.POPULATION and described.has_large_population:
+        if layout.kind is NormKind.POPULATION and layout.has_large_population:
             return None
-        if described.kind is NormKind.POPULATION and torch.is_grad_enabled():
-            return None if any(tensor.requires_grad for tensor in (x, *state, *cell.parameters())) else described
-        if described.kind is NormKind.BATCH_NORM:
+        if layout.kind is NormKind.POPULATION and torch.is_grad_enabled():
+            return None if any(tensor.requires_grad for tensor in (x, *state, *cell.parameters())) else layout
+        if layout.kind is NormKind.BATCH_NORM:
             require_examples(x.shape[1])
-        return described
+        return layout
 
     @property
     def has_large_population(self) -> bool:
@@ -169,9 +169,9 @@ def _fits(cell: Any, x: Tensor, state: Iterable[Tensor], mask: Tensor | None) ->
     )
 
 
-def _site(name: str, module: nn.Module | None) -> DescribedSite:
+def _site(name: str, module: nn.Module | None) -> SiteLayout:
     gain, shift = getattr(module, "weight", None), getattr(module, "bias", None)
-    return DescribedSite(name, module if type(module) in KINDS else None, gain, shift)
+    return SiteLayout(name, module if type(module) in KINDS else None, gain, shift)
 
 
 def _kind(norm: nn.Module) -> NormKind:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Literal
 
 from sqlalchemy.orm import Session
 
@@ -15,17 +14,17 @@ from normcore.spec.metric import is_share
 from service.comparisons import queries
 from service.comparisons.schemas import ComparedEntry, Comparison, Curve, Curved, Ratio
 from service.leaderboards.schemas import Entry, Leaderboard, Overall
+from service.statistics.times import TimeUnit
 
-By = Literal["steps", "seconds"]
 OF_ALL_BOARDS = ("profiles",)
 OF_BOARDS = ("curves", "intervals")
 OF_COMPARISONS = ("curves", "differences", "speedups", "survival")
 MOST_LINES = 8
 MOST_POINTS = 400  # of a line
-AXES: Mapping[By, str] = {"steps": "training steps", "seconds": "training seconds"}
+AXES: Mapping[TimeUnit, str] = {"steps": "training steps", "seconds": "training seconds"}
 
 
-def of_board(session: Session, board: Leaderboard, name: str, by: By, theme: Theme) -> Figure:
+def of_board(session: Session, board: Leaderboard, name: str, by: TimeUnit, theme: Theme) -> Figure:
     """The figure of a board that has this name, one of ``OF_BOARDS``."""
     if name == "curves":
         curved = queries.curved(session, [entry.fingerprint for entry in drawn(board) if entry.fingerprint])
@@ -33,7 +32,7 @@ def of_board(session: Session, board: Leaderboard, name: str, by: By, theme: The
     return _values(board, theme)
 
 
-def of_comparison(comparison: Comparison, name: str, by: By, theme: Theme) -> Figure:
+def of_comparison(comparison: Comparison, name: str, by: TimeUnit, theme: Theme) -> Figure:
     """The figure of a comparison that has this name, one of ``OF_COMPARISONS``."""
     if name == "curves":
         curved = [alone(entry) for entry in comparison.entries]
@@ -57,7 +56,7 @@ def drawn(board: Leaderboard) -> list[Entry]:
     return measured[:MOST_LINES]
 
 
-def curves(curved: Sequence[Curved], metric: str, target: float | None, by: By, theme: Theme) -> Figure:
+def curves(curved: Sequence[Curved], metric: str, target: float | None, by: TimeUnit, theme: Theme) -> Figure:
     """Learning curves of entries, each up to where its first seed ends."""
     lines = [_line(entry, by) for entry in curved if entry.curve.steps]
     title = f"validation {metric.replace('_', ' ')}"
@@ -85,7 +84,7 @@ def alone(entry: ComparedEntry) -> Curved:
     )
 
 
-def _line(entry: Curved, by: By) -> Line:
+def _line(entry: Curved, by: TimeUnit) -> Line:
     curve = entry.curve if by == "steps" else entry.curve_by_seconds
     kept = thinned(curve, entry.first_end if by == "steps" else None)
     x = curve.steps if by == "steps" else curve.seconds

@@ -22,6 +22,7 @@ from service.http.tables import WantedFormat, also_as_file, as_file, json_answer
 from service.leaderboards import overall
 from service.leaderboards import queries as leaderboards
 from service.leaderboards.ranking import RankBy, TimeBy
+from service.statistics.times import TimeUnit
 
 MOST = 12  # entries, of which a picture can be told apart
 router = Router(prefix="/v1/comparisons", tags=["comparisons"])
@@ -53,7 +54,7 @@ Series = Annotated[
     ),
 ]
 FigureTheme = Annotated[Theme, Query(description="Its colours.", examples=["dark"])]
-X = Annotated[figures.By, Query(description="What curves go over.", examples=["seconds"])]
+X = Annotated[TimeUnit, Query(description="What curves go over.", examples=["seconds"])]
 
 
 @router.get(

@@ -6,14 +6,13 @@ one seed ten times would look like certainty.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 from normcore.spec.metric import Direction, Metric
 from normcore.target import Time
-from service.statistics.times import Run, kaplan_meier, times
+from service.statistics.times import Run, TimeUnit, kaplan_meier, times
 from service.statistics.values import Interval, Limits, Value, value, worth
 
-By = Literal["steps", "seconds"]
 Numbers = tuple[float | None, float]  # value and steps
 TestItems = Callable[[str], int | None]
 MIXED = "mixed"
@@ -178,7 +177,7 @@ def pool(results: Sequence[RunResult], metrics: Sequence[Metric], test_items: Te
         for result in results
         if result.valid_value is not None and not result.diverged
     ]
-    hardware = main_hardware(results)
+    hardware = hardware_of_most_seeds(results)
     return Pooled(
         n_seeds=len(results),
         n_diverged=sum(result.diverged for result in results),
@@ -196,7 +195,7 @@ def pool(results: Sequence[RunResult], metrics: Sequence[Metric], test_items: Te
     )
 
 
-def main_hardware(results: Iterable[RunResult]) -> str | None:
+def hardware_of_most_seeds(results: Iterable[RunResult]) -> str | None:
     """Hardware on which most seeds ran alone; of several with equally many seeds, the first by name."""
     counts: dict[str, int] = {}
     for result in results:
@@ -210,7 +209,7 @@ def on(hardware: str | None, results: Iterable[RunResult]) -> list[RunResult]:
     return [result for result in results if result.hardware == hardware and not result.contended]
 
 
-def times_of(results: Iterable[RunResult], by: By) -> dict[int, Run]:
+def times_of(results: Iterable[RunResult], by: TimeUnit) -> dict[int, Run]:
     """Each seed's time to the target, of those that had it."""
     return {
         result.seed: Run(result.steps if by == "steps" else result.seconds, result.reached)

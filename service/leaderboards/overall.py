@@ -13,7 +13,7 @@ from normcore.spec.tasks import BENCHMARKS
 from service.leaderboards import schemas
 from service.leaderboards.codes import PRESENT
 from service.leaderboards.queries import older_on_board, rows_of
-from service.leaderboards.ranked_board import Row, main_hardware
+from service.leaderboards.ranked_board import Row, hardware_of_most_entries
 from service.leaderboards.ranking import TimeBy
 from service.leaderboards.tables import Entry
 from service.statistics.profiles import WIDEST, Profile, flips, profiles
@@ -115,7 +115,7 @@ def _defaults(session: Session, profile: ProfileName) -> dict[str, Default]:
             found = rows_of(session, wanted)
             rows = {row.method: row for row in (found[fingerprint] for fingerprint in wanted)}
             if rows:
-                defaults[task] = Default(target, rows, main_hardware(list(rows.values())))
+                defaults[task] = Default(target, rows, hardware_of_most_entries(list(rows.values())))
     return defaults
 
 

@@ -30,7 +30,7 @@ from service.leaderboards.codes import (
 )
 from service.leaderboards.entry import RunResult, stored_pooled
 from service.leaderboards.papers import published_entries
-from service.leaderboards.ranked_board import Older, Row, Rules, best_of_each_method, main_hardware, ranked
+from service.leaderboards.ranked_board import Older, Row, Rules, best_of_each_method, hardware_of_most_entries, ranked
 from service.leaderboards.ranking import RankBy
 from service.leaderboards.submitted import queries as submitted
 from service.leaderboards.submitted.entries import submitted_entries
@@ -138,7 +138,7 @@ def leaderboard(session: Session, asked: Asked, as_of: datetime | None = None) -
         direction=metric.direction,
         target=BENCHMARKS[task].profiles[profile].training["target"],
         budget=budget,
-        hardware=main_hardware(shown),
+        hardware=hardware_of_most_entries(shown),
         rank_by=asked.rank_by,
         baseline=asked.baseline,
         as_of=as_of,

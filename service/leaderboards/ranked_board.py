@@ -92,7 +92,7 @@ def _is_better(row: Row, than: Row, metric: Metric) -> bool:
     return own is not None and (other is None or metric.is_better(own, than=other))
 
 
-def main_hardware(rows: Sequence[Row]) -> str | None:
+def hardware_of_most_entries(rows: Sequence[Row]) -> str | None:
     """Hardware of most entries; of several with equally many entries, the first by name."""
     known = [row.pooled.hardware for row in rows if row.pooled.hardware is not None]
     return min(set(known), key=lambda name: (-known.count(name), name), default=None)
@@ -133,7 +133,7 @@ class _Scale(NamedTuple):
 
 
 def _scale(rows: Sequence[Row], rules: Rules) -> _Scale:
-    hardware = main_hardware(rows)
+    hardware = hardware_of_most_entries(rows)
     within = [row.results for row in rows if row.budget <= rules.budget]
     return _Scale(rules, hardware, tau_of_steps(within), tau_of_seconds([on(hardware, results) for results in within]))
 

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Literal
 
 from normcore.spec.metric import Direction
-from service.leaderboards.entry import By, PooledTimes, RunResult, times_of
+from service.leaderboards.entry import PooledTimes, RunResult, times_of
 from service.statistics.differences import pairs
 from service.statistics.order import Board, Key, Place, board
-from service.statistics.times import restricted_mean, time_pairs
+from service.statistics.times import TimeUnit, restricted_mean, time_pairs
 
 TimeBy = Literal["steps_to_target", "seconds_to_target"]
 RankBy = Literal["metric", "steps_to_target", "seconds_to_target"]
@@ -26,7 +26,7 @@ def ordered_by_value(keys: Sequence[Key | None], results: Sequence[Sequence[RunR
     return board(keys, direction, pairs(values))
 
 
-def placed_by_time(keys: Sequence[Key | None], results: Sequence[Sequence[RunResult]], by: By) -> Sequence[Place]:
+def placed_by_time(keys: Sequence[Key | None], results: Sequence[Sequence[RunResult]], by: TimeUnit) -> Sequence[Place]:
     """Entries by their times to the target, told apart by those of the seeds."""
     return board(keys, "minimize", time_pairs([times_of(own, by) for own in results])).places
 

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 
 from normcore.spec.tasks import BENCHMARKS
 from service import wording
-from service.leaderboards.entry import By, RunResult, times_of
+from service.leaderboards.entry import RunResult, times_of
 from service.leaderboards.schemas import Entry, Leaderboard, Overall, Verdict
 from service.leaderboards.seeds import FEWEST, NEEDED, TESTED, counted, has_too_few, that_count
 from service.statistics.differences import pair
-from service.statistics.times import time_pair
+from service.statistics.times import TimeUnit, time_pair
 from service.statistics.values import Limits
 
 FEWEST_TASKS = 3  # below which no method is said to win overall
@@ -144,7 +144,7 @@ def _converged(results: Sequence[RunResult]) -> dict[int, float]:
 
 def _sooner(board: Leaderboard, first: Entry, second: Entry, seeds: Seeds) -> str:
     """The times of the two best, each with its interval, and how sure their order is."""
-    by: By = "steps" if board.rank_by == "steps_to_target" else "seconds"
+    by: TimeUnit = "steps" if board.rank_by == "steps_to_target" else "seconds"
     own = [times_of(seeds.get(entry.fingerprint or "", ()), by) for entry in (first, second)]
     found = time_pair(*own)
     sure = f" ({wording.p_value(found.p_value)}, {wording.count(found.seeds, 'shared seed')})" if found else ""

@@ -14,7 +14,7 @@ from normcore.spec.methods import METHODS
 from normcore.spec.task import DEFAULT_PROFILE, ProfileName
 from normcore.spec.tasks import BENCHMARKS
 from service.comparisons import queries as comparisons
-from service.comparisons.figures import AXES, By, drawn, thinned
+from service.comparisons.figures import AXES, drawn, thinned
 from service.comparisons.schemas import Curve, Curved
 from service.db import utc_now
 from service.http.dependencies import PartsDep
@@ -31,6 +31,7 @@ from service.pages.board import Published, facts, table
 from service.pages.method_ranks import busiest, standings
 from service.pages.rendering import address, html, kept, page
 from service.pages.routing import PageRouter
+from service.statistics.times import TimeUnit
 
 router = PageRouter()
 
@@ -50,7 +51,7 @@ def get_board(
     baseline: Annotated[str, Query()] = "none",
     published: Annotated[Published, Query()] = "apart",
     entries: Annotated[Literal["best", "all"], Query()] = "best",
-    by: Annotated[By, Query()] = "steps",
+    by: Annotated[TimeUnit, Query()] = "steps",
     number: Annotated[int, Query(alias="page", ge=1)] = 1,
     code: Annotated[Literal["present", "all"], Query()] = "present",
     as_of: Annotated[Moment | None, Query()] = None,
@@ -73,7 +74,7 @@ def get_board(
 
 
 def _values(
-    session: Session, asked: Asked, as_of: datetime | None, published: Published, by: By, number: int
+    session: Session, asked: Asked, as_of: datetime | None, published: Published, by: TimeUnit, number: int
 ) -> dict[str, Any]:
     """Values of a board's page."""
     found = queries.leaderboard(session, asked, as_of)
@@ -137,7 +138,7 @@ def data_address(asked: Asked, as_of: datetime | None) -> str:
     )
 
 
-def figure_address(asked: Asked, by: By) -> str:
+def figure_address(asked: Asked, by: TimeUnit) -> str:
     """The call of the API that has the curves."""
     return address(
         f"/v1/leaderboards/{asked.task}/figures/curves",
@@ -149,7 +150,7 @@ def figure_address(asked: Asked, by: By) -> str:
     )
 
 
-def curves_as_table(curved: Sequence[Curved], by: By) -> list[tuple[str, str, list[tuple[float, float]]]]:
+def curves_as_table(curved: Sequence[Curved], by: TimeUnit) -> list[tuple[str, str, list[tuple[float, float]]]]:
     """Name, method, and some points of each curve: where it is, and its mean."""
     return [
         (
@@ -161,7 +162,7 @@ def curves_as_table(curved: Sequence[Curved], by: By) -> list[tuple[str, str, li
     ]
 
 
-def points(curve: Curve, first_end: int, by: By) -> list[tuple[float, float]]:
+def points(curve: Curve, first_end: int, by: TimeUnit) -> list[tuple[float, float]]:
     """Some points of a curve, evenly spread."""
     x = curve.steps if by == "steps" else curve.seconds
     kept_points = thinned(curve, first_end if by == "steps" else None, COLUMNS)

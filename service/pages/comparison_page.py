@@ -15,7 +15,7 @@ from normcore.spec.metric import Metric
 from normcore.spec.task import ProfileName
 from normcore.spec.tasks import BENCHMARKS
 from service.comparisons import queries as comparisons
-from service.comparisons.figures import AXES, By, alone
+from service.comparisons.figures import AXES, alone
 from service.comparisons.schemas import ComparedEntry, Comparison, Ratio, Split
 from service.experiments import queries as experiments
 from service.experiments.parameters import Beginning
@@ -29,6 +29,7 @@ from service.pages.comparison_text import Compared, Values
 from service.pages.marks import Mark, mark
 from service.pages.rendering import address, html, kept, page
 from service.pages.routing import PageRouter
+from service.statistics.times import TimeUnit
 
 router = PageRouter()
 
@@ -43,7 +44,7 @@ def get_comparison(
     parts: PartsDep,
     fingerprint: Annotated[list[Beginning], Query(max_length=MOST, default_factory=list)],
     baseline: Annotated[Beginning | None, Query()] = None,
-    by: Annotated[By, Query()] = "steps",
+    by: Annotated[TimeUnit, Query()] = "steps",
 ) -> Response:
     """Do these differ, and why?"""
     chosen = list(dict.fromkeys(fingerprint))
@@ -60,7 +61,7 @@ def get_comparison(
         )
 
 
-def _values(session: Session, chosen: Sequence[str], baseline: str | None, by: By) -> dict[str, Any]:
+def _values(session: Session, chosen: Sequence[str], baseline: str | None, by: TimeUnit) -> dict[str, Any]:
     """Values of the page."""
     comparison = comparisons.comparison(session, chosen, baseline, None)
     entries, task = comparison.entries, BENCHMARKS[comparison.task]
@@ -93,7 +94,7 @@ def _values(session: Session, chosen: Sequence[str], baseline: str | None, by: B
     }
 
 
-def _addresses(comparison: Comparison, by: By) -> dict[str, Any]:
+def _addresses(comparison: Comparison, by: TimeUnit) -> dict[str, Any]:
     short = [entry.fingerprint[:SHORT] for entry in comparison.entries]
     asked = {"fingerprint": short, "baseline": comparison.baseline[:SHORT]}
     board = address(f"/boards/{comparison.task}", profile=comparison.profile, problem=comparison.problem.id)

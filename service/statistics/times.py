@@ -7,8 +7,7 @@ from itertools import groupby, pairwise
 from operator import itemgetter
 from typing import Literal, NamedTuple
 
-from scipy.special import bdtr
-
+from normcore.ranks import rank_below_median
 from normcore.spec.metric import Direction
 from normcore.target import HELD, Aim, Point, Time
 from service.statistics.differences import Pairs, pair, pairs
@@ -18,7 +17,7 @@ from service.statistics.values import Interval, interval, of_exp, share_interval
 RANKS_FROM = 6  # times, whose order alone gives an interval of their median
 HALF, ROUNDING = 0.5, 1e-12
 
-By = Literal["steps", "seconds"]
+TimeUnit = Literal["steps", "seconds"]
 
 
 class Fraction(NamedTuple):
@@ -188,14 +187,9 @@ def _interval_of_median(times: Sequence[float], reached: Sequence[bool]) -> tupl
             return None
         return of_exp(interval([math.log(time) for time in times], LEVEL))
     latest = [time if known else math.inf for time, known in zip(times, reached, strict=True)]
-    k = _fewest_below_the_median(len(times))
+    k = rank_below_median(len(times), LEVEL)
     low, high = sorted(times)[k - 1], sorted(latest)[len(times) - k]
     return float(low), float(high) if math.isfinite(high) else None
-
-
-def _fewest_below_the_median(n: int) -> int:
-    """The least k for which k or fewer of n values are below their median with a probability of 2.5% or more."""
-    return next(k for k in range(n) if bdtr(k, n, HALF) >= (1 - LEVEL) / 2)
 
 
 def best_held(points: Sequence[Point], direction: Direction, k: int = HELD) -> float | None:
@@ -211,7 +205,7 @@ def to_baselines_best(
     own: Mapping[int, Sequence[Point]],
     direction: Direction,
     k: int = HELD,
-    by: By = "steps",
+    by: TimeUnit = "steps",
     own_best: bool = False,
 ) -> Fraction | None:
     """Time to the best level that the baseline of the same seed holds, as a part of the baseline's time.
@@ -249,7 +243,7 @@ def _interval(logs: Sequence[float]) -> Interval | None:
     return of_exp(interval(logs, LEVEL)) if len(logs) > 1 and has_spread(logs) else None
 
 
-def _end(points: Sequence[Point], by: By) -> float:
+def _end(points: Sequence[Point], by: TimeUnit) -> float:
     """Time of the last evaluation, 0 if there is none."""
     if not points:
         return 0.0

@@ -14,7 +14,7 @@ from torch.nn import functional
 from normcore import recurrent
 from normcore.cells import Cell, State
 from normcore.cells.rnn import RNN
-from normcore.kernels.cell_layout import Described, NormKind
+from normcore.kernels.cell_layout import CellLayout, NormKind
 from normcore.kernels.cpu.load import PRECISIONS, load
 from normcore.kernels.cpu.recurrence import Recurrence, Site, address
 from normcore.kernels.gradient import taken_once
@@ -48,10 +48,10 @@ def unroll(cell: Cell[S], x: Tensor, state: S, t: int = 0, mask: Tensor | None =
         KernelsMissing: there are no compiled kernels here.
         ValueError: as the reference, of one example where the minibatch decides.
     """
-    described = Described.of_pass(cell, x, state, mask) if x.device.type == "cpu" else None
-    if described is None:
+    layout = CellLayout.of_pass(cell, x, state, mask) if x.device.type == "cpu" else None
+    if layout is None:
         return recurrent.unroll(cell, x, state, t, mask)
-    unrolled = _Call(cast(Any, cell), described, x, t, mask).unrolled(cell, x, state)
+    unrolled = _Call(cast(Any, cell), layout, x, t, mask).unrolled(cell, x, state)
     if all(moments.isfinite().all() for moments in unrolled.moments.values()):
         return unrolled
     with torch.no_grad():  # variances that float32 cannot hold
@@ -61,8 +61,8 @@ def unroll(cell: Cell[S], x: Tensor, state: S, t: int = 0, mask: Tensor | None =
 class _Call:
     """One pass, as the kernel is told of it, and the tensors that it reads and writes."""
 
-    def __init__(self, cell: Any, described: Described, x: Tensor, t: int, mask: Tensor | None) -> None:
-        self.described = described
+    def __init__(self, cell: Any, layout: CellLayout, x: Tensor, t: int, mask: Tensor | None) -> None:
+        self.layout = layout
         self.has_gradient = torch.is_grad_enabled()
         self.keeps_sums = not isinstance(cell, RNN)  # which outputs as many numbers as it sums up
         self.mask = None if mask is None else mask.to(torch.uint8).contiguous()
@@ -71,15 +71,15 @@ class _Call:
         self.first = t
         self.population = [
             None if known is None else tuple(part.to(self.dtype).contiguous() for part in known)
-            for known in described.population()
+            for known in layout.population()
         ]
         self.moments: dict[str, Tensor] = {}
 
     def unrolled(self, cell: Any, x: Tensor, state: State) -> Unrolled:
-        parameters = [part for site in self.described.sites for part in (site.gain, site.shift)]
+        parameters = [part for site in self.layout.sites for part in (site.gain, site.shift)]
         weight_ih = cell.weight_ih
-        if self.described.over_all_steps is not None:
-            weight_ih, parameters[1] = self.normalized(self.described.over_all_steps, weight_ih, x)
+        if self.layout.over_all_steps is not None:
+            weight_ih, parameters[1] = self.normalized(self.layout.over_all_steps, weight_ih, x)
         given = (x, state.h, getattr(state, "c", None), weight_ih, cell.weight_hh, cell.bias, *parameters)
         tensors = [None if tensor is None else tensor.to(self.dtype).contiguous() for tensor in given]
         if self.has_gradient:
@@ -105,23 +105,23 @@ class _Call:
         """Structure that both passes read."""
         inputs, parameters = dict(zip(INPUTS, given, strict=False)), given[len(INPUTS) :]
         x, h0 = cast(Tensor, inputs["x"]), cast(Tensor, inputs["h0"])
-        described = self.described
+        layout = self.layout
         told = Recurrence(
             steps=len(x),
             batch=x.shape[1],
             inputs=x.shape[2],
             hidden=h0.shape[1],
             threads=torch.get_num_threads(),
-            method=described.kind,
-            together=described.together,
-            per_gate=described.per_gate,
-            carries_normalized=described.carries_normalized,
-            bias_inside=described.bias_inside,
-            bias_outside=described.bias_outside,
+            method=layout.kind,
+            together=layout.together,
+            per_gate=layout.per_gate,
+            carries_normalized=layout.carries_normalized,
+            bias_inside=layout.bias_inside,
+            bias_outside=layout.bias_outside,
             mask=address(self.mask),
             **{name: address(tensor) for name, tensor in inputs.items()},
         )
-        for k, (name, site, population) in enumerate(zip(SITES, described.sites, self.population, strict=True)):
+        for k, (name, site, population) in enumerate(zip(SITES, layout.sites, self.population, strict=True)):
             at: Site = getattr(told, name)
             at.normalized, at.eps = site.norm is not None, site.eps
             at.gain, at.shift = address(parameters[2 * k]), address(parameters[2 * k + 1])
@@ -144,7 +144,7 @@ class _Call:
         y = x.new_empty(told.steps, told.batch, told.hidden)
         c = None if c0 is None else torch.empty_like(c0)
         told.y, told.end_c = address(y), address(c)
-        for name, site in zip(SITES, self.described.sites, strict=True):
+        for name, site in zip(SITES, self.layout.sites, strict=True):
             if site.wants_moments:
                 self.moments[site.name] = x.new_empty(2, told.steps, self._gates(name) * told.hidden)
                 getattr(told, name).moments = address(self.moments[site.name])
@@ -158,24 +158,24 @@ class _Call:
         x, h0, c0 = cast(Tensor, given[0]), cast(Tensor, given[1]), given[2]
         (steps, batch, features), hidden = x.shape, h0.shape[1]
         stride, padded = self.kernels.normbench_stride(hidden), self.kernels.normbench_padded(hidden)
-        over_examples = self.described.kind is NormKind.BATCH_NORM
+        over_examples = self.layout.kind is NormKind.BATCH_NORM
         lines = padded if over_examples else batch
         room = {}
         if self.keeps_sums:
             room["kept_recurrent"] = x.new_empty(steps, batch, stride)
-        if self.keeps_sums and features >= KEPT_INPUTS and not self.described.together:
+        if self.keeps_sums and features >= KEPT_INPUTS and not self.layout.together:
             room["kept_input"] = x.new_empty(steps, batch, stride)
         if c0 is not None:
             room["kept_c"] = x.new_empty(steps, batch, padded)
         if over_examples and c0 is None and batch < MEASURED_ANEW:
             return {**room, "longest_h": x.new_empty(steps)}
-        for name, site in zip(SITES, self.described.sites, strict=True):
+        for name, site in zip(SITES, self.layout.sites, strict=True):
             if site.norm is not None:
                 room[f"{name}.statistics"] = x.new_empty(steps, lines, 2 * self._gates(name))
         return room
 
     def _gates(self, site: str) -> int:
-        return 1 if site == "cell" else self.described.gates
+        return 1 if site == "cell" else self.layout.gates
 
     def run(self, pass_: str, told: Recurrence) -> None:
         failure = getattr(self.kernels, f"normbench_{pass_}")(ctypes.byref(told))

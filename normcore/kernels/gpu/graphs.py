@@ -58,7 +58,7 @@ class Graphs:
             name: of work that launches the same kernels for tensors of the same shapes.
             work: it must not hold tensors of this call.
         """
-        kind = self._kind((name, _described(reads), _described(fills)))
+        kind = self._kind((name, _shapes(reads), _shapes(fills)))
         kind.calls += 1
         if kind.calls < RECORDED_AT:
             work(reads, fills)
@@ -79,7 +79,7 @@ class Graphs:
         return kind
 
 
-def _described(tensors: Operands) -> Hashable:
+def _shapes(tensors: Operands) -> Hashable:
     return tuple(None if tensor is None else (tensor.shape, tensor.dtype, tensor.device) for tensor in tensors)
 
 

@@ -13,7 +13,7 @@ from normcore import recurrent
 from normcore.cells import Cell, State
 from normcore.cells.gru import GRU
 from normcore.cells.rnn import RNN
-from normcore.kernels.cell_layout import Described, DescribedSite, NormKind
+from normcore.kernels.cell_layout import CellLayout, NormKind, SiteLayout
 from normcore.kernels.gpu.plan import OVER_FEATURES, Place, Plan
 from normcore.kernels.gpu.recurrence import Recurrence
 from normcore.norms.batch_statistics import BatchStatistics
@@ -34,11 +34,11 @@ def unroll(cell: Cell[S], x: Tensor, state: S, t: int = 0, mask: Tensor | None =
     Raises:
         ValueError: as the reference, of one example where the minibatch decides.
     """
-    described = Described.of_pass(cell, x, state, mask) if _runs_on(x.device) else None
-    if described is None:
+    layout = CellLayout.of_pass(cell, x, state, mask) if _runs_on(x.device) else None
+    if layout is None:
         return recurrent.unroll(cell, x, state, t, mask)
     with torch.cuda.device_of(x):  # type: ignore[no-untyped-call]
-        return _unrolled(cast(Any, cell), described, x, state, t, mask)
+        return _unrolled(cast(Any, cell), layout, x, state, t, mask)
 
 
 def _runs_on(device: torch.device) -> bool:
@@ -54,14 +54,14 @@ def _memory_of_a_block() -> int:
     return memory
 
 
-def _unrolled(cell: Any, described: Described, x: Tensor, state: State, t: int, mask: Tensor | None) -> Unrolled:
+def _unrolled(cell: Any, layout: CellLayout, x: Tensor, state: State, t: int, mask: Tensor | None) -> Unrolled:
     dtype = cell.weight_hh.dtype
-    input_norm = described.over_all_steps or described.sites[0].norm
+    input_norm = layout.over_all_steps or layout.sites[0].norm
     if isinstance(input_norm, BatchStatistics):
         input_norm.moments()  # whatever a pass left there that was broken off
     term = cell.input_term(x.to(dtype), t, mask).to(dtype)  # (T, B, G H)
-    _, sums, of_cell = described.sites
-    plan = _plan(cell, described, t, mask, len(x))
+    _, sums, of_cell = layout.sites
+    plan = _plan(cell, layout, t, mask, len(x))
     first = [part.to(dtype) for part in state]
     parameters = (sums.gain, _shift(cell, sums), of_cell.gain, of_cell.shift)
     with torch.autocast(x.device.type, enabled=False):
@@ -78,15 +78,15 @@ def _unrolled(cell: Any, described: Described, x: Tensor, state: State, t: int, 
     return Unrolled(y, type(state)(*end), moments)
 
 
-def _plan(cell: Any, described: Described, t: int, mask: Tensor | None, steps: int) -> Plan:
-    _, sums, of_cell = described.sites
+def _plan(cell: Any, layout: CellLayout, t: int, mask: Tensor | None, steps: int) -> Plan:
+    _, sums, of_cell = layout.sites
     return Plan(
-        gates=described.gates,
-        sums=_place(described, sums, described.gates, cell.weight_hh, t, steps),
-        cell=_place(described, of_cell, 1, cell.weight_hh, t, steps),
+        gates=layout.gates,
+        sums=_place(layout, sums, layout.gates, cell.weight_hh, t, steps),
+        cell=_place(layout, of_cell, 1, cell.weight_hh, t, steps),
         together=not isinstance(cell, GRU) and (sums.norm is None or sums.name == "norm_sum"),
-        joint=described.kind in OVER_FEATURES and not described.per_gate,
-        carries_normalized=described.carries_normalized,
+        joint=layout.kind in OVER_FEATURES and not layout.per_gate,
+        carries_normalized=layout.carries_normalized,
         factors=_of_factors(cell.weight_hh),
         mask=None if mask is None else mask.to(torch.uint8).contiguous(),
         keeps=torch.is_grad_enabled(),
@@ -101,14 +101,14 @@ def _of_factors(weight: Tensor) -> torch.dtype:
     return weight.dtype
 
 
-def _place(described: Described, site: DescribedSite, gates: int, like: Tensor, t: int, steps: int) -> Place:
+def _place(layout: CellLayout, site: SiteLayout, gates: int, like: Tensor, t: int, steps: int) -> Place:
     known = None
-    if described.kind is NormKind.POPULATION and isinstance(site.norm, BatchNormAtSite):
+    if layout.kind is NormKind.POPULATION and isinstance(site.norm, BatchNormAtSite):
         known = torch.stack(site.norm.standardization(t, steps), 1).to(like.dtype).view(steps, 2, gates, -1)
-    return Place(described.kind if site.norm is not None else NormKind.NONE, site.eps, known)
+    return Place(layout.kind if site.norm is not None else NormKind.NONE, site.eps, known)
 
 
-def _shift(cell: Any, sums: DescribedSite) -> Tensor | None:
+def _shift(cell: Any, sums: SiteLayout) -> Tensor | None:
     """Shift of the recurrent term after its norm: the norm's own shift, and the cell's bias where the input term
     does not have it.
     """

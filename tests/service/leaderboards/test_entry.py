@@ -17,8 +17,8 @@ from service.leaderboards.entry import (
     Evidence,
     Pooled,
     RunResult,
+    hardware_of_most_seeds,
     kernel_of,
-    main_hardware,
     pool,
     stored_pooled,
 )
@@ -218,7 +218,7 @@ def test_seconds_are_of_the_hardware_with_the_most_seeds_and_of_those_that_were_
     got = pooled(*runs)
     assert (got.hardware, got.contended, got.seconds.reached, got.seconds.median) == ("B", 1, 2, 2.5)
     assert got.steps.reached == 4, "steps stay"
-    assert main_hardware(runs[:2]) == "A", "the first by name"
+    assert hardware_of_most_seeds(runs[:2]) == "A", "the first by name"
     assert pooled(run(0, contended=True)).hardware is None
     assert pooled(run(0, contended=True)).seconds.left == []
 

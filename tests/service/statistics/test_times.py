@@ -13,8 +13,8 @@ from scipy.stats import CensoredData, binomtest, ecdf, quantile_test, t
 
 from normcore.target import Point
 from service.statistics.times import (
-    By,
     Run,
+    TimeUnit,
     best_held,
     kaplan_meier,
     restricted_mean,
@@ -253,7 +253,7 @@ def test_who_touches_the_level_at_the_end_and_does_not_hold_it_was_watched_to_th
     """The baseline holds .5 from step 10 on, its first; the own curve is above .5 only at its last step, 30."""
     baseline = {0: points([(10, 0.5, 1), (20, 0.5, 2)])}
     own = {0: points([(10, 0.2, 1), (20, 0.3, 2), (30, 0.9, 4)])}
-    cases: list[tuple[By, int]] = [("steps", 3), ("seconds", 4)]
+    cases: list[tuple[TimeUnit, int]] = [("steps", 3), ("seconds", 4)]
     for by, fraction in cases:
         found = to_baselines_best(baseline, own, "maximize", by=by)
         assert found is not None
