@@ -44,4 +44,6 @@ def _default(field: FieldInfo) -> str:
     default: Any = field.default
     if field.default_factory is not None or default in (None, ""):
         return ""  # the description says which
+    if isinstance(default, bool):
+        return code(str(default).lower())
     return code(f"{default:g}" if isinstance(default, float) else str(default))

@@ -51,6 +51,7 @@ def test_settings_are_those_that_somebody_reads() -> None:
     names = re.findall(r"^\| `NORMBENCH_(\w+)` \| .* \| .+ \|$", page, re.MULTILINE)
     assert sorted(names) == sorted((*SERVICE, *WORKERS, *CLIENT))
     assert "| `NORMBENCH_LEASE_SECONDS` | `12` | A run belongs to its worker" in page
+    assert "| `NORMBENCH_STAND_BY` | `false` | Under" in page
 
 
 def test_the_spec_shows_what_a_short_one_resolves_to() -> None:

@@ -10,14 +10,17 @@ import pytest
 RUN = """
 import json, re, sys
 from pathlib import Path
-from normcore.events import Finished
+from normcore.events import Finished, Measured
 from normcore.run import run
 from normcore.spec import resolve
 spec = resolve(json.loads(sys.argv[1]))
-*_, last = run(spec, 0, device="cpu", datasets_dir=Path(sys.argv[2]), threads=1)
-assert isinstance(last, Finished) and last.result.value is not None
-for make in (last.model, *last.artifacts.values()):
-    make()
+for event in run(spec, 0, device="cpu", datasets_dir=Path(sys.argv[2]), threads=1):
+    if isinstance(event, Measured) and spec.task.name == "skip_thoughts":
+        break  # its test takes thousands of regressions, each as large as those of this validation
+else:
+    assert isinstance(event, Finished) and event.result.value is not None
+    for make in (event.model, *event.artifacts.values()):
+        make()
 print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1])
 """
 
