@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import httpx
 import hypothesis
 import pytest
 from sqlalchemy import make_url
@@ -22,6 +23,8 @@ from tests.servers import NotInstalled, postgres_database, private_postgres, pri
 from tests.slow import is_slow, start_early
 
 os.environ["TRITON_INTERPRET"] = "1"  # before anybody imports triton; there are tests of its kernels, but few devices
+
+httpx._config.DEFAULT_TIMEOUT_CONFIG.read = 60.0  # a busy machine takes longer than the 5 seconds of httpx
 
 hypothesis.settings.register_profile("untimed", deadline=None)  # machines are shared; speed belongs in benchmarks
 hypothesis.settings.load_profile("untimed")

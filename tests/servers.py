@@ -18,7 +18,7 @@ import psycopg
 import redis
 from sqlalchemy import create_engine, make_url, text
 
-START_SECONDS = 60.0
+START_SECONDS = 180.0
 STOP_SECONDS = 20.0
 ROOM_BYTES = 2 << 30  # of memory, for the databases of a session
 GUARD = """

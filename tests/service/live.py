@@ -9,7 +9,7 @@ from service.processes.serve import make_server
 from service.processes.startup import listen
 from service.settings import Settings
 
-START_SECONDS = 20.0
+START_SECONDS = 90.0
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from normbench.cli import app
 
-SECONDS = 60.0
+SECONDS = 180.0
 
 
 def normbench(*arguments: object, status: int = 0, text: str | None = None) -> str:

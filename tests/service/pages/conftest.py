@@ -30,7 +30,7 @@ ARGUMENTS = (
 SEVERE = ("moderate", "serious", "critical")
 WIDE, PHONE = (1280, 900), (390, 844)
 
-expect.set_options(timeout=30_000)  # milliseconds: a busy machine takes its time
+expect.set_options(timeout=90_000)  # milliseconds: a busy machine takes its time
 
 
 @dataclass

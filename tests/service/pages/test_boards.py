@@ -229,7 +229,7 @@ def test_curves_are_drawn_as_they_come_near(site: Site, new_page: NewPage, theme
     page.goto(ALL)
     figure = page.locator("[data-figure]")
     figure.scroll_into_view_if_needed()
-    expect(page.locator("[data-figure][data-drawn]")).to_be_visible(timeout=30_000)
+    expect(page.locator("[data-figure][data-drawn]")).to_be_visible(timeout=90_000)
     expect(figure.locator(".legendtext").first).to_have_text("recurrent_batch_norm")
     check_accessible(page)
     check_fits(page)

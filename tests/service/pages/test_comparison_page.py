@@ -34,7 +34,7 @@ def test_everybody_can_use_it(site: Site, new_page: NewPage, size: tuple[int, in
     figures = page.locator("[data-figure]")
     for k in range(figures.count()):
         figures.nth(k).scroll_into_view_if_needed()
-    expect(page.locator("[data-figure][data-drawn]")).to_have_count(2, timeout=30_000)
+    expect(page.locator("[data-figure][data-drawn]")).to_have_count(2, timeout=90_000)
     check_accessible(page)
     check_fits(page)
 

@@ -15,7 +15,7 @@ from tests.service.pages.conftest import NewPage, Site
 from tests.service.pages.figures import drawn, expect_drawn
 
 NOTICED = 60_000  # milliseconds, until a page has noticed that the API is back
-STOPPED = 15_000  # milliseconds, from the click to the end of a training
+STOPPED = 30_000  # milliseconds, from the click to the end of a training
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def test_seven_tabs_load_though_a_browser_has_six_connections(chromium: Browser,
         for tab in tabs:
             hide(tab)
         tab = context.new_page()
-        tab.goto(f"/experiments/{site.found['running']}", timeout=10_000)
+        tab.goto(f"/experiments/{site.found['running']}", timeout=30_000)
         expect(tab.locator("#live")).to_have_text("live")
         tabs.append(tab)
     context.close()

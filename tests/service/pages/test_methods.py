@@ -64,7 +64,7 @@ def test_the_gradients_figure_is_the_apis_and_its_table_has_its_numbers(measured
     page.goto("/methods/layer_norm")
     drawn = page.locator("[data-figure]")
     drawn.scroll_into_view_if_needed()
-    expect(drawn.locator(".plot-area .main-svg").first).to_be_visible(timeout=20_000)
+    expect(drawn.locator(".plot-area .main-svg").first).to_be_visible(timeout=90_000)
     figure = httpx.get(f"{measured.url}{CARD}/figures/gradients-lstm?theme=dark").json()
     lines = {line["name"]: line for line in figure["data"]}
     assert set(lines) == {"gain 0.1", "gain 0.6", "gain 1"}

@@ -79,7 +79,7 @@ def test_where_another_method_becomes_better_is_said_and_drawn(swept: Swept, new
     ]
     drawn = page.locator("[data-figure]")
     drawn.scroll_into_view_if_needed()
-    expect(drawn.locator(".plot-area .main-svg").first).to_be_visible(timeout=20_000)
+    expect(drawn.locator(".plot-area .main-svg").first).to_be_visible(timeout=90_000)
     figure = httpx.get(f"{swept.site.url}/v1/sweeps/{swept.methods}/figures/budget").json()
     means = {line["name"]: line["y"] for line in figure["data"] if line.get("name")}
     assert means["none"] == pytest.approx([0.6, 0.6933, 0.74, 0.768, 0.7867, 0.8], abs=1e-4)

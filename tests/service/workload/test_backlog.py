@@ -90,9 +90,9 @@ def test_what_waits_for_kernels_that_nobody_has_is_not_waited_for(client: TestCl
 
 
 def test_only_the_runs_that_ended_last_say_how_long_one_takes(client: TestClient, db: Database) -> None:
-    join(db, "wrk_1")
     submitted(db, seeds=range(NEWEST + 1))
     for seconds in (100.0, *NEWEST * (4.0,)):
         finished(db, claimed(db).lease, train_seconds=seconds)
     submitted(db)
+    join(db, "wrk_1")  # now: a worker that sent no heartbeat during all these would be none
     assert queue(client, "cpu")["expected_wait_seconds"] == 4.0
