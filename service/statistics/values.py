@@ -165,7 +165,7 @@ def _iqm(values: Sequence[float], n_diverged: int, direction: Direction) -> floa
     worst = gain(-math.inf, direction)
     ordered = sorted([*values, *[worst] * n_diverged])
     quarter = len(ordered) // 4
-    found = mean(ordered[quarter : len(ordered) - quarter])
+    found = statistics.fmean(ordered[quarter : len(ordered) - quarter])
     return found if math.isfinite(found) else None
 
 
