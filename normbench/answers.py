@@ -77,12 +77,15 @@ class ExperimentSummary(TypedDict):
 
 class Experiment(TypedDict):
     """An experiment with its runs, in the order of its seeds; ``sweep_id`` is None of one that is of no sweep, ``name``
-    is its method with what differs from the profile."""
+    is its method with what differs from the profile. ``problem`` and ``budget`` are those of its board, None of an
+    analysis."""
 
     id: str
     fingerprint: str
     name: str | None
     state: State
+    problem: str | None
+    budget: int | None
     sweep_id: str | None
     spec: Spec
     runs: list[Run]
@@ -108,7 +111,7 @@ class Plan(TypedDict):
     total_seconds: float | None
     total_seconds_range: list[float] | None
     basis: str | None
-    queue_position: int | None
+    queue_position: int
     memory_bytes: int | None
     memory: dict[str, int] | None
     worker_memory_bytes: int | None
@@ -298,7 +301,7 @@ class SubmittedResult(TypedDict):
 
     id: str
     fingerprint: str
-    name: str
+    name: str | None
     state: ResultState
     problem: str
     budget: int
