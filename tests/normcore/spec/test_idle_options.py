@@ -22,7 +22,7 @@ TASKS = ("feedforward", "convnet")
 
 
 def short(task: str, method: str) -> TrainingSpec:
-    training: dict[str, Any] = {"max_steps": 6, "eval_every": 3}
+    training: dict[str, Any] = {"max_steps": 3, "eval_every": 3}
     if task == "convnet":
         training["schedule"] = None  # which begins later than that
     return training_spec({"task": {"name": task, "profile": "smoke"}, "norm": {"method": method}, "training": training})

@@ -1,8 +1,8 @@
 """Compiles every kernel that a cell launches, forward and backward, for devices that are not here.
 
-``python -m tests.normcore.kernels.gpu.compiled CAPABILITY``, without TRITON_INTERPRET, prints one line of JSON for
-each: its name, what it is compiled for, how many bytes of shared memory it takes and of machine code it has, and how
-many a thread has on the stack.
+``python -m tests.normcore.kernels.gpu.compiled CAPABILITY [--largest]``, without TRITON_INTERPRET, prints one line of
+JSON for each, or for each that takes the most of a device: its name, what it is compiled for, how many bytes of shared
+memory it takes and of machine code it has, and how many a thread has on the stack.
 """
 
 import importlib
@@ -30,8 +30,8 @@ IN_BFLOAT16: list[tuple[int, int, tuple[str, str, dict[str, Any]]]] = [
     *[(32, 64, (cell, "recurrent_batch_norm", {})) for cell in ("lstm", "gru")],
     (64, 64, ("rnn", "recurrent_batch_norm", {})),
 ]  # the most shared memory
-IN_ONE_KERNEL = [
-    *[(20, 16, case) for case in CASES if case[1] != "recurrent_batch_norm" or not case[2]],
+SMALL = [(20, 16, case) for case in CASES if case[1] != "recurrent_batch_norm" or not case[2]]
+LARGE: list[tuple[int, int, tuple[str, str, dict[str, Any]]]] = [
     *[(64, 64, ("lstm", method, {})) for method in ("layer_norm", "recurrent_batch_norm")],  # the most shared memory
     *[(20, 128, ("rnn", method, {})) for method in ("none", "layer_norm", "rms_norm")],
     (20, 65, ("rnn", "rms_norm", {})),  # no number lies where 16 bytes can be read at once
@@ -61,7 +61,7 @@ class Away:
         return {"max_shared_mem": OF_A_BLOCK[device]}
 
 
-def main(capability: int) -> None:
+def main(capability: int, largest: bool) -> None:
     driver.set_active(Away(capability))
     seen = set()
     launch = JITFunction.run
@@ -80,10 +80,10 @@ def main(capability: int) -> None:
     JITFunction.run = compiled
     door: Any = importlib.import_module("normcore.kernels.gpu.unroll")
     door._runs_on = lambda device: True
-    for k, (batch, hidden, case) in enumerate([*STEPWISE, *IN_ONE_KERNEL]):
+    for k, (batch, hidden, case) in enumerate(LARGE if largest else [*STEPWISE, *SMALL, *LARGE]):
         launch_all(door.unroll, batch, hidden, case, masked=k % 2 == 1)
     known = len(seen)
-    for batch, hidden, case in (STEPWISE[0], IN_ONE_KERNEL[0]):
+    for batch, hidden, case in () if largest else (STEPWISE[0], SMALL[0]):
         launch_all(door.unroll, batch, hidden, case, masked=False, steps=16)
     assert len(seen) == known, "lengths are no part of what is compiled"
     with torch.autocast("cpu", torch.bfloat16):
@@ -117,4 +117,4 @@ def launch_all(
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), "--largest" in sys.argv)

@@ -26,19 +26,17 @@ EXPECTED = {
 }
 
 
-@pytest.mark.timeout(1200)  # two minutes of a core, which it may have to share
-@pytest.mark.parametrize("capability", OF_A_BLOCK)
-def test_every_kernel_becomes_machine_code(capability: int, tmp_path: Path) -> None:
+def compiled(capability: int, folder: Path, *options: str) -> list[dict[str, Any]]:
+    """What ``compiled.py`` tells of each kernel; each fits the device."""
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     done = subprocess.run(
-        [sys.executable, "-m", "tests.normcore.kernels.gpu.compiled", str(capability)],
-        env={**environment, "TRITON_CACHE_DIR": str(tmp_path)},
+        [sys.executable, "-m", "tests.normcore.kernels.gpu.compiled", str(capability), *options],
+        env={**environment, "TRITON_CACHE_DIR": str(folder)},
         capture_output=True,
         text=True,
     )
     assert done.returncode == 0, done.stderr
     kernels = [json.loads(line) for line in done.stdout.splitlines()]
-    assert {(kernel["kernel"], kernel["G"], kernel["KIND_SUMS"]) for kernel in kernels} == EXPECTED
     assert {(kernel["kernel"], kernel["G"], kernel["H"]) for kernel in kernels if kernel["in_bfloat16"]} == {
         (f"{pass_}_sequence", gates, hidden)
         for pass_, (gates, hidden) in itertools.product(
@@ -54,6 +52,17 @@ def test_every_kernel_becomes_machine_code(capability: int, tmp_path: Path) -> N
             factors = torch.bfloat16 if kernel["in_bfloat16"] else torch.float32
             assert kernel["shared"] <= shared_memory(kernel["G"], kernel["R"], kernel["C"], factors)
             assert kernel["stack"] <= (700 if kernel["R"] == 64 else 100), kernel
+    return kernels
+
+
+@pytest.mark.timeout(1200)  # two minutes of a core, which it may have to share
+def test_every_kernel_becomes_machine_code(tmp_path: Path) -> None:
+    kernels = compiled(90, tmp_path)
+    assert {(kernel["kernel"], kernel["G"], kernel["KIND_SUMS"]) for kernel in kernels} == EXPECTED
+
+
+def test_those_that_take_the_most_fit_a_device_with_less(tmp_path: Path) -> None:
+    assert {kernel["target"] for kernel in compiled(80, tmp_path, "--largest")} == {"sm_80"}
 
 
 def is_large(kernel: dict[str, Any]) -> bool:

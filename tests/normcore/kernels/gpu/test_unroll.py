@@ -1,5 +1,6 @@
 """Triton's kernels, by its interpreter on the CPU."""
 
+from collections.abc import Iterator
 from statistics import median
 from typing import Any
 
@@ -10,6 +11,7 @@ from normcore import recurrent
 from normcore.kernels.cell_layout import NormKind
 from normcore.norms.population import batch_norms
 from tests.normcore.kernels.compared import (
+    DEFAULTS,
     EXACT,
     cell_of,
     differences,
@@ -51,9 +53,16 @@ def test_step_by_step_what_fits_on_a_chip_is_the_same(
     assert max(found.values()) < EXACT, found
 
 
-@default
-@design
-@pytest.mark.parametrize(("batch", "hidden"), [(2, 3), (3, 33), (17, 4), (2, 65)])
+def tiles() -> Iterator[tuple[str, str, int, int, str]]:
+    """Each pair by both designs, in two of four shapes by turns: each cell and each method meets all."""
+    shapes = ((2, 3), (3, 33), (17, 4), (2, 65))
+    for k, (cell, method, _) in enumerate(DEFAULTS):
+        for j, of in enumerate(("step", "sequence")):
+            for batch, hidden in shapes[(k + j) % 2 :: 2]:
+                yield cell, method, batch, hidden, of
+
+
+@pytest.mark.parametrize(("cell", "method", "batch", "hidden", "of"), tiles())
 def test_tiles_of_any_shape(
     cell: str, method: str, batch: int, hidden: int, of: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
