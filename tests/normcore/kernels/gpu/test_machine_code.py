@@ -15,7 +15,7 @@ from normcore.kernels.cell_layout import NormKind
 
 pytest.importorskip("triton", reason="needs triton: pip install '.[gpu]'")
 from normcore.kernels.gpu.plan import shared_memory
-from tests.normcore.kernels.gpu.compiled import OF_A_BLOCK
+from tests.normcore.kernels.gpu.machine_code import OF_A_BLOCK
 
 EXPECTED = {
     (f"{pass_}_{design}", gates, kind.value)
@@ -27,10 +27,10 @@ EXPECTED = {
 
 
 def compiled(capability: int, folder: Path, *options: str) -> list[dict[str, Any]]:
-    """What ``compiled.py`` tells of each kernel; each fits the device."""
+    """Kernels as ``machine_code.py`` tells of them; each fits the device."""
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     done = subprocess.run(
-        [sys.executable, "-m", "tests.normcore.kernels.gpu.compiled", str(capability), *options],
+        [sys.executable, "-m", "tests.normcore.kernels.gpu.machine_code", str(capability), *options],
         env={**environment, "TRITON_CACHE_DIR": str(folder)},
         capture_output=True,
         text=True,

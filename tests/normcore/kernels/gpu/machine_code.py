@@ -1,6 +1,6 @@
 """Compiles every kernel that a cell launches, forward and backward, for devices that are not here.
 
-``python -m tests.normcore.kernels.gpu.compiled CAPABILITY [--largest]``, without TRITON_INTERPRET, prints one line of
+``python -m tests.normcore.kernels.gpu.machine_code CAPABILITY [--largest]``, without TRITON_INTERPRET, prints a line of
 JSON for each, or for each that takes the most of a device: its name, what it is compiled for, how many bytes of shared
 memory it takes and of machine code it has, and how many a thread has on the stack.
 """
