@@ -85,6 +85,8 @@ def read(file: Path) -> Any:
     """
     try:
         return read_spec(file)
+    except IsADirectoryError:
+        raise Invalid(f"{file} is a folder; name its files, as {file / '*.yaml'}") from None
     except OSError as error:
         raise Invalid(f"{file}: {error.strerror}") from None
     except ValueError as error:
