@@ -10,10 +10,10 @@ import kaleido
 from sqlalchemy.orm import Session
 
 from benchmarks.reproductions.markdown import words
+from benchmarks.reproductions.mean_curves import Band, mean_curves
 from benchmarks.reproductions.measurements import Trained, made_by, trained
 from benchmarks.reproductions.sections import CURVES, Section
 from normcore.figures.figure import Figure, themed
-from normcore.figures.mean_curves import Band, mean_curves
 from normcore.spec import TrainingSpec
 from normcore.spec.metric import Metric
 from normcore.target import Point

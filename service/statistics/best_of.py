@@ -52,19 +52,9 @@ class _Ranked(NamedTuple):
         return sum(self.counts)
 
 
-def best_of(trials: Sequence[Trial], k: int, direction: Direction) -> BestOf:
-    """Choose k of n trials at random, keep the one with the best validation value, and look at its test value.
-
-    Raises:
-        ValueError: there are fewer than k, or a value is NaN.
-    """
-    if not 1 <= k <= len(trials):
-        raise ValueError(f"expected 1 to {len(trials)} trials to choose, received {k}")
-    return _best_of(_ranked(trials, direction), k)
-
-
 def best_of_each_number(trials: Sequence[Trial], direction: Direction) -> list[BestOf]:
-    """Expected best of 1, 2, … and all trials.
+    """Expected best of 1, 2, … and all trials: of k that are chosen at random, the test value of the one with the best
+    validation value.
 
     Raises:
         ValueError: a value is NaN.
@@ -73,17 +63,12 @@ def best_of_each_number(trials: Sequence[Trial], direction: Direction) -> list[B
     return [_best_of(ranked, k) for k in range(1, len(trials) + 1)]
 
 
-def budget_flips(a: Sequence[Trial], b: Sequence[Trial], direction: Direction) -> list[Flip]:
+def flips(a: Sequence[BestOf], b: Sequence[BestOf]) -> list[Flip]:
     """Numbers of trials k at which the better method is another one than with fewer trials.
 
-    Raises:
-        ValueError: a value is NaN.
+    Args:
+        a, b: results of ``best_of_each_number``.
     """
-    return flips(best_of_each_number(a, direction), best_of_each_number(b, direction))
-
-
-def flips(a: Sequence[BestOf], b: Sequence[BestOf]) -> list[Flip]:
-    """Flips between two results of ``best_of_each_number``."""
     most = min(len(a), len(b))
     found, before = [], 0.0
     for k, (own, other) in enumerate(zip(a, b, strict=False), start=1):

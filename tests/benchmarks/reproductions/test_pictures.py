@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks.reproductions import sections
+from benchmarks.reproductions.mean_curves import Band
 from benchmarks.reproductions.pictures import bands, draw, pictures
 from benchmarks.reproductions.sections import Sample, Section
-from normcore.figures.mean_curves import Band
 from normcore.target import Point
 from service.artifacts import Artifacts
 from service.db import Database

@@ -1,6 +1,6 @@
 """The best of k trials, against results worked out by hand and against all choices."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from statistics import fmean
 from typing import Any
@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from service.statistics.best_of import BestOf, Flip, Trial, best_of, best_of_each_number, budget_flips, flips
+from normcore.spec.metric import Direction
+from service.statistics.best_of import BestOf, Flip, Trial, best_of_each_number, flips
 from tests.service.statistics.cases import CASES, is_as_expected, named
 
 
@@ -16,15 +17,21 @@ def trials(inputs: Mapping[str, Any]) -> list[Trial]:
     return [Trial(valid, test) for valid, test in zip(inputs["valid"], inputs["test"], strict=True)]
 
 
+def flipped(a: Sequence[Trial], b: Sequence[Trial], direction: Direction) -> list[Flip]:
+    return flips(best_of_each_number(a, direction), best_of_each_number(b, direction))
+
+
 @named("best_of")
 def test_best_of(case: Mapping[str, Any]) -> None:
     inputs = case["inputs"]
     if "k" in inputs:
-        assert is_as_expected(best_of(trials(inputs), inputs["k"], inputs["direction"]), case["expected"])
+        assert is_as_expected(
+            best_of_each_number(trials(inputs), inputs["direction"])[inputs["k"] - 1], case["expected"]
+        )
     else:
-        flips = budget_flips(trials(inputs["a"]), trials(inputs["b"]), inputs["direction"])
-        assert [flip.k for flip in flips] == case["expected"]["flips"]
-        assert [flip.is_uncertain for flip in flips] == [False]
+        found = flipped(trials(inputs["a"]), trials(inputs["b"]), inputs["direction"])
+        assert [flip.k for flip in found] == case["expected"]["flips"]
+        assert [flip.is_uncertain for flip in found] == [False]
 
 
 def test_some_case_asks_for_each() -> None:
@@ -39,46 +46,40 @@ def test_the_mean_is_that_over_all_choices(direction: Any) -> None:
     worst = -np.inf if direction == "maximize" else np.inf
     for k in range(1, 8):
         chosen = [better(some, key=lambda t: worst if t.valid is None else t.valid) for some in combinations(given, k)]
-        assert best_of(given, k, direction).expected == pytest.approx(fmean(trial.test for trial in chosen))
+        assert best_of_each_number(given, direction)[k - 1].expected == pytest.approx(
+            fmean(trial.test for trial in chosen)
+        )
 
 
 def test_beyond_half_of_the_trials_a_flip_is_uncertain() -> None:
     a = [Trial(0.1, 0.1), Trial(0.2, 0.2), Trial(0.9, 0.9)]
     b = [Trial(0.5, 0.5), Trial(0.51, 0.51), Trial(0.52, 0.52)]
-    assert budget_flips(a, b, "maximize") == [(2, True)]
-    assert budget_flips(a, a, "maximize") == []
+    assert flipped(a, b, "maximize") == [(2, True)]
+    assert flipped(a, a, "maximize") == []
 
 
 def test_where_both_are_equal_in_between_the_order_flips_after_it() -> None:
     a, b = ([Trial(float(k), test) for k, test in enumerate(tests)] for tests in ([0.0, 0.0, 1.0], [0.0, 2.0, 0.0]))
-    differences = [best_of(a, k, "maximize").expected - best_of(b, k, "maximize").expected for k in (1, 2, 3)]
+    both = (best_of_each_number(trials, "maximize") for trials in (a, b))
+    differences = [of_a.expected - of_b.expected for of_a, of_b in zip(*both, strict=True)]
     assert differences == pytest.approx([-1 / 3, 0, 1])
-    assert [flip.k for flip in budget_flips(a, b, "maximize")] == [3]
-
-
-@pytest.mark.parametrize("k", [0, 3])
-def test_more_than_there_are_cannot_be_chosen(k: int) -> None:
-    with pytest.raises(ValueError, match="expected 1 to 2 trials"):
-        best_of([Trial(0.1, 0.1), Trial(0.2, 0.2)], k, "maximize")
+    assert [flip.k for flip in flipped(a, b, "maximize")] == [3]
 
 
 @pytest.mark.parametrize("wrong", [float("nan"), float("inf"), float("-inf")])
 def test_what_is_no_number_is_refused(wrong: float) -> None:
     for trial in (Trial(wrong, 0.1), Trial(0.1, wrong), Trial(None, wrong)):
         with pytest.raises(ValueError, match="not a number"):
-            best_of([trial, Trial(0.2, 0.2)], 1, "maximize")
+            best_of_each_number([trial, Trial(0.2, 0.2)], "maximize")
 
 
-def test_each_number_at_once_is_each_by_itself() -> None:
-    valid, test = np.random.default_rng(4).normal(size=(2, 9)).round(1).tolist()
-    given = [Trial(None, 0.0), *map(Trial, valid, test)]
-    assert best_of_each_number(given, "minimize") == [best_of(given, k, "minimize") for k in range(1, 11)]
+def test_of_no_trials_there_is_no_best() -> None:
     assert best_of_each_number([], "minimize") == []
 
 
 def test_low_and_high_are_the_5_and_95_per_cent_points() -> None:
     """Hand computation: with one of fifteen, 1/15 lies at or below 1 and 14/15 at or below 14."""
-    found = best_of([Trial(float(k), float(k)) for k in range(1, 16)], 1, "maximize")
+    found = best_of_each_number([Trial(float(k), float(k)) for k in range(1, 16)], "maximize")[0]
     assert (found.low, found.high) == (1.0, 15.0)
     assert found.expected == pytest.approx(8)
 

@@ -1,7 +1,7 @@
 """Curves of methods: a line each, and an interval around it."""
 
+from benchmarks.reproductions.mean_curves import Band, mean_curves
 from normcore.figures.figure import PALETTE
-from normcore.figures.mean_curves import Band, mean_curves
 from tests.normcore.figures.structure import check
 
 CURVES = {
