@@ -21,7 +21,7 @@ from service.experiments.queries import AFTER_HEX, metric_of
 from service.experiments.tables import Measurement
 from service.leaderboards import codes
 from service.leaderboards import queries as leaderboards
-from service.leaderboards.entry import MIXED, RunResult, on, spans_of, times_of
+from service.leaderboards.entry import MIXED, RunResult, converged_values, on, spans_of, times_of
 from service.leaderboards.ranked_board import Row
 from service.leaderboards.tables import Entry
 from service.statistics.curves import Band, by_seconds, by_steps, means
@@ -254,9 +254,7 @@ def _curve(bands: Sequence[Band]) -> schemas.Curve:
 
 
 def _difference(row: Row, against: Row, metric: Metric, p_holm: float) -> schemas.Difference | None:
-    ours, theirs = (
-        {run.seed: run.converged for run in own.results if run.converged is not None} for own in (row, against)
-    )
+    ours, theirs = (converged_values(own.results) for own in (row, against))
     found = pair(ours, theirs, Limits.of(metric))
     if found is None:
         return None

@@ -3,17 +3,17 @@
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import insert, select
+from sqlalchemy import insert
 from sqlalchemy.orm import Session
 
 from normcore.problem import problem_of
 from normcore.spec import ExperimentSpec, TrainingSpec
 from service.db import epoch_now, rows_of, utc_now
-from service.errors import Conflict
 from service.experiments import fused_kernels, memory
 from service.experiments.schemas import ExperimentOut, experiment_out, submitted_out
 from service.experiments.tables import Experiment, Label, Run
 from service.experiments.turns import Line, Turns
+from service.idempotency import stored_before
 from service.ids import new_id
 
 NEW_EXPERIMENT = insert(rows_of(Experiment))
@@ -40,12 +40,9 @@ def submit(
     Raises:
         Conflict: the key was used with another request.
     """
-    if idempotency_key is not None:
-        known = session.scalar(select(Experiment).where(Experiment.idempotency_key == idempotency_key))
-        if known is not None:
-            if known.request_digest != request_digest:
-                raise Conflict("this Idempotency-Key was used with another body; use a new key for a new experiment")
-            return experiment_out(known), False
+    known = stored_before(session, Experiment, idempotency_key, request_digest, "experiment")
+    if known is not None:
+        return experiment_out(known), False
     check()
 
     row = experiment_row(spec, request_digest=request_digest, idempotency_key=idempotency_key)

@@ -195,6 +195,11 @@ def pool(results: Sequence[RunResult], metrics: Sequence[Metric], test_items: Te
     )
 
 
+def converged_values(results: Iterable[RunResult]) -> dict[int, float]:
+    """Test values of the seeds that converged."""
+    return {run.seed: run.converged for run in results if run.converged is not None}
+
+
 def hardware_of_most_seeds(results: Iterable[RunResult]) -> str | None:
     """Hardware on which most seeds ran alone; of several with equally many seeds, the first by name."""
     counts: dict[str, int] = {}

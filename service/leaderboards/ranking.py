@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from normcore.spec.metric import Direction
-from service.leaderboards.entry import PooledTimes, RunResult, times_of
+from service.leaderboards.entry import PooledTimes, RunResult, converged_values, times_of
 from service.statistics.differences import pairs
 from service.statistics.order import Board, Key, Place, board
 from service.statistics.times import TimeUnit, restricted_mean, time_pairs
@@ -22,7 +22,7 @@ def placed_by_value(
 
 def ordered_by_value(keys: Sequence[Key | None], results: Sequence[Sequence[RunResult]], direction: Direction) -> Board:
     """Order as ``placed_by_value`` computes it, with the entries above each entry, and how sure that is."""
-    values = [{run.seed: run.converged for run in own if run.converged is not None} for own in results]
+    values = [converged_values(own) for own in results]
     return board(keys, direction, pairs(values))
 
 

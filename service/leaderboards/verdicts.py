@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from normcore.spec.tasks import BENCHMARKS
 from service import wording
-from service.leaderboards.entry import RunResult, times_of
+from service.leaderboards.entry import RunResult, converged_values, times_of
 from service.leaderboards.schemas import Entry, Leaderboard, Overall, Verdict
 from service.leaderboards.seeds import FEWEST, NEEDED, TESTED, counted, has_too_few, that_count
 from service.statistics.differences import pair
@@ -123,7 +123,7 @@ def _leads(board: Leaderboard, first: Entry, second: Entry, seeds: Seeds) -> Ver
     claim = f"{first.name} is first, and nothing ties with it:"
     if board.rank_by != "metric":
         return Verdict(claim, _sooner(board, first, second, seeds))
-    own, other = (_converged(seeds.get(entry.fingerprint or "", ())) for entry in (first, second))
+    own, other = (converged_values(seeds.get(entry.fingerprint or "", ())) for entry in (first, second))
     found = pair(own, other, Limits.of(BENCHMARKS[board.task].metric()))
     if found is None:
         return Verdict(claim, f"{_worth(board, first)}.")
@@ -136,10 +136,6 @@ def _leads(board: Leaderboard, first: Entry, second: Entry, seeds: Seeds) -> Ver
         f"{_worth(board, first)}, {apart} {side} the next, {second.name} (95% interval {between},"
         f" {wording.p_value(found.p_value)}, {wording.count(found.seeds, 'shared seed')}).",
     )
-
-
-def _converged(results: Sequence[RunResult]) -> dict[int, float]:
-    return {run.seed: run.converged for run in results if run.converged is not None}
 
 
 def _sooner(board: Leaderboard, first: Entry, second: Entry, seeds: Seeds) -> str:

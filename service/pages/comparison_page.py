@@ -21,6 +21,7 @@ from service.experiments import queries as experiments
 from service.experiments.parameters import Beginning
 from service.http.dependencies import PartsDep
 from service.leaderboards import queries as leaderboards
+from service.leaderboards.entry import converged_values
 from service.leaderboards.queries import Asked
 from service.pages import axes, comparison_text, formats
 from service.pages.axes import Axis
@@ -110,10 +111,7 @@ def _addresses(comparison: Comparison, by: TimeUnit) -> dict[str, Any]:
 def _values_by_seed(session: Session, entries: Sequence[ComparedEntry]) -> Values:
     """Test values of the seeds that converged."""
     known = leaderboards.seeds_of(session, [entry.fingerprint for entry in entries])
-    return {
-        fingerprint: {run.seed: run.converged for run in results if run.converged is not None}
-        for fingerprint, results in known.items()
-    }
+    return {fingerprint: converged_values(results) for fingerprint, results in known.items()}
 
 
 def _others(session: Session, comparison: Comparison) -> list[tuple[str, str]]:

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import insert, select
+from sqlalchemy import insert
 from sqlalchemy.orm import Session
 
 from service.db import rows_of, utc_now
-from service.errors import Conflict
 from service.experiments.submission import New, experiment_row, store
+from service.idempotency import stored_before
 from service.ids import new_id
 from service.queue import Notification
 from service.sweeps.expansion import Cell
@@ -53,12 +53,9 @@ def submit(
     Raises:
         Conflict: the key was used with another request.
     """
-    if idempotency_key is not None:
-        known = session.scalar(select(Sweep).where(Sweep.idempotency_key == idempotency_key))
-        if known is not None:
-            if known.request_digest != request_digest:
-                raise Conflict("this Idempotency-Key was used with another body; use a new key for a new sweep")
-            return Submitted(known.id, is_new=False)
+    known = stored_before(session, Sweep, idempotency_key, request_digest, "sweep")
+    if known is not None:
+        return Submitted(known.id, is_new=False)
     check()
     return _store(session, written, plans(session, written, cells), request_digest, idempotency_key)
 

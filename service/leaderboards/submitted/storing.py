@@ -9,8 +9,9 @@ from sqlalchemy.orm import Session
 from normcore.problem import problem_of
 from normcore.spec import TrainingSpec, changes, digest
 from service.db import one_at_a_time, utc_now
-from service.errors import Conflict, NotFound
+from service.errors import NotFound
 from service.experiments import submission
+from service.idempotency import stored_before
 from service.ids import new_id
 from service.leaderboards.submitted.reading import Submitted
 from service.leaderboards.submitted.tables import SubmittedResult
@@ -28,12 +29,9 @@ def store(
     Raises:
         Conflict: the key was used with another request.
     """
-    if idempotency_key is not None:
-        known = session.scalar(select(SubmittedResult).where(SubmittedResult.idempotency_key == idempotency_key))
-        if known is not None:
-            if known.request_digest != request_digest:
-                raise Conflict("this Idempotency-Key was used with another body; use a new key for a new result")
-            return known, False
+    known = stored_before(session, SubmittedResult, idempotency_key, request_digest, "result")
+    if known is not None:
+        return known, False
     evidence, fingerprint = submitted.evidence.model_dump(mode="json"), submitted.spec.fingerprint()
     one_at_a_time(session, fingerprint)
     twin = _same(session, fingerprint, evidence)
