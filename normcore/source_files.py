@@ -5,7 +5,7 @@ import hashlib
 import io
 import os
 import tokenize
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
@@ -81,6 +81,16 @@ def digest_of(path: str, state: State | None = None) -> str | None:
     found = hashlib.sha256(code_in(content) if path.endswith(".py") else content).hexdigest()
     _digests[path] = (state, found)
     return found
+
+
+def known_digests() -> dict[str, tuple[State, str]]:
+    """The digests of the code in files that this process has read, by path, each with the state that the file had."""
+    return dict(_digests)
+
+
+def keep_digests(known: Mapping[str, tuple[State, str]]) -> None:
+    """Take over what another process of this machine has read."""
+    _digests.update(known)
 
 
 def code_in(source: bytes) -> bytes:

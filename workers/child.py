@@ -11,6 +11,7 @@ from normcore.data.registry import DatasetError
 from normcore.events import Analysed
 from normcore.kernels.cpu.load import forgo
 from normcore.memory import keep_freed_memory
+from normcore.source_files import keep_digests
 from normcore.spec.plug_ins.errors import CannotRun
 from workers import memory, training_log
 from workers.loaded_code import LOADED
@@ -36,6 +37,7 @@ def work(job: Job, worker: Connection) -> None:
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_listen, args=(worker, unstored), daemon=True).start()
+    keep_digests(job.digests)
     changed = LOADED.changed()
     if changed:
         worker.send(CodeChanged(changed))

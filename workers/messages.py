@@ -7,6 +7,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from normcore.events import Analysed, Measured, Outcome, Phase, Result, Started, Timing
+from normcore.source_files import State
 from service.experiments.machines import Start
 from service.experiments.trained_model import Model
 
@@ -24,6 +25,7 @@ class Job:
         changed: files whose code changed since the worker's last training, so that this process was started anew.
         memory: bytes that the process may take.
         log: the file for what the process prints.
+        digests: of source files that the worker has read, so that the training need not.
     """
 
     run_id: str
@@ -42,6 +44,7 @@ class Job:
     artifacts_url: str
     checkpoint_seconds: float
     log: Path
+    digests: Mapping[str, tuple[State, str]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ from importlib import import_module
 from typing import Any
 
 from normcore.code_version import code_version
-from normcore.own_code import digest_of_part, registered
 from normcore.spec.analyses import ANALYSES
 from normcore.spec.cells import CELLS
 from normcore.spec.methods import METHODS
@@ -25,6 +24,4 @@ for registry in IMPLEMENTED:
         with suppress(Exception):  # a module with a mistake fails the runs that need it, and no others
             import_module(registry.module_of(kind))
 code_version()  # which asks git
-for _, registry, tag in registered():
-    digest_of_part(registry, registry[tag])  # which reads the files
 LOADED.add_imported()

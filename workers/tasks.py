@@ -14,6 +14,7 @@ from celery import Celery
 from sqlalchemy.exc import SQLAlchemyError
 
 from normcore.events import Analysed, Measured
+from normcore.source_files import known_digests
 from service.artifacts import Artifacts
 from service.db import Database, one_line
 from service.experiments import lifecycle
@@ -241,6 +242,7 @@ class Executor:
             artifacts_url=self._settings.artifacts_url,
             checkpoint_seconds=self._settings.checkpoint_seconds,
             log=printed,
+            digests=known_digests(),
         )
 
 

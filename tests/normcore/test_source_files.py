@@ -6,7 +6,15 @@ from pathlib import Path
 import pytest
 
 from normcore import source_files
-from normcore.source_files import code_in, digest_of, source_of_module, sources_of_package, state_of
+from normcore.source_files import (
+    code_in,
+    digest_of,
+    keep_digests,
+    known_digests,
+    source_of_module,
+    sources_of_package,
+    state_of,
+)
 
 CODE = b'''"""What it is."""
 
@@ -146,3 +154,15 @@ def test_files_that_vanish_while_a_folder_is_read_are_left_out(site: Path, monke
 
     monkeypatch.setattr(source_files, "state_of", vanished)
     assert sources_of_package("own") == []
+
+
+def test_a_digest_from_another_process_holds_until_the_file_changes(tmp_path: Path) -> None:
+    path = tmp_path / "module.py"
+    path.write_text("ONE = 1\n")
+    state = state_of(str(path))
+    assert state is not None
+    keep_digests({str(path): (state, "told")})
+    assert digest_of(str(path)) == "told"
+    assert known_digests()[str(path)] == (state, "told")
+    path.write_text("ONE = 11\n")
+    assert digest_of(str(path)) not in (None, "told")

@@ -62,6 +62,7 @@ def job_of(spec: dict[str, Any], folder: Path, **changes: Any) -> Job:
         "artifacts_url": str(folder),
         "checkpoint_seconds": 1e9,
         "log": folder / "log.txt",
+        "digests": {},
     }
     return Job(**{**usual, **changes})
 
