@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.slow import FOLDERS as SLOW_FOLDERS
+from tests.slow import LONGEST, MODULES
+
 ROOT = Path(__file__).parent.parent
 MAKEFILE = (ROOT / "Makefile").read_text()
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -75,3 +78,8 @@ def test_the_glossary_has_each_word_once() -> None:
     assert len(words) == len(set(words))
     assert set(WORDS) <= set(words)
     assert all(meaning.endswith((".", ".)")) for _, meaning in rows)
+
+
+@pytest.mark.parametrize("name", sorted({*MODULES, *LONGEST, *SLOW_FOLDERS}))
+def test_tests_that_are_named_slow_exist(name: str) -> None:
+    assert (ROOT / "tests" / name).exists()

@@ -18,7 +18,7 @@ from normcore.spec.cells import CELLS
 from normcore.spec.methods import METHODS
 from normcore.spec.tasks import BENCHMARKS
 from tests.documents import README, ROOT, recipes
-from tests.examples.installed import events
+from tests.examples.installation import events
 
 PACKAGES = ("normbench", "normcore", "service", "workers", "migrations", "tests")
 CONTRACT = "tests/normcore/norms/test_contract.py"
@@ -128,7 +128,7 @@ from service.app import create_app
 from service.db import Database
 from service.processes.migrate import migrate
 from service.settings import Settings
-from tests.service.given import begun, claimed, finished, submitted
+from tests.service.sample_runs import begun, claimed, finished, submitted
 
 settings = Settings(data_dir={str(tmp_path)!r}, database_url="sqlite:///{tmp_path}/n.db", allowed_hosts="testserver")
 db = Database(settings.database_url)

@@ -8,8 +8,8 @@ from typing import Any
 
 from normcore.events import Analysed, Measured, Outcome, Phase, Result, Started, Timing
 from normcore.source_files import State
+from service.experiments.analysis_model import Model
 from service.experiments.machines import Start
-from service.experiments.trained_model import Model
 
 NAMED_FILES = 3
 

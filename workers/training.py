@@ -17,8 +17,8 @@ from normcore.spec.analyses.analysis import TrainedAnalysis
 from normcore.training.checkpoint import CorruptCheckpoint
 from service.artifacts import ENVIRONMENT, MODEL, Artifacts
 from service.errors import NotFound
+from service.experiments.analysis_model import OF_OLDER_CODE, is_of_older_code
 from service.experiments.machines import Start
-from service.experiments.trained_model import OF_OLDER_CODE, is_of_older_code
 from workers import bundle, outputs, training_log
 from workers.bundle import Bundle
 from workers.checkpoints import Checkpoints, Past

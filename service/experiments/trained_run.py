@@ -7,8 +7,8 @@ from normcore.spec import ExperimentSpec, InvalidSpec, SpecError, TrainingSpec, 
 from normcore.spec.analyses.analysis import TrainedAnalysis
 from normcore.spec.plug_ins.blame import blamed
 from service.errors import Invalid
+from service.experiments.analysis_model import OF_OLDER_CODE, is_of_older_code
 from service.experiments.tables import Experiment, Run
-from service.experiments.trained_model import OF_OLDER_CODE, is_of_older_code
 
 
 def check(session: Session, spec: ExperimentSpec) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from normcore.spec.cells import CELLS
 from normcore.spec.methods import METHODS
-from tests.examples.installed import ROOT, events, install, run
+from tests.examples.installation import ROOT, events, install, run
 from tests.processes import service
 
 TAG = "adding_problem"

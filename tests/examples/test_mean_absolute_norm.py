@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from normbench.cli import app
-from tests.examples.installed import ROOT, events, install, run
+from tests.examples.installation import ROOT, events, install, run
 from tests.processes import service
 
 TAG = "mean_absolute_norm"

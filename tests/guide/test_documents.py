@@ -22,8 +22,8 @@ from service.experiments import lifecycle
 from service.processes.migrate import migrate
 from service.settings import Settings
 from tests.documents import PAGES, ROOT, Block, blocks
-from tests.service.given import ALL_QUEUES, LEASE_SECONDS, begun, finished, measured, recorded
 from tests.service.live import live_api
+from tests.service.sample_runs import ALL_QUEUES, LEASE_SECONDS, begun, finished, measured, recorded
 
 DEFAULT_URL = "http://127.0.0.1:8000"
 PLACEHOLDER = re.compile(r"\b(exp|run|swp|res|key)_…")

@@ -25,7 +25,7 @@ from service.leaderboards.entry import stored_pooled
 from service.leaderboards.tables import Entry
 from service.processes.migrate import migrate
 from service.settings import Settings
-from tests.service.given import claimed, finished
+from tests.service.sample_runs import claimed, finished
 
 JSON = sa.JSON().with_variant(postgresql.JSONB(), "postgresql")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -19,7 +19,7 @@ from service.keys import tables as keys  # noqa: F401
 from service.leaderboards.submitted import tables as submitted_results  # noqa: F401
 from service.processes.migrate import migrate
 from tests.processes import until
-from tests.service.given import claimed, finished, submitted
+from tests.service.sample_runs import claimed, finished, submitted
 
 SECONDS = 60.0
 PROGRAM = """

@@ -30,10 +30,10 @@ from service.artifacts import Artifacts
 from service.db import Database
 from service.keys import keyring
 from service.settings import Settings
-from tests.normbench.scripted import AWAY, HANG_UP, Answer, scripted
+from tests.normbench.script_server import AWAY, HANG_UP, Answer, scripted
 from tests.servers import free_port
-from tests.service.given import claimed, finished, measured, recorded, submitted, written
 from tests.service.live import live_api
+from tests.service.sample_runs import claimed, finished, measured, recorded, submitted, written
 
 
 @pytest.fixture

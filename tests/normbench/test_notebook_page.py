@@ -12,8 +12,8 @@ from service.db import Database
 from service.experiments import lifecycle
 from service.settings import Settings
 from tests.documents import example
-from tests.service.given import ALL_QUEUES, LEASE_SECONDS, begun, finished, measured, recorded
 from tests.service.live import live_api
+from tests.service.sample_runs import ALL_QUEUES, LEASE_SECONDS, begun, finished, measured, recorded
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from normbench import Client
 from normbench.display.experiments import divergence_step
 from normbench.display.progress import phases, seconds_left, steps, watch
 from normbench.display.queue import Queue
-from tests.normbench.scripted import Answer, scripted
-from tests.service.given import written
+from tests.normbench.script_server import Answer, scripted
+from tests.service.sample_runs import written
 
 TASK = {"name": "permuted_digits", "metric": {"name": "accuracy"}}
 

@@ -15,8 +15,8 @@ from service.db import Database
 from service.keys import keyring
 from service.settings import Settings
 from tests.normbench.terminal import on_a_terminal
-from tests.service.given import claimed, finished, submitted
 from tests.service.live import live_api
+from tests.service.sample_runs import claimed, finished, submitted
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 
 from normcore.spec import InvalidSpec, resolve
 from normcore.spec.tasks import BENCHMARKS
-from tests.service.given import written
+from tests.service.sample_runs import written
 
 
 @pytest.fixture(scope="module")

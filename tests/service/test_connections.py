@@ -17,8 +17,8 @@ from service import connections
 from service.db import Database
 from service.settings import Settings
 from tests.processes import until
-from tests.service.given import submitted, written
 from tests.service.live import live_api
+from tests.service.sample_runs import submitted, written
 
 pytestmark = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 PATIENCE = 10.0  # seconds

@@ -9,7 +9,7 @@ from sqlalchemy import func, select, update
 
 from service.db import Database, epoch_now
 from service.experiments.tables import Experiment, Run
-from tests.service.given import submitted
+from tests.service.sample_runs import submitted
 
 
 def test_a_transaction_that_raises_leaves_nothing(db: Database) -> None:

@@ -14,7 +14,7 @@ from service.fleet import registration
 from service.fleet.registration import WorkerIdentity
 from service.settings import Settings
 from tests.servers import free_port
-from tests.service.given import claimed, finished, submitted
+from tests.service.sample_runs import claimed, finished, submitted
 
 
 def samples(client: TestClient, name: str) -> dict[tuple[str, ...], float]:

@@ -27,9 +27,9 @@ from service.sweeps import adaptive, api, expansion, spec, submission
 from tests.processes import until
 from tests.service.experiments.lifecycle.test_cancelling import is_waited_for
 from tests.service.experiments.lifecycle.verbs import deferred, done
-from tests.service.given import QUIET, begun, claimed, finished, result_of, run_of, submitted, timing_of
 from tests.service.leaderboards.submitted.test_routes import claim
-from tests.service.sweeps.given import posted, run_all, runs_of, stored
+from tests.service.sample_runs import QUIET, begun, claimed, finished, result_of, run_of, submitted, timing_of
+from tests.service.sweeps.sample_sweeps import posted, run_all, runs_of, stored
 
 pytestmark = pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
 ADVISORY_LOCK = 0x6E6F726D

@@ -168,7 +168,7 @@ from service.app import create_app
 from service.db import Database
 from service.processes.migrate import migrate
 from service.settings import Settings
-from tests.service.given import claimed, finished, submitted
+from tests.service.sample_runs import claimed, finished, submitted
 
 settings = Settings(data_dir=sys.argv[1], allowed_hosts="testserver")
 db = Database(settings.database_url)

@@ -20,7 +20,7 @@ from service.queue import QUEUES, RUN_EXPERIMENT, Notification, Notifier, broker
 from service.settings import Settings
 from tests.proxies import proxy_to
 from tests.servers import free_port
-from tests.service.given import written
+from tests.service.sample_runs import written
 
 PATIENCE = 10.0  # seconds
 SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)

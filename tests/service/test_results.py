@@ -12,7 +12,7 @@ from service.db import Database
 from service.experiments import lifecycle
 from service.experiments.lifecycle import Lease, LeaseLost
 from service.leaderboards.tables import Entry
-from tests.service.given import claimed, finished, result_of, run_of, started_on, submitted, timing_of
+from tests.service.sample_runs import claimed, finished, result_of, run_of, started_on, submitted, timing_of
 
 ANALYSED = Analysed([Finding("gain 0.1", 1.0, "ratio of norms")], 1.5)
 FINISH: dict[str, Callable[[Session, Lease], None]] = {

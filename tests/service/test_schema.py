@@ -16,9 +16,9 @@ import pytest
 from service.artifacts import Artifacts
 from service.db import Database
 from service.settings import Settings
-from tests.service.given import begun, claimed, finished, measured, recorded, submitted, submitted_result
 from tests.service.live import live_api
-from tests.service.sweeps.given import posted, stored
+from tests.service.sample_runs import begun, claimed, finished, measured, recorded, submitted, submitted_result
+from tests.service.sweeps.sample_sweeps import posted, stored
 
 CALLS = 43
 CASES = int(os.environ.get("NORMBENCH_TEST_SCHEMA_CASES", "500"))

@@ -13,7 +13,7 @@ from service.artifacts import Artifacts
 from service.db import Database
 from service.settings import Settings
 from service.timed_calls import StoreThreads
-from tests.service.given import claimed, finished, submitted
+from tests.service.sample_runs import claimed, finished, submitted
 from tests.service.silent_store import SilentFileSystem
 
 pytestmark = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)

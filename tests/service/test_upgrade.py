@@ -9,8 +9,8 @@ from service.leaderboards.submitted.tables import SubmittedResult
 from service.processes.migrate import migrate
 from service.sweeps.tables import SweepCell
 from service.upgrade import has_old_specs, upgrade_specs
-from tests.service.given import submitted, submitted_result
-from tests.service.sweeps.given import posted, stored
+from tests.service.sample_runs import submitted, submitted_result
+from tests.service.sweeps.sample_sweeps import posted, stored
 
 
 def test_a_submitted_result_of_an_older_version_is_on_todays_board(db: Database) -> None:

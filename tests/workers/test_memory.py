@@ -18,7 +18,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 from service.db import Database
 from service.settings import InvalidSettings, read_settings
 from tests.processes import service, until
-from tests.service.given import claimed, run_of, submitted
+from tests.service.sample_runs import claimed, run_of, submitted
 from tests.workers.test_trainer import job, job_of, messages
 from workers import child
 from workers.memory import TO_BLAME, MemoryWatch, cgroup_limits, for_training, in_words, ran_out

@@ -7,7 +7,7 @@ import pytest
 
 from normcore.events import Finished
 from service.artifacts import Artifacts
-from tests.service.given import result_of, timing_of
+from tests.service.sample_runs import result_of, timing_of
 from workers import outputs
 
 CHECKPOINT = "checkpoint-000000000001.pt"

@@ -22,7 +22,7 @@ from service.leaderboards import queries as boards
 from service.processes.migrate import migrate
 from service.workload import queries as workload
 from tests.processes import until
-from tests.service.given import result_of, started_on, timing_of
+from tests.service.sample_runs import result_of, started_on, timing_of
 from workers.messages import Progress, RunFinished, RunStarted, Saved
 from workers.report import GaveUp, Report
 from workers.settings import WorkerSettings

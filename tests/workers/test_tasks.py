@@ -23,7 +23,7 @@ from service.processes.migrate import migrate
 from service.queue import Notifier, make_celery
 from service.settings import read_settings
 from tests.processes import until
-from tests.service.given import claimed, rows_of, run_of, submitted
+from tests.service.sample_runs import claimed, rows_of, run_of, submitted
 from tests.workers.test_trainer import LONG, job
 from workers import bundle
 from workers.memory import MemoryWatch

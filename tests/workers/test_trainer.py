@@ -19,8 +19,8 @@ from normcore.events import Analysed, Measured
 from normcore.own_code import present_code
 from normcore.spec import resolve
 from service.artifacts import Artifacts
-from service.experiments.trained_model import OF_OLDER_CODE, Model
-from tests.service.given import written
+from service.experiments.analysis_model import OF_OLDER_CODE, Model
+from tests.service.sample_runs import written
 from workers import fork_server
 from workers.messages import Failed, Job, Message, Progress, RunFinished, RunStarted, Saved, Stopped, Stored, Troubled
 from workers.trainer import Trainer

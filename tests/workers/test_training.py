@@ -21,7 +21,7 @@ from service.artifacts import Artifacts
 from service.experiments.machines import Start
 from service.statistics.certificate import certificate
 from tests.hog import hog, one_core
-from tests.service.given import QUIET, result_of, started, started_on, timing_of
+from tests.service.sample_runs import QUIET, result_of, started, started_on, timing_of
 from tests.workers.test_trainer import job
 from workers import bundle
 from workers.bundle import Bundle

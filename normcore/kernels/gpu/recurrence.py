@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from normcore.kernels.gpu import recorded, sequence, steps
+from normcore.kernels.gpu import sequence, steps, steps_by_graph
 from normcore.kernels.gpu.plan import Gradients, Plan, Tensors, Tiles
 from normcore.kernels.gpu.products import product
 from normcore.kernels.gradient import taken_once
@@ -82,7 +82,7 @@ def _design(plan: Plan, of: Tensors) -> ModuleType:
     _, batch, hidden = of.states.shape
     if plan.fits_on_chip(batch, hidden):
         return sequence
-    return recorded if of.weight.is_cuda else steps
+    return steps_by_graph if of.weight.is_cuda else steps
 
 
 def _after(first: Tensor, count: int) -> Tensor:

@@ -9,9 +9,9 @@ from sqlalchemy.orm import Session
 
 from service.db import epoch_now, utc_now
 from service.experiments import memory
+from service.experiments.analysis_model import Model
 from service.experiments.lifecycle.lease import Lease
 from service.experiments.tables import Experiment, Run
-from service.experiments.trained_model import Model
 from service.experiments.turns import by_urgency, first_ready, lines_of
 
 

@@ -22,7 +22,7 @@ from normcore.events import Finding, Started
 from service.artifacts import Artifacts
 from service.db import Database
 from service.experiments import lifecycle
-from tests.service.given import analysed, begun, claimed, finished, measured, recorded, submitted, written
+from tests.service.sample_runs import analysed, begun, claimed, finished, measured, recorded, submitted, written
 
 PAGE = Path(__file__).parents[3] / "docs/results/reproductions.md"
 SEEDS = PAGE.with_suffix("") / "seeds.json"

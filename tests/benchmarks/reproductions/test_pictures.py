@@ -13,7 +13,7 @@ from normcore.target import Point
 from service.artifacts import Artifacts
 from service.db import Database
 from tests.benchmarks.reproductions.test_page import text_of, write
-from tests.service.given import begun, claimed, finished, measured, recorded, submitted, written
+from tests.service.sample_runs import begun, claimed, finished, measured, recorded, submitted, written
 
 
 def test_a_band_is_the_mean_over_seeds_up_to_the_first_ones_end() -> None:

@@ -14,7 +14,7 @@ from normbench.errors import Conflict, Invalid
 from normcore.spec.files import load_yaml
 from service.db import Database
 from tests.normbench.cli.commands import from_json, normbench
-from tests.service.given import claimed, finished, submitted
+from tests.service.sample_runs import claimed, finished, submitted
 
 CLAIM = """
 task: {name: permuted_digits, profile: smoke}

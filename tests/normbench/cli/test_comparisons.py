@@ -7,7 +7,7 @@ from normbench.cli import app
 from service.db import Database
 from tests.normbench.cli.commands import from_json, normbench
 from tests.service.comparisons.test_routes import trained
-from tests.service.given import MAX_STEPS
+from tests.service.sample_runs import MAX_STEPS
 
 
 def test_entries_stand_side_by_side_as_a_table_or_as_json(api: str, db: Database) -> None:

@@ -16,8 +16,8 @@ from service.fleet import registration
 from service.fleet.registration import WorkerIdentity
 from service.settings import Settings
 from tests.normbench.cli.commands import SECONDS, from_json, normbench
-from tests.normbench.scripted import AWAY, Answer, scripted
-from tests.service.given import MAX_STEPS, begun, claimed, finished, written
+from tests.normbench.script_server import AWAY, Answer, scripted
+from tests.service.sample_runs import MAX_STEPS, begun, claimed, finished, written
 
 
 def test_a_spec_is_submitted_shown_and_cancelled(api: str, spec_file: Path, db: Database) -> None:

@@ -16,9 +16,9 @@ from service.db import Database
 from tests.normbench.cli.commands import from_json, normbench
 from tests.normbench.terminal import on_a_terminal
 from tests.service.comparisons.test_routes import trained
-from tests.service.given import submitted
 from tests.service.leaderboards.boards import result
-from tests.service.sweeps.given import SPEC, posted, stored
+from tests.service.sample_runs import submitted
+from tests.service.sweeps.sample_sweeps import SPEC, posted, stored
 
 
 def rows_of(text: str) -> list[dict[str, str]]:

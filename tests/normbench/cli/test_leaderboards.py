@@ -17,8 +17,8 @@ from normcore.spec.methods import METHODS
 from service.db import Database
 from service.experiments import lifecycle, submission
 from tests.normbench.cli.commands import from_json, normbench
-from tests.service.given import claimed, finished
 from tests.service.leaderboards.boards import measured, result
+from tests.service.sample_runs import claimed, finished
 
 
 def test_a_leaderboard_is_shown_as_a_table_or_as_json(api: str, spec_file: Path, db: Database) -> None:

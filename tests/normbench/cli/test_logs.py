@@ -8,8 +8,8 @@ from service.db import Database
 from service.experiments import lifecycle
 from service.settings import Settings
 from tests.normbench.cli.commands import from_json, normbench
-from tests.normbench.scripted import Answer, scripted
-from tests.service.given import claimed, finished, timing_of
+from tests.normbench.script_server import Answer, scripted
+from tests.service.sample_runs import claimed, finished, timing_of
 
 
 def test_a_runs_history_and_log_lines_are_shown(api: str, spec_file: Path, db: Database, settings: Settings) -> None:

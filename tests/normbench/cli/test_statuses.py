@@ -9,7 +9,7 @@ from normbench.cli import app
 from normbench.cli.command import DIFFERS, DIVERGED, FAILED, INTERRUPTED, MISUSED
 from service.db import Database
 from tests.normbench.cli.commands import from_json
-from tests.service.given import claimed, failed, finished
+from tests.service.sample_runs import claimed, failed, finished
 
 GOOD, BAD = "task: {name: permuted_digits, profile: smoke}\n", "task: {name: permuted_digit}\n"
 SWEEP = f"spec: {{{GOOD.strip()}}}\ngrid: {{norm.method: [none, layer_norm]}}\n"

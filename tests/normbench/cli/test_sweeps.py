@@ -13,10 +13,10 @@ from normbench import Client
 from normbench.cli import app, command
 from service.db import Database
 from tests.normbench.cli.commands import SECONDS, command_process, from_json, normbench
-from tests.normbench.scripted import AWAY, HANG_UP, Answer, scripted
+from tests.normbench.script_server import AWAY, HANG_UP, Answer, scripted
 from tests.processes import until
-from tests.service.given import begun, claimed, failed, finished
-from tests.service.sweeps.given import run_all
+from tests.service.sample_runs import begun, claimed, failed, finished
+from tests.service.sweeps.sample_sweeps import run_all
 
 
 @pytest.fixture

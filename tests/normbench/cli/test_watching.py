@@ -13,9 +13,9 @@ from normcore.events import Analysed, Finding
 from service.db import Database
 from service.experiments import lifecycle
 from tests.normbench.cli.commands import SECONDS, command_process, from_json, normbench
-from tests.normbench.scripted import AWAY, HANG_UP, Answer, scripted
+from tests.normbench.script_server import AWAY, HANG_UP, Answer, scripted
 from tests.processes import until
-from tests.service.given import MAX_STEPS, begun, claimed, failed, finished, measured, recorded, written
+from tests.service.sample_runs import MAX_STEPS, begun, claimed, failed, finished, measured, recorded, written
 
 TASK = {"name": "char_lm", "metric": {"name": "bits_per_char"}}
 

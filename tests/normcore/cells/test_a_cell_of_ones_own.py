@@ -12,7 +12,7 @@ import pytest
 
 from normcore.spec.methods import METHODS
 from tests.documents import recipes
-from tests.examples import installed
+from tests.examples import installation
 
 PYPROJECT = """
 [build-system]
@@ -47,12 +47,12 @@ def with_cell(tmp_path_factory: pytest.TempPathFactory) -> str:
     (package.parent / "pyproject.toml").write_text(PYPROJECT)
     (package / "__init__.py").write_text(OPTIONS)
     (package / "cell.py").write_text(CELL)
-    return installed.install(package.parent, folder)
+    return installation.install(package.parent, folder)
 
 
 def run(pythonpath: str, folder: Path, code: str) -> Any:
     """Output of the code in a process of its own, read as JSON."""
-    return json.loads(installed.run(pythonpath, folder, "-c", code))
+    return json.loads(installation.run(pythonpath, folder, "-c", code))
 
 
 def test_it_is_known_without_torch(with_cell: str, tmp_path: Path) -> None:

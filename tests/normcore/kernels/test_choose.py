@@ -20,7 +20,7 @@ from normcore.spec.cells import CELLS
 from normcore.spec.cells.lstm import LSTM
 from normcore.spec.methods import METHODS
 from normcore.spec.methods.layer_norm import LayerNorm
-from tests.normcore.kernels.compared import FUSED
+from tests.normcore.kernels.cell_pass import FUSED
 
 CPU = torch.device("cpu")
 FITTING = [(cell, method) for cell in CELLS for method, kind in METHODS.items() if kind.fits(CELLS[cell])]

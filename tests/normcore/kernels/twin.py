@@ -13,7 +13,7 @@ from normcore.norms.population import batch_norms, population_statistics
 from normcore.recurrent import Recurrent
 from normcore.spec.cells import CELLS
 from normcore.spec.methods import METHODS
-from tests.normcore.kernels.compared import (
+from tests.normcore.kernels.cell_pass import (
     CASES,
     DEFAULTS,
     EXACT,

@@ -22,7 +22,7 @@ from normcore.tasks.image_classification import ImageClassification
 from normcore.tasks.task import Resources
 from normcore.training.evaluation import evaluate
 from normcore.training.loop import train
-from tests.normcore.evaluated import evaluated
+from tests.normcore.evaluations import evaluated
 from tests.normcore.training_specs import training_spec
 
 CPU = torch.device("cpu")

@@ -12,7 +12,7 @@ from normcore.norms.batch_norm import BatchNormLayer
 from normcore.spec import TrainingSpec
 from normcore.training.evaluation import evaluate, mixed_precision, take_population_statistics
 from normcore.training.evaluation import test as final_test
-from tests.normcore.evaluated import evaluated
+from tests.normcore.evaluations import evaluated
 from tests.normcore.training_specs import training_spec
 
 CPU = torch.device("cpu")

@@ -23,7 +23,7 @@ from normcore.tasks.task import Loss
 from normcore.training import loop
 from normcore.training.checkpoint import CorruptCheckpoint
 from normcore.training.loop import train
-from tests.normcore.kernels.compared import FUSED
+from tests.normcore.kernels.cell_pass import FUSED
 from tests.normcore.training_specs import training_spec
 
 RECURRENT = [name for name, method in METHODS.items() if any(map(method.fits, CELLS.values()))]

@@ -9,8 +9,8 @@ from starlette.testclient import TestClient
 from service.comparisons.figures import thinned
 from service.comparisons.schemas import Curve
 from service.db import Database
-from tests.service.asked import is_problem
 from tests.service.comparisons.test_routes import ACCURACIES, trained
+from tests.service.http_calls import is_problem
 
 
 @pytest.fixture

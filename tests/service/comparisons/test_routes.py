@@ -16,7 +16,7 @@ from normcore.target import Point
 from service.db import Database
 from service.experiments import lifecycle
 from service.statistics.times import to_baselines_best
-from tests.service.given import MAX_STEPS, begun, claimed, finished, recorded, started, submitted
+from tests.service.sample_runs import MAX_STEPS, begun, claimed, finished, recorded, started, submitted
 
 SEEDS = range(5)
 ACCURACIES = [0.80, 0.82, 0.81, 0.84, 0.83]

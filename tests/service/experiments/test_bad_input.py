@@ -11,7 +11,7 @@ from sqlalchemy import func, select
 from starlette.testclient import TestClient
 
 from service.experiments.tables import Experiment, Label, Run
-from tests.service.given import written
+from tests.service.sample_runs import written
 
 
 def stored(client: TestClient) -> list[int | None]:

@@ -10,7 +10,7 @@ from service import results
 from service.db import Database
 from service.experiments import certificates
 from service.experiments.machines import Start
-from tests.service.given import QUIET, begun, claimed, result_of, run_of, started_on, submitted, timing_of
+from tests.service.sample_runs import QUIET, begun, claimed, result_of, run_of, started_on, submitted, timing_of
 
 SLOW = tuple(1.5 * seconds for seconds in QUIET)
 

@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 
 from service.db import Database
 from service.experiments.columns import EXPERIMENTS_EXAMPLE, MEASUREMENTS_EXAMPLE, RUNS_EXAMPLE
-from tests.service.given import begun, claimed, finished, measured, recorded, submitted, submitted_analysis
+from tests.service.sample_runs import begun, claimed, finished, measured, recorded, submitted, submitted_analysis
 
 LIST = "/v1/experiments"
 

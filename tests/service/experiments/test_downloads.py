@@ -9,8 +9,8 @@ from service.artifacts import Artifacts
 from service.db import Database
 from service.experiments import lifecycle
 from service.settings import Settings
-from tests.service.asked import is_problem
-from tests.service.given import claimed, finished, submitted
+from tests.service.http_calls import is_problem
+from tests.service.sample_runs import claimed, finished, submitted
 
 SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 

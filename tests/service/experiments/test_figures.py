@@ -14,8 +14,17 @@ from service.db import Database
 from service.experiments import lifecycle
 from service.experiments.figures import MAX_POINTS, MOST_SEEDS
 from service.settings import Settings
-from tests.service.asked import is_problem
-from tests.service.given import begun, claimed, failed, finished, measured, recorded, submitted, submitted_analysis
+from tests.service.http_calls import is_problem
+from tests.service.sample_runs import (
+    begun,
+    claimed,
+    failed,
+    finished,
+    measured,
+    recorded,
+    submitted,
+    submitted_analysis,
+)
 
 SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 MATRIX: dict[str, Any] = {"data": [{"type": "heatmap", "z": [[1, 0], [0, 1]]}], "layout": {"title": {"text": "here"}}}

@@ -15,7 +15,7 @@ from service.fleet.registration import WorkerIdentity
 from service.fleet.tables import Worker
 from service.queue import Notification
 from tests.service.experiments.lifecycle.verbs import cancel, lost, released, retry
-from tests.service.given import ALL_QUEUES, failed, run_of, submitted, written
+from tests.service.sample_runs import ALL_QUEUES, failed, run_of, submitted, written
 
 FUSED: dict[str, Any] = {"training": {"kernel": "fused"}}
 

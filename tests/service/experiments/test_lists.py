@@ -10,8 +10,8 @@ from starlette.testclient import TestClient
 
 from service.db import Database
 from service.experiments.tables import Run
-from tests.service.asked import ids, is_problem, post
-from tests.service.given import claimed, failed, submitted
+from tests.service.http_calls import ids, is_problem, post
+from tests.service.sample_runs import claimed, failed, submitted
 
 SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 

@@ -15,7 +15,7 @@ from service.experiments.memory import NO_MACHINE_HAS
 from service.experiments.tables import Run
 from service.fleet import registration
 from service.fleet.registration import WorkerIdentity
-from tests.service.given import submitted, written
+from tests.service.sample_runs import submitted, written
 
 GB = 10**9
 LARGE: dict[str, Any] = {"model": {"hidden_size": 4096}}

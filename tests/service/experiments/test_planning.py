@@ -18,7 +18,7 @@ from service.experiments import lifecycle, validation
 from service.experiments.tables import Experiment, Run
 from service.fleet import registration
 from service.fleet.registration import WorkerIdentity
-from tests.service.given import begun, claimed, finished, recorded, result_of, submitted, written
+from tests.service.sample_runs import begun, claimed, finished, recorded, result_of, submitted, written
 
 
 def plan(client: TestClient, *args: Any, **parts: Any) -> Any:

@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 from service.db import Database
 from service.experiments import lifecycle
 from service.experiments.examples import RUN
-from tests.service.given import claimed, finished, started, submitted
+from tests.service.sample_runs import claimed, finished, started, submitted
 
 SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 

@@ -16,8 +16,8 @@ from service.db import Database
 from service.experiments.tables import Experiment, Run
 from service.settings import Settings
 from tests.servers import free_port
-from tests.service.asked import ids, is_problem, post
-from tests.service.given import MAX_STEPS, claimed, failed, finished, recorded, run_of, submitted, written
+from tests.service.http_calls import ids, is_problem, post
+from tests.service.sample_runs import MAX_STEPS, claimed, failed, finished, recorded, run_of, submitted, written
 
 SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 

@@ -7,9 +7,9 @@ from normcore.events import Divergence
 from service.db import Database
 from service.experiments import lifecycle
 from service.experiments.tables import Run
-from tests.service.asked import is_problem
 from tests.service.experiments.lifecycle.verbs import released
-from tests.service.given import MAX_STEPS, begun, claimed, failed, finished, measured, recorded, submitted
+from tests.service.http_calls import is_problem
+from tests.service.sample_runs import MAX_STEPS, begun, claimed, failed, finished, measured, recorded, submitted
 
 SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 

@@ -18,7 +18,7 @@ from service.experiments.lifecycle import Lease, LeaseLost
 from service.experiments.tables import Run
 from service.experiments.turns import AT_ONCE
 from service.processes.migrate import migrate
-from tests.service.given import ALL_QUEUES, result_of, started, written
+from tests.service.sample_runs import ALL_QUEUES, result_of, started, written
 
 MAX_ATTEMPTS = 2
 MAX_RUNS = 3  # few, so that much happens to each

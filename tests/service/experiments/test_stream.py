@@ -20,8 +20,8 @@ from service.experiments.tables import Run
 from service.http import permits
 from service.keys import browser, keyring
 from service.settings import Settings
-from tests.service.given import begun, claimed, failed, finished, measured, recorded, submitted
 from tests.service.live import live_api
+from tests.service.sample_runs import begun, claimed, failed, finished, measured, recorded, submitted
 
 TIMEOUT = 20.0  # seconds
 

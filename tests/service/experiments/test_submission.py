@@ -11,7 +11,7 @@ from service.errors import Conflict
 from service.experiments import submission
 from service.experiments.tables import Experiment, Label, Run
 from tests.service.experiments.lifecycle.verbs import database_time
-from tests.service.given import MAX_STEPS, submitted, written
+from tests.service.sample_runs import MAX_STEPS, submitted, written
 
 
 def test_a_submitted_experiment_is_stored_with_one_queued_run_for_each_seed(db: Database) -> None:

@@ -8,7 +8,7 @@ from starlette.testclient import TestClient
 
 from service.db import Database
 from service.experiments.tables import Experiment
-from tests.service.given import begun, claimed, failed, finished, submitted
+from tests.service.sample_runs import begun, claimed, failed, finished, submitted
 
 CHAR_LM: dict[str, Any] = {"task": {"name": "char_lm", "profile": "smoke"}}
 

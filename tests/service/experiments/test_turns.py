@@ -12,8 +12,8 @@ from service.experiments.tables import Run
 from service.fleet import registration
 from service.fleet.registration import WorkerIdentity
 from service.queue import Notification
-from tests.service.given import claimed, failed, run_of, submitted
-from tests.service.sweeps.given import LR, posted, stored
+from tests.service.sample_runs import claimed, failed, run_of, submitted
+from tests.service.sweeps.sample_sweeps import LR, posted, stored
 
 
 def claimed_experiments(db: Database, count: int) -> list[str]:

@@ -11,7 +11,7 @@ from service.fleet import registration
 from service.fleet.registration import WorkerIdentity
 from service.fleet.tables import Worker
 from service.workload import queries as workload
-from tests.service.given import claimed, finished, submitted
+from tests.service.sample_runs import claimed, finished, submitted
 
 HEARTBEAT = 5.0
 

@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 from starlette.types import Message
 
 from service.http.bodies import A_RESULT, A_SWEEP
-from tests.service.given import written
+from tests.service.sample_runs import written
 
 YAML = b"""
 task: {name: permuted_digits, profile: smoke}

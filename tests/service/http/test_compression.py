@@ -7,7 +7,7 @@ from service.artifacts import Artifacts
 from service.db import Database
 from service.http.compression import accepts_gzip
 from service.settings import Settings
-from tests.service.given import claimed, finished, submitted
+from tests.service.sample_runs import claimed, finished, submitted
 
 pytestmark = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 ZIPPED, PLAIN = {"Accept-Encoding": "gzip"}, {"Accept-Encoding": "identity"}

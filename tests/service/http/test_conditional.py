@@ -5,7 +5,7 @@ from starlette.testclient import TestClient
 
 from service.db import Database
 from service.http.conditional import etag_matches
-from tests.service.given import claimed, finished, submitted
+from tests.service.sample_runs import claimed, finished, submitted
 
 SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 CACHED = [

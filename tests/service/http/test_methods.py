@@ -12,8 +12,8 @@ from starlette.types import Message
 from service.db import Database
 from service.http.methods import AnswerHead
 from service.settings import Settings
-from tests.service.given import submitted
 from tests.service.live import live_api
+from tests.service.sample_runs import submitted
 
 READABLE = ["/healthz", "/readyz", "/openapi.json", "/docs", "/metrics", "/v1/tasks", "/v1/experiments", "/v1/queue"]
 

@@ -14,8 +14,8 @@ from service.app import create_app
 from service.artifacts import Artifacts
 from service.db import Database
 from service.settings import Settings
-from tests.service.given import begun, claimed, finished, measured, recorded, submitted, written
-from tests.service.sweeps.given import posted
+from tests.service.sample_runs import begun, claimed, finished, measured, recorded, submitted, written
+from tests.service.sweeps.sample_sweeps import posted
 
 SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 JSON = "application/json"

@@ -13,8 +13,8 @@ from starlette.testclient import TestClient
 
 from service.db import Database
 from service.http.tables import CSV, PARQUET, Column, FileFormat, Table, encoded, file_answer, interval, preferred
-from tests.service.asked import is_problem
-from tests.service.given import submitted
+from tests.service.http_calls import is_problem
+from tests.service.sample_runs import submitted
 
 SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 LIST = "/v1/experiments"

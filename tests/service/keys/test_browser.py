@@ -10,7 +10,7 @@ from service.app import create_app
 from service.db import Database
 from service.keys import keyring
 from service.settings import Settings
-from tests.service.given import written
+from tests.service.sample_runs import written
 
 PAGE = {"Sec-Fetch-Site": "same-origin"}
 

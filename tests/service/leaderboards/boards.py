@@ -11,7 +11,7 @@ from normcore.spec import digest, resolve
 from service.db import Database
 from service.experiments import lifecycle, submission
 from service.experiments.schemas import ExperimentOut
-from tests.service.given import claimed, finished, started, submitted
+from tests.service.sample_runs import claimed, finished, started, submitted
 
 
 def ended(db: Database, experiment: ExperimentOut, *results: dict[str, Any]) -> str:

@@ -11,8 +11,8 @@ from starlette.testclient import TestClient
 from normcore.spec.tasks import BENCHMARKS
 from service.db import Database
 from service.leaderboards.columns import FILE_EXAMPLE, OVERALL_EXAMPLE
-from tests.service.given import submitted_result
 from tests.service.leaderboards.boards import board, measured, result
+from tests.service.sample_runs import submitted_result
 
 PATH = "/v1/leaderboards/permuted_digits"
 FREE = {"changes", "provenance", "conflicting_seeds", "experiments"}  # cells of JSON

@@ -14,8 +14,8 @@ from service.experiments.tables import Run
 from service.leaderboards import entries
 from service.leaderboards.entry import Pooled, RunResult, stored_pooled
 from service.leaderboards.tables import Entry
-from tests.service.given import MAX_STEPS, claimed, failed, finished, measured, recorded, submitted, timing_of
 from tests.service.leaderboards.boards import board, trained_by
+from tests.service.sample_runs import MAX_STEPS, claimed, failed, finished, measured, recorded, submitted, timing_of
 
 DIGITS = {"name": "permuted_digits", "profile": "smoke"}
 

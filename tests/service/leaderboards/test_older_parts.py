@@ -12,8 +12,8 @@ from normcore.own_code import parts_of
 from normcore.spec import resolve
 from service.db import Database
 from service.experiments.tables import Run
-from tests.service.given import begun, claimed, finished, measured, recorded, submitted, written
 from tests.service.leaderboards.boards import board
+from tests.service.sample_runs import begun, claimed, finished, measured, recorded, submitted, written
 
 BOARD = "/v1/leaderboards/permuted_digits"
 PARTS = {"task": "t1", "model": "m1", "optimizer": "o1"}

@@ -11,9 +11,9 @@ from normcore.spec.tasks import BENCHMARKS
 from service.db import Database
 from service.experiments import lifecycle
 from service.leaderboards.tables import Entry
-from tests.service.asked import is_problem
-from tests.service.given import claimed, finished, started, submitted
+from tests.service.http_calls import is_problem
 from tests.service.leaderboards.boards import result
+from tests.service.sample_runs import claimed, finished, started, submitted
 
 DIGITS: dict[str, Any] = {"name": "permuted_digits", "profile": "smoke"}
 IN_ORDER: dict[str, Any] = {"name": "sequential_digits", "profile": "smoke"}

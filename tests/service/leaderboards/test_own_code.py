@@ -9,8 +9,8 @@ from service.db import Database
 from service.experiments.tables import Experiment, Run
 from service.leaderboards import entries, queries
 from service.leaderboards.tables import Entry
-from tests.service.given import begun, claimed, finished, submitted
 from tests.service.leaderboards.boards import board
+from tests.service.sample_runs import begun, claimed, finished, submitted
 
 BOARD = "/v1/leaderboards/permuted_digits"
 

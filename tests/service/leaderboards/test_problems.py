@@ -12,8 +12,8 @@ from normcore.spec import digest, resolve
 from service.db import Database
 from service.experiments import submission
 from service.leaderboards.tables import Entry
-from tests.service.given import submitted
 from tests.service.leaderboards.boards import board, ended, measured, result
+from tests.service.sample_runs import submitted
 
 SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 

@@ -12,8 +12,8 @@ from starlette.testclient import TestClient
 
 from service.db import Database, utc_now
 from service.experiments import lifecycle
-from tests.service.given import MAX_STEPS, claimed, finished, run_of, started, submitted, timing_of
 from tests.service.leaderboards.boards import board, ended, result
+from tests.service.sample_runs import MAX_STEPS, claimed, finished, run_of, started, submitted, timing_of
 
 SEEDS = 5
 CLOSE, WORSE = [0.80, 0.81, 0.82, 0.83, 0.84], [0.31, 0.30, 0.33, 0.32, 0.30]

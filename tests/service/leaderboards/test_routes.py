@@ -11,8 +11,8 @@ from normcore.problem import own_budget, own_problem
 from normcore.spec import TASKS
 from service.db import Database
 from service.experiments import lifecycle
-from tests.service.given import claimed, finished, started, submitted
 from tests.service.leaderboards.boards import board, ended, measured, result, trained_by
+from tests.service.sample_runs import claimed, finished, started, submitted
 
 OF_PROFILE = own_problem("permuted_digits", "smoke")
 OWN: Any = {"id": OF_PROFILE.id, "title": "the profile's own", "options": OF_PROFILE.options, "note": None}

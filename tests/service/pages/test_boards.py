@@ -8,8 +8,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from service.db import Database
-from tests.service.given import submitted_result
 from tests.service.pages.conftest import PHONE, WIDE, NewPage, Site, check_accessible, check_fits
+from tests.service.sample_runs import submitted_result
 
 PAPER = "/boards/permuted_mnist?profile=paper"
 TIED = "/boards/sequential_mnist?profile=paper"

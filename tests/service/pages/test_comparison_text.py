@@ -16,7 +16,7 @@ from service.leaderboards.schemas import Problem
 from service.pages.comparison_page import differing
 from service.pages.comparison_text import compared, facts, verdict
 from tests.service.comparisons.test_routes import trained
-from tests.service.given import MAX_STEPS
+from tests.service.sample_runs import MAX_STEPS
 
 EMPTY = Curve([], [], [], [], [], [])
 NO_RATIO = Ratio(None, None)

@@ -16,7 +16,9 @@ from service.experiments.schemas import ExperimentOut, HistoryEntry, ProgressOut
 from service.experiments.seed_curves import SeedCurve, SeedCurves
 from service.pages.experiment import answer, board_address, curve_table, history, spread, told_departures
 from service.workload.backlog import Backlog
-from tests.service.given import (
+from tests.service.pages.conftest import PHONE, WIDE, NewPage, Site, check_accessible, check_fits
+from tests.service.pages.figures import drawn, expect_drawn
+from tests.service.sample_runs import (
     MAX_STEPS,
     begun,
     claimed,
@@ -29,8 +31,6 @@ from tests.service.given import (
     submitted_analysis,
     written,
 )
-from tests.service.pages.conftest import PHONE, WIDE, NewPage, Site, check_accessible, check_fits
-from tests.service.pages.figures import drawn, expect_drawn
 
 OTHER = {"Accept": "text/html", "Origin": "https://evil.example"}
 

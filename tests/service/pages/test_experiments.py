@@ -10,8 +10,8 @@ from starlette.testclient import TestClient
 from service.db import Database
 from service.experiments import examples
 from service.pages.experiments import ON_A_PAGE, RunResult, rows
-from tests.service.given import claimed, finished, submitted
 from tests.service.pages.conftest import PHONE, WIDE, NewPage, Site, check_accessible, check_fits
+from tests.service.sample_runs import claimed, finished, submitted
 
 HTML = {"Accept": "text/html"}
 

@@ -10,9 +10,9 @@ from playwright.sync_api import Browser, Page, Route, expect
 
 from service.db import Database
 from tests.processes import Service, service
-from tests.service.given import MAX_STEPS, begun, claimed, finished, measured, recorded, submitted
 from tests.service.pages.conftest import NewPage, Site
 from tests.service.pages.figures import drawn, expect_drawn
+from tests.service.sample_runs import MAX_STEPS, begun, claimed, finished, measured, recorded, submitted
 
 NOTICED = 60_000  # milliseconds, until a page has noticed that the API is back
 STOPPED = 30_000  # milliseconds, from the click to the end of a training

@@ -12,7 +12,7 @@ from service.catalogue import descriptions
 from service.db import Database
 from service.pages.methods import claim, facts
 from service.report_cards.examples import REPORT_CARD
-from tests.service.pages import given
+from tests.service.pages import sample_pages
 from tests.service.pages.conftest import PHONE, WIDE, NewPage, Site, check_accessible, check_fits
 
 CARD = "/v1/methods/layer_norm/report-card"
@@ -22,7 +22,7 @@ CARD = "/v1/methods/layer_norm/report-card"
 def measured(fresh_site: Site) -> Site:
     """A service on which some of layer_norm's report card is measured."""
     db = Database(fresh_site.settings.database_url)
-    given.card(db)
+    sample_pages.card(db)
     db.close()
     return fresh_site
 

@@ -10,9 +10,9 @@ from starlette.testclient import TestClient
 from service.db import Database
 from service.experiments import examples
 from service.pages.outcomes import diverged_at
-from tests.service.given import begun, claimed, finished, measured, recorded, submitted
 from tests.service.pages.conftest import PHONE, WIDE, NewPage, Site, check_accessible, check_fits
-from tests.service.sweeps.given import run_all, stored
+from tests.service.sample_runs import begun, claimed, finished, measured, recorded, submitted
+from tests.service.sweeps.sample_sweeps import run_all, stored
 
 SMOKE = {"task": {"name": "permuted_digits", "profile": "smoke"}}
 

@@ -14,9 +14,9 @@ from service.experiments.schemas import MeasurementsOut, ProgressOut, RunOut, Se
 from service.fleet.registration import WorkerIdentity, register
 from service.pages.run import answer, results, table, timing
 from service.settings import Settings
-from tests.service.given import analysed, begun, claimed, finished, measured, recorded, submitted, timing_of
 from tests.service.pages.conftest import PHONE, WIDE, NewPage, Site, check_accessible, check_fits
 from tests.service.pages.figures import expect_drawn
+from tests.service.sample_runs import analysed, begun, claimed, finished, measured, recorded, submitted, timing_of
 
 PICTURE = b'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>'
 

@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 
 from service.db import Database
 from tests.service.leaderboards.boards import result
-from tests.service.sweeps.given import run_all, stored
+from tests.service.sweeps.sample_sweeps import run_all, stored
 
 pytestmark = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 

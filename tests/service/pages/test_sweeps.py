@@ -10,9 +10,9 @@ from playwright.sync_api import expect
 
 from service.db import Database
 from service.pages.sweeps import claim
-from tests.service.pages import given
+from tests.service.pages import sample_pages
 from tests.service.pages.conftest import PHONE, WIDE, NewPage, Site, check_accessible, check_fits, site_in
-from tests.service.sweeps.given import posted, run_all, shown, stored
+from tests.service.sweeps.sample_sweeps import posted, run_all, shown, stored
 
 
 @dataclass
@@ -29,8 +29,8 @@ class Swept:
 def swept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Swept]:
     for site in site_in(tmp_path_factory.mktemp("swept")):
         db = Database(site.settings.database_url)
-        two_axes, methods = given.sweep_of_two_axes(db), given.sweep_of_methods(db)
-        yield Swept(site, two_axes, methods, given.sweep_under_way(db))
+        two_axes, methods = sample_pages.sweep_of_two_axes(db), sample_pages.sweep_of_methods(db)
+        yield Swept(site, two_axes, methods, sample_pages.sweep_under_way(db))
         db.close()
 
 
@@ -94,7 +94,7 @@ def test_a_figure_that_is_not_there_says_which_is(swept: Swept) -> None:
 @pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
 def test_a_sweep_is_cancelled_and_retried(fresh_site: Site, new_page: NewPage, scripts: bool) -> None:
     db = Database(fresh_site.settings.database_url)
-    sweep_id = given.sweep_under_way(db)
+    sweep_id = sample_pages.sweep_under_way(db)
     db.close()
     page = new_page(fresh_site, scripts=scripts)
     page.goto("/sweeps")
@@ -145,7 +145,7 @@ def test_what_is_no_sweep_is_not_found(swept: Swept) -> None:
 
 def test_sweeps_come_in_pages(fresh_site: Site, new_page: NewPage) -> None:
     db = Database(fresh_site.settings.database_url)
-    ids = [given.sweep_under_way(db) for _ in range(51)]
+    ids = [sample_pages.sweep_under_way(db) for _ in range(51)]
     db.close()
     page = new_page(fresh_site)
     page.goto("/sweeps")

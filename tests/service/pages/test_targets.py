@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from service.db import Database
 from tests.service.pages.conftest import PHONE, WIDE, NewPage, Site, site_in
-from tests.service.pages.given import card, sweep_of_two_axes
+from tests.service.pages.sample_pages import card, sweep_of_two_axes
 from tests.service.pages.screenshots import paths
 
 TOO_SMALL = """(least) => {

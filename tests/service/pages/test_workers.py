@@ -12,8 +12,8 @@ from service.fleet.registration import WorkerIdentity, register
 from service.pages.workers import Row, answer
 from service.workload.examples import QUEUE, WORKER
 from service.workload.schemas import QueueOut
-from tests.service.given import begun, claimed, submitted
 from tests.service.pages.conftest import PHONE, WIDE, NewPage, Site, check_accessible, check_fits
+from tests.service.sample_runs import begun, claimed, submitted
 
 IDLE = Row(WORKER, None, None, None, 10.0, 1.0)
 BUSY = Row(WORKER, examples.RUN, "permuted_digits", "none", 10.0, 1.0)

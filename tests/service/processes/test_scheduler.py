@@ -19,7 +19,7 @@ from service.processes.migrate import migrate
 from service.processes.scheduler import look, run_scheduler
 from service.queue import Notification
 from service.settings import Settings
-from tests.service.given import claimed, finished, run_of, submitted
+from tests.service.sample_runs import claimed, finished, run_of, submitted
 
 PATIENCE = 10.0  # seconds
 

@@ -11,7 +11,7 @@ from normcore.spec import resolve
 from normcore.spec.cells import CELLS
 from service.db import Database
 from service.report_cards import queries
-from tests.service.given import analysed, claimed, failed, finished, submitted, submitted_analysis
+from tests.service.sample_runs import analysed, claimed, failed, finished, submitted, submitted_analysis
 
 
 def card_of(client: TestClient, method: str) -> dict[str, Any]:

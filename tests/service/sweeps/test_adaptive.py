@@ -10,8 +10,8 @@ from service.db import Database
 from service.processes.scheduler import look
 from service.settings import Settings
 from service.sweeps import adaptive, api
-from tests.service.given import claimed, failed, submitted
-from tests.service.sweeps.given import cell, posted, run_all, runs_of, shown, stored
+from tests.service.sample_runs import claimed, failed, submitted
+from tests.service.sweeps.sample_sweeps import cell, posted, run_all, runs_of, shown, stored
 
 THREE = {"norm.method": ["none", "layer_norm", "recurrent_batch_norm"]}
 MEANS = {"none": 0.2, "layer_norm": 0.80, "recurrent_batch_norm": 0.81}

@@ -5,8 +5,8 @@ import pytest
 from service.db import Database
 from service.errors import NotFound
 from service.sweeps import api
-from tests.service.given import claimed, recorded
-from tests.service.sweeps.given import SPEC, posted, shown, stored
+from tests.service.sample_runs import claimed, recorded
+from tests.service.sweeps.sample_sweeps import SPEC, posted, shown, stored
 
 
 def test_all_of_a_sweep_is_cancelled_and_retried_as_one(db: Database) -> None:

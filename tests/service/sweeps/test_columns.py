@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 
 from service.db import Database
 from service.sweeps.columns import FILE_EXAMPLE, SWEEPS_EXAMPLE
-from tests.service.sweeps.given import LR, posted, run_all, stored
+from tests.service.sweeps.sample_sweeps import LR, posted, run_all, stored
 
 GRID: dict[str, list[Any]] = {"norm.method": ["none", "layer_norm"], LR: [1e-3, 2e-3]}
 

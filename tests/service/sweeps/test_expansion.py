@@ -8,7 +8,7 @@ from normcore.spec import TrainingSpec, resolve
 from service.errors import Invalid
 from service.sweeps.expansion import Cell, assignments, cells
 from service.sweeps.spec import read
-from tests.service.sweeps.given import LR, METHODS, SPEC, posted
+from tests.service.sweeps.sample_sweeps import LR, METHODS, SPEC, posted
 
 
 def expanded(body: Any) -> list[Cell]:

@@ -8,8 +8,8 @@ import pytest
 from service.db import Database
 from service.http.answer_cache import KeptAnswers
 from service.sweeps import queries
-from tests.service.given import MAX_STEPS, begun, claimed, failed, finished, measured, recorded
-from tests.service.sweeps.given import LR, METHODS, SPEC, cell, posted, run_all, shown, stored
+from tests.service.sample_runs import MAX_STEPS, begun, claimed, failed, finished, measured, recorded
+from tests.service.sweeps.sample_sweeps import LR, METHODS, SPEC, cell, posted, run_all, shown, stored
 
 RATES = [1e-4, 1e-3, 1e-2]
 VALUES = {("none", 1e-4): 0.3, ("none", 1e-3): 0.6, ("none", 1e-2): 0.4} | {

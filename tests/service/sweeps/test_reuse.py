@@ -12,8 +12,8 @@ from normcore.training.loop import train
 from service.db import Database
 from service.experiments import lifecycle
 from service.sweeps.reuse import versions_of
-from tests.service.given import MAX_STEPS, claimed, submitted
-from tests.service.sweeps.given import CODE, SPEC, posted, run_all, runs_of, shown, stored
+from tests.service.sample_runs import MAX_STEPS, claimed, submitted
+from tests.service.sweeps.sample_sweeps import CODE, SPEC, posted, run_all, runs_of, shown, stored
 
 SEEDS = {**SPEC, "seeds": [0, 1, 2]}
 

@@ -6,9 +6,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from service.db import Database
-from tests.service.asked import ids, is_problem
-from tests.service.given import submitted
-from tests.service.sweeps.given import LR, METHODS, SPEC, posted, run_all
+from tests.service.http_calls import ids, is_problem
+from tests.service.sample_runs import submitted
+from tests.service.sweeps.sample_sweeps import LR, METHODS, SPEC, posted, run_all
 
 YAML = """
 spec:

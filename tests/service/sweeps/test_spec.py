@@ -8,7 +8,7 @@ import pytest
 
 from service.errors import Invalid
 from service.sweeps.spec import Distribution, read
-from tests.service.sweeps.given import LR, METHODS, SPEC, posted
+from tests.service.sweeps.sample_sweeps import LR, METHODS, SPEC, posted
 
 RATE = {"log_uniform": [1e-4, 1e-2]}
 

@@ -12,8 +12,8 @@ from service.experiments.tables import Experiment, Run
 from service.sweeps import api, expansion, submission
 from service.sweeps.spec import read
 from service.sweeps.tables import Sweep, SweepCell
-from tests.service.given import claimed, finished, submitted
-from tests.service.sweeps.given import LR, METHODS, SPEC, posted, runs_of, shown, stored
+from tests.service.sample_runs import claimed, finished, submitted
+from tests.service.sweeps.sample_sweeps import LR, METHODS, SPEC, posted, runs_of, shown, stored
 
 SEEDS = {**SPEC, "seeds": [0, 1, 2]}
 

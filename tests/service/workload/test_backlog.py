@@ -8,7 +8,7 @@ from service.db import Database
 from service.fleet import registration
 from service.fleet.registration import WorkerIdentity
 from service.workload.backlog import NEWEST
-from tests.service.given import claimed, failed, finished, submitted
+from tests.service.sample_runs import claimed, failed, finished, submitted
 
 
 def queue(client: TestClient, device: str) -> Any:

@@ -17,7 +17,7 @@ from normcore.kernels.cpu import build
 from normcore.kernels.cpu.build import INSTRUCTION_SETS, PREBUILT, SOURCES, Variant, built, place_of
 from normcore.kernels.cpu.compiler import BuildFailed, Limit
 from normcore.kernels.cpu.load import KernelsMissing, instruction_set, load
-from tests.normcore.kernels.compared import EXACT
+from tests.normcore.kernels.cell_pass import EXACT
 from tests.normcore.kernels.cpu.building import PREPARE, RNN, command, python
 from tests.processes import until
 
@@ -26,7 +26,7 @@ import sys, torch
 from normcore.kernels import cpu
 from normcore.kernels.cpu.load import instruction_set
 from normcore import recurrent
-from tests.normcore.kernels.compared import cell_of, differences, drawn, everything, in_float32, some_mask
+from tests.normcore.kernels.cell_pass import cell_of, differences, drawn, everything, in_float32, some_mask
 worst, in_short = 0.0, 0.0
 mask = some_mask(5, 7)
 with_float64, *cells = sys.argv[1:]

@@ -11,7 +11,7 @@ SANITIZE = "-fsanitize=address -O0"  # with -O3 compiling takes minutes
 RUN = """
 import itertools, torch
 from normcore.kernels import cpu
-from tests.normcore.kernels.compared import DEFAULTS, cell_of, drawn, everything, in_float32, some_mask
+from tests.normcore.kernels.cell_pass import DEFAULTS, cell_of, drawn, everything, in_float32, some_mask
 
 torch.set_num_threads(2)
 SIZES = ((9, 70, 3), (3, 3, 21), (9, 20, 40))

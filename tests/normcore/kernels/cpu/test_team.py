@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from normcore.kernels import cpu
-from tests.normcore.kernels.compared import EXACT, cell_of, differences, drawn, everything, of_both, some_mask
+from tests.normcore.kernels.cell_pass import EXACT, cell_of, differences, drawn, everything, of_both, some_mask
 from tests.normcore.kernels.twin import case, default
 
 
@@ -51,7 +51,7 @@ def test_what_differs_with_the_number_of_threads(cell: str, method: str) -> None
 FEWER = """
 import torch
 from normcore.kernels import cpu
-from tests.normcore.kernels.compared import EXACT, cell_of, drawn, of_both
+from tests.normcore.kernels.cell_pass import EXACT, cell_of, drawn, of_both
 
 torch.set_num_threads(3)
 for method in ("layer_norm", "recurrent_batch_norm"):

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from normcore import recurrent
 from normcore.kernels import cpu
 from normcore.norms.population import population_statistics
-from tests.normcore.kernels.compared import (
+from tests.normcore.kernels.cell_pass import (
     CASES,
     DEFAULTS,
     EXACT,
@@ -382,7 +382,7 @@ SHORT_OF_MEMORY = """
 import resource, sys, torch
 from normcore.kernels import cpu
 from normcore.norms.population import population_statistics
-from tests.normcore.kernels.compared import cell_of, drawn, in_float32
+from tests.normcore.kernels.cell_pass import cell_of, drawn, in_float32
 
 built = cell_of("lstm", "recurrent_batch_norm", {}, 2, 2000)  # whose weights are 64 MB
 built, x, start = in_float32(built, *drawn(built, 2, 8))

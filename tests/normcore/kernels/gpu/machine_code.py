@@ -19,7 +19,7 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.runtime import JITFunction, driver
 
-from tests.normcore.kernels.compared import CASES, cell_of, drawn, everything, know_a_population
+from tests.normcore.kernels.cell_pass import CASES, cell_of, drawn, everything, know_a_population
 
 OF_A_BLOCK = {80: 163 * 1024, 90: 227 * 1024}  # bytes of shared memory on A100, and on H100 and H200
 STEPWISE = [(20, 200, case) for case in CASES if not case[2] or case[1] == "recurrent_batch_norm"]

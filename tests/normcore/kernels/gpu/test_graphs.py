@@ -11,9 +11,9 @@ pytest.importorskip("triton", reason="needs triton: pip install '.[gpu]'")
 
 from normcore import recurrent
 from normcore.kernels import gpu
-from normcore.kernels.gpu import graphs, recorded, recurrence, steps
+from normcore.kernels.gpu import graphs, recurrence, steps, steps_by_graph
 from normcore.kernels.gpu.plan import Plan
-from tests.normcore.kernels.compared import (
+from tests.normcore.kernels.cell_pass import (
     DEFAULTS,
     EXACT,
     cell_of,
@@ -88,9 +88,9 @@ def test_what_is_read_is_not_written() -> None:
 def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
     """Counts while kernels of one step run by graphs."""
     recorder = Recorder()
-    monkeypatch.setattr(recorded, "GRAPHS", graphs.Graphs(recorder))
+    monkeypatch.setattr(steps_by_graph, "GRAPHS", graphs.Graphs(recorder))
     monkeypatch.setattr(Plan, "fits_on_chip", lambda *_: False)
-    monkeypatch.setattr(recurrence, "_design", lambda plan, of: recorded)
+    monkeypatch.setattr(recurrence, "_design", lambda plan, of: steps_by_graph)
     return recorder
 
 

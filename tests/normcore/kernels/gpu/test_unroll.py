@@ -10,7 +10,7 @@ import torch
 from normcore import recurrent
 from normcore.kernels.cell_layout import NormKind
 from normcore.norms.population import batch_norms
-from tests.normcore.kernels.compared import (
+from tests.normcore.kernels.cell_pass import (
     DEFAULTS,
     EXACT,
     cell_of,

@@ -6,7 +6,7 @@ from service.db import Database
 from service.experiments import lifecycle
 from service.experiments.lifecycle import Lease
 from tests.service.experiments.lifecycle.verbs import database_time, released, taken_back
-from tests.service.given import begun, claimed, finished, measured, recorded, rows_of, run_of, started, submitted
+from tests.service.sample_runs import begun, claimed, finished, measured, recorded, rows_of, run_of, started, submitted
 
 
 def test_recording_the_same_batch_again_changes_nothing(db: Database) -> None:

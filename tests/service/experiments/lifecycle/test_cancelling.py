@@ -12,7 +12,7 @@ from service.experiments import lifecycle
 from service.experiments.lifecycle import Lease, LeaseLost
 from tests.processes import until
 from tests.service.experiments.lifecycle.verbs import WAYS_BACK, done
-from tests.service.given import ALL_QUEUES, claimed, result_of, run_of, submitted
+from tests.service.sample_runs import ALL_QUEUES, claimed, result_of, run_of, submitted
 
 
 @pytest.mark.parametrize("way", WAYS_BACK)

@@ -8,7 +8,7 @@ import pytest
 from service.db import Database
 from service.experiments import lifecycle
 from tests.service.experiments.lifecycle.verbs import claim_one, database_time, lost
-from tests.service.given import ALL_QUEUES, begun, claimed, run_of, submitted
+from tests.service.sample_runs import ALL_QUEUES, begun, claimed, run_of, submitted
 
 
 def test_a_claim_holds_all_that_a_worker_needs_and_marks_the_run_as_its_own(db: Database) -> None:

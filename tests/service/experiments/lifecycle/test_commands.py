@@ -13,7 +13,7 @@ from service.experiments import lifecycle
 from service.experiments.tables import Run
 from service.queue import Notification
 from tests.service.experiments.lifecycle.verbs import cancel, claim_one, everything_of, retry, taken_back
-from tests.service.given import claimed, failed, finished, recorded, run_of, submitted
+from tests.service.sample_runs import claimed, failed, finished, recorded, run_of, submitted
 
 
 def test_cancelling_stops_queued_runs_at_once_and_asks_running_ones(db: Database) -> None:

@@ -8,7 +8,7 @@ from service.db import Database
 from service.experiments import lifecycle
 from service.experiments.lifecycle.history import MAX_HISTORY
 from tests.service.experiments.lifecycle.verbs import deferred, done, end_pauses
-from tests.service.given import claimed, failed, run_of, submitted
+from tests.service.sample_runs import claimed, failed, run_of, submitted
 
 
 def test_a_history_keeps_its_newest_entries(db: Database) -> None:

@@ -11,8 +11,8 @@ from service.experiments import lifecycle
 from service.experiments.lifecycle import Lease
 from service.experiments.tables import Run
 from tests.service.experiments.lifecycle.verbs import released
-from tests.service.given import claimed, finished, run_of, started, submitted
 from tests.service.leaderboards.boards import board
+from tests.service.sample_runs import claimed, finished, run_of, started, submitted
 
 AVX512, AVX2, TRITON = "x86-64-v4, g++ 12.2.0", "x86-64-v3, g++ 12.2.0", "triton 3.5.0"
 REFERENCE = ("reference", None)

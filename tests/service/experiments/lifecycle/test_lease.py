@@ -11,7 +11,7 @@ from service.db import Database
 from service.experiments import lifecycle
 from service.experiments.lifecycle import Lease, LeaseLost
 from tests.service.experiments.lifecycle.verbs import everything_of, released
-from tests.service.given import (
+from tests.service.sample_runs import (
     begun,
     claimed,
     failed,

@@ -4,7 +4,7 @@ from service.db import Database
 from service.experiments import lifecycle
 from service.experiments.tables import Run
 from tests.service.experiments.lifecycle.verbs import database_time
-from tests.service.given import claimed, finished, submitted
+from tests.service.sample_runs import claimed, finished, submitted
 
 
 def notified_again(db: Database, idle: dict[str, int], after_seconds: float) -> list[str]:

@@ -3,7 +3,7 @@
 from service.db import Database
 from service.experiments import lifecycle
 from tests.service.experiments.lifecycle.verbs import MAX_ATTEMPTS, deferred, done, end_pauses, lost, pause_of
-from tests.service.given import begun, claimed, recorded, run_of, submitted
+from tests.service.sample_runs import begun, claimed, recorded, run_of, submitted
 
 
 def test_a_run_that_gets_to_a_new_checkpoint_between_its_losses_never_fails(db: Database) -> None:

@@ -22,7 +22,7 @@ from tests.service.experiments.lifecycle.verbs import (
     released,
     taken_back,
 )
-from tests.service.given import ALL_QUEUES, claimed, run_of, submitted
+from tests.service.sample_runs import ALL_QUEUES, claimed, run_of, submitted
 
 
 def test_a_run_whose_lease_ran_out_is_queued_again_with_a_new_attempt_and_a_history(db: Database) -> None:

@@ -11,7 +11,7 @@ from service.experiments import lifecycle
 from service.experiments.lifecycle import Claim, Lease
 from service.experiments.tables import Run
 from service.queue import Notification
-from tests.service.given import ALL_QUEUES
+from tests.service.sample_runs import ALL_QUEUES
 
 MAX_ATTEMPTS = 3
 WAYS_BACK: dict[str, Callable[[Session, Lease], Any]] = {

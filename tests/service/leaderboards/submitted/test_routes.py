@@ -13,9 +13,9 @@ from service.leaderboards.submitted import storing
 from service.leaderboards.submitted.reading import read
 from service.leaderboards.submitted.tables import SubmittedResult
 from tests.processes import until
-from tests.service.asked import is_problem
-from tests.service.given import claimed, failed, finished, submitted, written
+from tests.service.http_calls import is_problem
 from tests.service.leaderboards.boards import board, ended, result
+from tests.service.sample_runs import claimed, failed, finished, submitted, written
 
 CLAIMED = [0.80, 0.84, 0.88]
 PROVENANCE = {

@@ -1,6 +1,6 @@
 """Content for the pages of methods and sweeps: analyses that have ended, sweeps that are done or under way.
 
-``python -P -m tests.service.pages.given`` adds them to the database of the settings, to look at.
+``python -P -m tests.service.pages.sample_pages`` adds them to the database of the settings, to look at.
 """
 
 import math
@@ -11,8 +11,8 @@ from normcore.events import Analysed, Finding, Measured, Started
 from service import results
 from service.db import Database
 from service.experiments import lifecycle
-from tests.service.given import claimed, recorded, submitted_analysis
-from tests.service.sweeps.given import run_all, stored
+from tests.service.sample_runs import claimed, recorded, submitted_analysis
+from tests.service.sweeps.sample_sweeps import run_all, stored
 
 SMOKE = {"task": {"name": "permuted_digits", "profile": "smoke"}}
 LR, GAIN = "training.optimizer.lr", "norm.gain_init"

@@ -4,7 +4,7 @@ from typing import Any
 
 from starlette.testclient import TestClient
 
-from tests.service.given import written
+from tests.service.sample_runs import written
 
 
 def post(client: TestClient, *args: Any, key: str | None = None, **parts: Any) -> Any:

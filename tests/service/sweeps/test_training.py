@@ -10,7 +10,7 @@ from service.experiments.tables import Run
 from service.processes.scheduler import look
 from service.queue import Notifier, make_celery
 from service.settings import Settings, read_settings
-from tests.service.sweeps.given import posted, shown, stored
+from tests.service.sweeps.sample_sweeps import posted, shown, stored
 from workers.node import identify
 from workers.settings import WorkerSettings
 from workers.tasks import Executor

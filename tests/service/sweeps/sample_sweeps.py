@@ -17,7 +17,7 @@ from service.http.answer_cache import KeptAnswers
 from service.sweeps import expansion, queries, submission
 from service.sweeps.schemas import Sweep, SweepCell
 from service.sweeps.spec import read
-from tests.service.given import ALL_QUEUES, LEASE_SECONDS, MAX_STEPS, QUIET, result_of, timing_of
+from tests.service.sample_runs import ALL_QUEUES, LEASE_SECONDS, MAX_STEPS, QUIET, result_of, timing_of
 
 SPEC: dict[str, Any] = {"task": {"name": "permuted_digits", "profile": "smoke"}}
 METHODS = {"norm.method": ["none", "layer_norm"]}
