@@ -8,6 +8,8 @@ from typing import NamedTuple
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 PAGES = (README, *sorted((ROOT / "docs").rglob("*.md")))
+RECIPES = ("method", "cell", "model", "task", "analysis")
+"""Pages below docs/extend whose files are put into a copy of the tree."""
 BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.DOTALL | re.MULTILINE)
 
 
@@ -26,8 +28,14 @@ def blocks(page: Path) -> Iterator[Block]:
 
 def recipes() -> Mapping[str, str]:
     """The Python files that the pages on extending tell how to write: content by path."""
-    pages = (ROOT / "docs/extend" / f"{name}.md" for name in ("method", "cell", "task"))
+    pages = (ROOT / "docs/extend" / f"{name}.md" for name in RECIPES)
     return {block.title: block.text for page in pages for block in blocks(page) if block.title.endswith(".py")}
+
+
+def row_of_a_model() -> str:
+    """The line that the page on models adds to the contract of models."""
+    page = ROOT / "docs/extend/model.md"
+    return next(block.text for block in blocks(page) if block.language == "python" and not block.title)
 
 
 def example() -> str:

@@ -1,4 +1,4 @@
-"""A method, a cell and a task are added to a copy of the tree by the recipes of docs/extend alone.
+"""A method, a cell, a model, two tasks and an analysis are added to a copy of the tree by docs/extend alone.
 
 They are like any other.
 """
@@ -14,19 +14,22 @@ from typing import Any
 
 import pytest
 
+from normcore.spec.analyses import ANALYSES
 from normcore.spec.cells import CELLS
 from normcore.spec.methods import METHODS
+from normcore.spec.models import MODELS
 from normcore.spec.tasks import BENCHMARKS
-from tests.documents import README, ROOT, recipes
+from tests.documents import README, ROOT, recipes, row_of_a_model
 from tests.examples.installation import events
 
 PACKAGES = ("normbench", "normcore", "service", "workers", "migrations", "tests")
 CONTRACT = "tests/normcore/norms/test_contract.py"
+OF_MODELS = "tests/normcore/models/test_contract.py"
 
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the tree, with the files that the recipes of docs/extend show and no other change."""
+    """A copy of the tree, with what the recipes of docs/extend show and no other change."""
     tree = tmp_path_factory.mktemp("tree")
     for package in PACKAGES:
         copytree(ROOT / package, tree / package, ignore=ignore_patterns("__pycache__"))
@@ -34,6 +37,14 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for path, content in recipes().items():
         assert not (tree / path).exists()
         (tree / path).write_text(content)
+    contract = (ROOT / OF_MODELS).read_text()
+    for line, added in (
+        ("from normcore.models.order", "from normcore.models.mean_reader import MeanReader\n"),
+        ('    "order_embedding": ', row_of_a_model()),
+    ):
+        assert contract.count(line) == 1
+        contract = contract.replace(line, added + line)
+    (tree / OF_MODELS).write_text(contract)
     return tree
 
 
@@ -65,9 +76,16 @@ def test_the_pages_show_all_files_of_their_recipes() -> None:
         "normcore/norms/scale_norm.py",
         "normcore/spec/cells/mgu.py",
         "normcore/cells/mgu.py",
+        "normcore/spec/models/mean_reader.py",
+        "normcore/models/mean_reader.py",
         "normcore/spec/tasks/resampled_digits.py",
+        "normcore/spec/tasks/averaged_digits.py",
+        "normcore/tasks/averaged_digits.py",
+        "normcore/spec/analyses/fading_memory.py",
+        "normcore/analyses/fading_memory.py",
     ]
-    assert not {"scale_norm", "mgu", "resampled_digits"} & {*METHODS, *CELLS, *BENCHMARKS}
+    added = {"scale_norm", "mgu", "mean_reader", "resampled_digits", "averaged_digits", "fading_memory"}
+    assert not added & {*METHODS, *CELLS, *MODELS, *BENCHMARKS, *ANALYSES}
     assert len(README.read_text().splitlines()) < 120
 
 
@@ -177,3 +195,27 @@ print(json.dumps([options.cost(3, 7).parameters, sum(p.numel() for p in cell.par
 """
     known, counted = json.loads(run(tree, "-c", code))
     assert known == counted == 2 * 5 * (3 + 5) + 3 * 5
+
+
+def test_the_model_and_the_analysis_pass_the_tests_of_their_kind(tree: Path) -> None:
+    """Each method is tried at each place of the model; the analysis is run, and finds the same with the same seed."""
+    fitting = [method for method in METHODS.values() if method.takes & {"input", "recurrent", "layer", "output"}]
+    tests = passed(tree, OF_MODELS, "tests/normcore/test_analyse.py", "-k", "mean_reader or fading_memory")
+    assert tests >= len(fitting) + 2
+
+
+def test_the_model_trains_and_has_the_parameters_of_its_equations(tree: Path, tmp_path: Path) -> None:
+    spec = {"task": {"name": "averaged_digits", "profile": "smoke"}}
+    started, *_, last = events(str(tree), tmp_path, spec)
+    gru, layer, output = 3 * 32 * (1 + 32) + 3 * 32 + 32, (32 + 1) * 32, (32 + 1) * 10
+    assert started["parameters"] == gru + layer + output
+    assert last["outcome"] in ("completed", "reached_target")
+
+
+def test_the_analysis_finds_what_its_page_says(tree: Path, tmp_path: Path) -> None:
+    spec = {"task": {"name": "fading_memory"}, "norm": {"method": "layer_norm"}}
+    *before, last = events(str(tree), tmp_path, spec)
+    (finding,) = last["findings"]
+    assert finding["value"] == pytest.approx(0.5264, abs=1e-3)
+    assert (finding["name"], finding["verdict"]) == ("distance left", "remembers")
+    assert [event["step"] for event in before if event["event"] == "measured"] == list(range(64))

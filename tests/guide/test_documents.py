@@ -33,6 +33,8 @@ NOT_RUN_PAGES = {
     "docs/develop/kernels.md": "compiles and measures for minutes",
     "docs/extend/method.md": "tests/test_recipes.py adds the files to a copy of the tree",
     "docs/extend/cell.md": "tests/test_recipes.py adds the files to a copy of the tree",
+    "docs/extend/model.md": "tests/test_recipes.py adds the files to a copy of the tree",
+    "docs/extend/analysis.md": "tests/test_recipes.py adds the files to a copy of the tree",
     "docs/extend/package.md": "tests/examples/test_mean_absolute_norm.py installs the package",
     "docs/results/reproductions.md": "trains for hours; tests/benchmarks/reproductions resolves its specs",
 }
