@@ -1,4 +1,4 @@
-"""HTTP to one service: answers as plain values, refusals as errors, and what is safe is tried again."""
+"""HTTP to one service: answers become plain values, refusals become errors, and safe requests are tried again."""
 
 import math
 import random
@@ -12,24 +12,25 @@ import httpx
 
 from normbench.errors import BY_STATUS, NormbenchError, Refused, Unauthorized, Unavailable, Unreachable
 
-TIMEOUT_SECONDS, LEAST_SECONDS = 30.0, 1.0  # for one answer, and however short the time is
+TIMEOUT_SECONDS, LEAST_SECONDS = 30.0, 1.0  # timeout of one answer, and the least that it may be cut to
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0  # seconds between two tries
-KEY = r"[!-~]+"  # what a header can carry as one word
+EXAMPLE = "http://127.0.0.1:8000"
+KEY = r"[!-~]+"  # characters that a header can carry in one word
 
 Answer = TypeVar("Answer")
 
 
 class Connection:
-    """Calls of one service.
+    """Connection to one service, with its address and API key.
 
     Args:
-        url: where the service is.
-        key: the API key, where it asks for one.
-        patience: for how many seconds a request that is safe to repeat is tried again while nothing answers.
+        url: address of the service.
+        key: the API key; None for a service that does not ask for a key.
+        patience: seconds for which a request that is safe to repeat is tried again while nothing answers.
 
     Raises:
-        Unreachable: the URL is none.
-        Unauthorized: the key is none.
+        Unreachable: ``url`` is not a URL.
+        Unauthorized: ``key`` holds characters that no key has.
     """
 
     def __init__(self, url: str, key: str | None, patience: float) -> None:
@@ -44,31 +45,34 @@ class Connection:
         try:
             self._http = httpx.Client(base_url=url, headers=headers, timeout=TIMEOUT_SECONDS)
         except httpx.InvalidURL as error:
-            raise Unreachable(f"{self._shown} is no address ({error}); set NORMBENCH_URL") from None
-        host = self._http.base_url.host  # httpx writes what no host's name can hold as %5B
+            raise Unreachable(
+                f"{self._shown} is not a URL ({error}); set NORMBENCH_URL to one like {EXAMPLE}"
+            ) from None
+        host = self._http.base_url.host  # httpx writes characters that a host name cannot hold as %5B
         if self._http.base_url.scheme not in ("http", "https") or not host or ("%" in host and ":" not in host):
-            raise Unreachable(f"{self._shown} is no address; set NORMBENCH_URL to one like http://127.0.0.1:8000")
+            raise Unreachable(f"{self._shown} is not a URL; set NORMBENCH_URL to one like {EXAMPLE}")
 
     def close(self) -> None:
         self._http.close()
 
     def call(self, method: str, path: str, *, safe: bool, within: float = math.inf, **request: Any) -> dict[str, Any]:
-        """The answer's JSON object.
+        """Send a request and return the JSON object of the answer.
 
         Args:
-            safe: whether asking twice is as good as asking once.
-            within: seconds, after which no other try begins; the last one takes a second at least.
+            safe: True if the request may be repeated without harm.
+            within: seconds after which no new try begins. The last try has at least one second.
 
         Raises:
-            Refused: or one of its kinds, when the service says no.
-            Unreachable: nothing answers, or no normbench does.
+            Refused: the service refuses the request; often a subclass.
+            Unreachable: nothing answers.
+            NormbenchError: the server that answers is not normbench.
         """
         return self.exchange(method, path, safe=safe, within=within, **request)[1]
 
     def exchange(
         self, method: str, path: str, *, safe: bool, within: float = math.inf, **request: Any
     ) -> tuple[int, dict[str, Any]]:
-        """The answer's status and its JSON object; arguments and errors as of ``call``."""
+        """Send a request; return the answer's status and JSON object. Arguments and errors are those of ``call``."""
         deadline = time.monotonic() + within
 
         def once() -> tuple[int, dict[str, Any]]:
@@ -83,11 +87,11 @@ class Connection:
 
     @contextmanager
     def stream(self, path: str, **request: Any) -> Iterator[httpx.Response]:
-        """An answer to be read piece by piece, tried once.
+        """Open an answer that is read piece by piece. The request is tried once.
 
         Raises:
-            Refused: or one of its kinds, when the service says no.
-            Unreachable: nothing answers, or the connection breaks while it is read.
+            Refused: the service refuses the request; often a subclass.
+            Unreachable: nothing answers, or the connection breaks while the answer is read.
         """
         with self._translated(), self._http.stream("GET", path, **request) as answer:
             if answer.is_error:
@@ -96,10 +100,10 @@ class Connection:
             yield answer
 
     def patiently(self, once: Callable[[], Answer], within: float = math.inf) -> Answer:
-        """Try, and try again after growing pauses, while the service is away; then raise what came last.
+        """Call ``once``, again after growing pauses while the service is away; in the end raise the last error.
 
         Args:
-            within: seconds, where that is less than ``patience``.
+            within: seconds after which no new try begins, if fewer than ``patience``.
         """
         deadline = time.monotonic() + min(self.patience, within)
         for pause in pauses():
@@ -126,12 +130,12 @@ class Connection:
         except ValueError:
             content = None
         if not isinstance(content, dict):
-            raise NormbenchError(f"what answers at {self._shown} is no normbench; set NORMBENCH_URL")
+            raise NormbenchError(f"the server at {self._shown} is not normbench; set NORMBENCH_URL to a service")
         return content
 
 
 def pauses() -> Iterator[float]:
-    """Seconds to wait before each new try: longer each time, and not the same for everybody."""
+    """Yield the seconds to wait before each new try: they double up to a limit, with a random factor."""
     pause = FIRST_PAUSE
     while True:
         yield pause * random.uniform(0.5, 1.0)
